@@ -1,0 +1,50 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both set everything up in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types bench wheel chromium clean
+
+help:   ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP)   ## create .venv with pinned versions and this package in it
+
+# torch comes first and by exact version: the pinned build is the small CPU one.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --group dev --editable ".[notebook,parse]"
+	touch $@
+
+demo: setup   ## run the bundled models over the bundled corpus into headscope-demo/
+	$(BIN)/headscope demo
+
+test: setup lint types chromium   ## lint, types, then every test, Chromium included
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+lint: setup   ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup   ## static types
+	$(BIN)/pyright
+
+chromium:   # browser tests need a real Chromium; Debian's is installed where we may
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	  else \
+	    echo "Chromium is missing: install it (Debian: apt-get install chromium) and run make test again." >&2; exit 1; \
+	  fi; }
+
+bench: setup   ## measure every speed claim, side by side
+	$(BIN)/python -m benchmarks
+
+wheel: setup   ## build the wheel into dist/
+	$(BIN)/python -m hatchling build -t wheel
+
+clean:   ## remove what the other commands made
+	rm -rf .venv dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis

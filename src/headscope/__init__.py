@@ -1,0 +1,53 @@
+"""Headscope: what does each attention head look at?
+
+Everything public is here, imported on first use so that `import headscope` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from headscope.engine.study import study as study
+    from headscope.errors import HeadscopeError as HeadscopeError
+    from headscope.model.load import load as load
+    from headscope.model.model import Model as Model
+    from headscope.model.trace import Trace as Trace
+    from headscope.report import report as report
+    from headscope.text.annotate import annotate as annotate
+    from headscope.text.corpus import Corpus as Corpus
+    from headscope.text.demo import demo_corpus as demo_corpus
+    from headscope.text.read import read_corpus as read_corpus
+    from headscope.text.sentence import Mention as Mention
+    from headscope.text.sentence import Sentence as Sentence
+    from headscope.text.sentence import Word as Word
+
+_HOME = {
+    "Corpus": "headscope.text.corpus",
+    "HeadscopeError": "headscope.errors",
+    "Mention": "headscope.text.sentence",
+    "Model": "headscope.model.model",
+    "Sentence": "headscope.text.sentence",
+    "Trace": "headscope.model.trace",
+    "Word": "headscope.text.sentence",
+    "annotate": "headscope.text.annotate",
+    "demo_corpus": "headscope.text.demo",
+    "load": "headscope.model.load",
+    "read_corpus": "headscope.text.read",
+    "report": "headscope.report",
+    "study": "headscope.engine.study",
+}
+
+__all__ = list(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module the first time it is used (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'headscope' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,1 @@
+"""The commands of the `headscope` program, one file each."""

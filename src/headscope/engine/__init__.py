@@ -1,0 +1,1 @@
+"""Shards, resuming and execution of a study over a corpus."""

@@ -1,0 +1,1 @@
+"""Pure functions of attention weights, and additive states over them; one file per question."""

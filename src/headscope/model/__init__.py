@@ -1,0 +1,1 @@
+"""Loading models, batching inputs, capturing attention, tracing one input."""

@@ -1,0 +1,1 @@
+"""Getting attention weights out of a running network, exactly."""

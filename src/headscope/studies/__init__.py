@@ -1,0 +1,1 @@
+"""The two published studies, each declared in one place."""

@@ -1,0 +1,1 @@
+"""Sentences, corpora, readers, annotation, and alignment of words to tokens."""

@@ -1,0 +1,1 @@
+"""Interactive and printed views of one trace."""
