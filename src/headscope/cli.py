@@ -1,14 +1,14 @@
 """The `headscope` program: collects the commands and turns a user's mistake into one sentence."""
 
+import pkgutil
 import sys
 from importlib import import_module
 
 import typer
 
 import headscope
+from headscope import commands
 from headscope.errors import HeadscopeError
-
-COMMANDS = ("check", "annotate", "view", "study", "report", "demo")
 
 app = typer.Typer(
     name="headscope",
@@ -35,8 +35,8 @@ def options(
     """What does each attention head look at? From one sentence to a corpus."""
 
 
-for _name in COMMANDS:
-    app.command(name=_name)(getattr(import_module(f"headscope.commands.{_name}"), _name))
+for _module in pkgutil.iter_modules(commands.__path__):  # adding a command is adding its file
+    app.command()(getattr(import_module(f"headscope.commands.{_module.name}"), _module.name))
 
 
 def main() -> None:

@@ -1,0 +1,87 @@
+"""The program as a whole: light to import, quick to help, plain about mistakes."""
+
+import subprocess
+import sys
+
+import pytest
+from headscope import cli
+from headscope.errors import HeadscopeError
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def run_headscope(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headscope", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+HEAVY = "{'torch', 'transformers', 'matplotlib', 'xarray', 'pyarrow', 'spacy', 'sklearn'}"
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    assert run_python(f"import sys, headscope; print({HEAVY} & set(sys.modules))") == "set()"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, headscope.cli\n"
+        "from typer.testing import CliRunner\n"
+        "result = CliRunner().invoke(headscope.cli.app, ['--help'])\n"
+        f"print(result.exit_code, {HEAVY} & set(sys.modules))"
+    )
+    assert run_python(code) == "0 set()"
+
+
+def test_every_public_name_can_be_imported() -> None:
+    code = "import headscope; [getattr(headscope, n) for n in headscope.__all__]; print('all')"
+    assert run_python(code) == "all"
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    import headscope
+
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        headscope.nonsense  # type: ignore[attr-defined]
+
+
+def test_help_lists_every_command_of_the_design() -> None:
+    shown = run_headscope("--help").stdout
+    for name in ("annotate", "check", "demo", "report", "study", "view"):
+        assert f"\n  {name} " in shown
+
+
+def test_a_users_mistake_is_one_sentence_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise HeadscopeError("no such thing: give another.")
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "headscope: no such thing: give another.\n"
+
+
+def test_ctrl_c_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupt)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 130
+    assert "run the same command again" in capsys.readouterr().err
+
+
+def test_a_missing_model_directory_ends_without_a_traceback() -> None:
+    done = run_headscope("check", "no/such/model")
+    assert done.returncode == 2
+    assert "no/such/model" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
