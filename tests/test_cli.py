@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from headscope import cli
 from headscope.errors import HeadscopeError
 

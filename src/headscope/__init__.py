@@ -39,7 +39,7 @@ _HOME = {
     "study": "headscope.engine.study",
 }
 
-__all__ = list(_HOME)  # noqa: PLE0605
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

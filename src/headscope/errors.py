@@ -2,7 +2,7 @@
 
 
 class HeadscopeError(Exception):
-    """What happened, with which value, and what to do: one sentence for the person who can fix it."""
+    """What happened, with which value, and what to do: for the person who can fix it."""
 
 
 class CorpusError(HeadscopeError):
