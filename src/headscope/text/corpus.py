@@ -1,0 +1,126 @@
+"""A corpus: sentences on disk, read a few at a time, with a fingerprint of what they say."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Literal, get_args
+
+from headscope.errors import CorpusError
+from headscope.text.fingerprint import derive
+from headscope.text.sentence import Sentence
+from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
+from headscope.text.table import to_sentences
+
+Field = Literal["words", "upos", "xpos", "feats", "head", "deprel", "mentions", "paragraphs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Sentences start to stop (exclusive) of a corpus: the unit of work that can be resumed."""
+
+    index: int
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentences in a fixed order, read lazily; memory does not grow with their number.
+
+    Make one with Corpus.open, Corpus.write or Corpus.from_sentences, or headscope.read_corpus.
+    """
+
+    storage: Storage
+    rows: Sequence[int]  # the rows of the storage that belong to this corpus, in order
+    fingerprint: str  # 32 hexadecimal digits: equal sentences, equal fingerprint
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Corpus":
+        """Open a .parquet that Corpus.write or `headscope annotate` made."""
+        return cls._whole(ParquetStorage(Path(path)))
+
+    @classmethod
+    def write(cls, path: str | Path, sentences: Iterable[Sentence]) -> "Corpus":
+        """Write sentences to a .parquet as they come and open it."""
+        write_parquet(Path(path), sentences)
+        return cls.open(path)
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
+        """A corpus in memory."""
+        return cls._whole(MemoryStorage(sentences))
+
+    @classmethod
+    def _whole(cls, storage: Storage) -> "Corpus":
+        return cls(storage, range(storage.facts.rows), storage.facts.fingerprint)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return self._decode(self.rows)
+
+    def __getitem__(self, index: int) -> Sentence:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sentence {index} of a corpus of {len(self)}")
+        return next(self._decode([self.rows[index]]))
+
+    def __repr__(self) -> str:
+        return f"<Corpus of {len(self):,} sentences, {self.fingerprint[:8]}>"
+
+    def has(self, field: Field) -> bool:
+        """Whether any sentence carries the annotation; a selection answers for its source."""
+        if field not in get_args(Field):
+            raise CorpusError(
+                f"A corpus has no field {field!r}; ask for {', '.join(get_args(Field))}."
+            )
+        return field in self.storage.facts.fields
+
+    def select(self, indices: Sequence[int]) -> "Corpus":
+        """The sentences at these indices, in this order, as a view."""
+        chosen = [self.rows[index] for index in indices]
+        return Corpus(self.storage, chosen, derive(self.fingerprint, "select", *indices))
+
+    def sample(self, n: int, seed: int) -> "Corpus":
+        """A view of n sentences drawn without replacement, in corpus order."""
+        if not 0 < n <= len(self):
+            raise CorpusError(
+                f"Cannot draw {n:,} of {len(self):,} sentences; ask for 1 to {len(self):,}."
+            )
+        # random.sample, unlike numpy's generators, promises the same draw in every version.
+        chosen = sorted(random.Random(seed).sample(range(len(self)), n))
+        view = [self.rows[index] for index in chosen]
+        return Corpus(self.storage, view, derive(self.fingerprint, "sample", n, seed))
+
+    def shards(self, size: int) -> list[Shard]:
+        """The corpus cut into pieces of a fixed size; the last one may be shorter."""
+        if size < 1:
+            raise CorpusError(
+                f"A shard needs at least one sentence, not {size}; give a larger size."
+            )
+        starts = range(0, len(self), size)
+        return [
+            Shard(index, start, min(start + size, len(self))) for index, start in enumerate(starts)
+        ]
+
+    def read(self, shard: Shard) -> list[Sentence]:
+        """The sentences of one shard; only the row groups they lie in are read."""
+        return list(self._decode(self.rows[shard.start : shard.stop]))
+
+    def documents(self) -> Iterator[list[Sentence]]:
+        """Runs of consecutive sentences with the same document id."""
+        return (list(run) for _, run in groupby(self, key=attrgetter("document")))
+
+    def _decode(self, rows: Sequence[int]) -> Iterator[Sentence]:
+        size = self.storage.facts.group_rows
+        for group, run in groupby(rows, key=lambda row: row // size):
+            table = self.storage.group(group)
+            within = [row - group * size for row in run]
+            whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
+            yield from to_sentences(table if whole else table.take(within))

@@ -1,0 +1,273 @@
+"""CoNLL-U: syntactic words, multiword tokens, empty nodes, trees and coreference."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from headscope.errors import CorpusError
+from headscope.text.lines import mistake, read_lines
+from headscope.text.readers.entity import EntityNotation
+from headscope.text.readers.fused import merge_fused
+from headscope.text.readers.mentions import BracketError, MentionBuilder
+from headscope.text.readers.surface import SurfaceError, join, locate
+from headscope.text.readers.tree import find_cycle
+from headscope.text.sentence import Mention, Sentence, Word
+
+Fused = Literal["keep", "merge"]
+_COLUMNS = 10
+
+
+def read_conllu(
+    path: Path, documents: Iterator[str], *, fused: Fused = "keep"
+) -> Iterator[Sentence]:
+    """The sentences of one file; `documents` names those without an id.
+
+    Words of a multiword token share out its characters when they spell it ("do" + "n't").
+    Otherwise ("du" = "de" + "le") all keep its whole span, or with fused="merge" become one word.
+    """
+    place = _Place(documents)
+    block = _Block(path)
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            if block.words:
+                yield _finish(block, place, fused)
+            block = _Block(path)
+        elif line[0] == "#":
+            _read_comment(line, number, block, place)
+        else:
+            _read_row(line, number, block, place.notation)
+    if block.words:
+        yield _finish(block, place, fused)
+
+
+@dataclass
+class _Place:
+    """Where in the file we are: document, paragraph, and the notation for entities."""
+
+    unnamed: Iterator[str]
+    document: str | None = None
+    paragraph: int = 0
+    sentences: int = 0  # in this document
+    notation: EntityNotation = field(default_factory=EntityNotation)
+
+    def start_document(self, name: str) -> None:
+        self.document, self.paragraph, self.sentences = name or next(self.unnamed), 0, 0
+
+    def start_paragraph(self) -> None:
+        if self.sentences:
+            self.paragraph += 1
+
+
+@dataclass
+class _Token:
+    """A written token: one word, or a multiword token with several."""
+
+    form: str
+    glued: bool
+    first: int  # index of its first word
+    stop: int  # index after its last
+
+
+@dataclass
+class _Block:
+    """One sentence while its lines come in."""
+
+    path: Path
+    id: str = ""
+    text: str | None = None
+    text_line: int = 0
+    lines: list[int] = field(default_factory=list)  # line number of every word
+    words: list[list[str]] = field(default_factory=list)  # the columns of every word
+    tokens: list[_Token] = field(default_factory=list)
+    mentions: MentionBuilder = field(default_factory=MentionBuilder)
+
+
+def _read_comment(line: str, number: int, block: _Block, place: _Place) -> None:
+    key, _, value = line[1:].partition("=")
+    match key.strip():
+        case "sent_id":
+            block.id = value.strip()
+        case "text":
+            block.text, block.text_line = value.strip(), number
+        case "newdoc" | "newdoc id":
+            place.start_document(value.strip())
+        case "newpar" | "newpar id":
+            place.start_paragraph()
+        case "global.Entity":
+            try:
+                place.notation = EntityNotation.declared(value, number)
+            except BracketError as error:
+                raise mistake(block.path, error.line, str(error)) from error
+
+
+def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -> None:
+    columns = line.split("\t")
+    if len(columns) != _COLUMNS:
+        raise mistake(
+            block.path,
+            number,
+            f"{len(columns)} columns where CoNLL-U has {_COLUMNS}; separate them with single tabs.",
+        )
+    identifier, form, misc = columns[0], columns[1], columns[9]
+    count = len(block.words)
+    if identifier == str(count + 1):
+        block.words.append(columns)
+        block.lines.append(number)
+        if not block.tokens or block.tokens[-1].stop <= count:
+            block.tokens.append(_Token(form, _is_glued(misc), count, count + 1))
+        start, end = count, count + 1
+    elif "-" in identifier:
+        block.tokens.append(_multiword(columns, number, block))
+        return
+    elif _is_empty_node(identifier, count):
+        start = end = count
+    else:
+        raise mistake(
+            block.path,
+            number,
+            f"the id {identifier!r} does not follow {count}; number words 1, 2, …",
+        )
+    if not form:
+        raise mistake(block.path, number, "the word is empty; fill its second column.")
+    if "Entity=" in misc:
+        _read_entity(misc, start, end, number, block, notation)
+
+
+def _multiword(columns: list[str], number: int, block: _Block) -> _Token:
+    identifier, count = columns[0], len(block.words)
+    first, _, last = identifier.partition("-")
+    inside = bool(block.tokens) and block.tokens[-1].stop > count
+    if inside or first != str(count + 1) or not last.isdecimal() or int(last) <= count:
+        raise mistake(
+            block.path,
+            number,
+            f"the multiword token {identifier!r} does not start after word {count}; "
+            "put it before its words.",
+        )
+    return _Token(columns[1], _is_glued(columns[9]), count, int(last))
+
+
+def _is_empty_node(identifier: str, count: int) -> bool:
+    word, dot, rank = identifier.partition(".")
+    return dot == "." and word == str(count) and rank.isdecimal()
+
+
+def _is_glued(misc: str) -> bool:
+    return "SpaceAfter=No" in misc and "SpaceAfter=No" in misc.split("|")
+
+
+def _read_entity(
+    misc: str, start: int, end: int, number: int, block: _Block, notation: EntityNotation
+) -> None:
+    for attribute in misc.split("|"):
+        if attribute.startswith("Entity="):
+            try:
+                notation.read(attribute[7:], start, end, number, block.mentions)
+            except BracketError as error:
+                raise mistake(block.path, error.line, str(error)) from error
+
+
+def _finish(block: _Block, place: _Place, fused: Fused) -> Sentence:
+    last = block.tokens[-1]
+    if last.stop > len(block.words):
+        raise mistake(
+            block.path,
+            block.lines[-1],
+            f"the multiword token {last.form!r} reaches to word {last.stop}, but the sentence "
+            f"ends with word {len(block.words)}; correct its range.",
+        )
+    if place.document is None:
+        place.start_document("")
+    place.sentences += 1
+    text, spans = _surface(block)
+    words = _words(block, spans)
+    mentions = _mentions(block)
+    if fused == "merge":
+        words, mentions = merge_fused(text, words, mentions)
+    return Sentence(text, words, mentions, place.document or "", place.paragraph, block.id)
+
+
+def _surface(block: _Block) -> tuple[str, list[tuple[int, int]]]:
+    """The text, and the span of every word in it."""
+    forms = [token.form for token in block.tokens]
+    text = block.text
+    if text is None:
+        text = join(forms, [token.glued for token in block.tokens])
+    try:
+        places = locate(forms, text)
+    except SurfaceError as error:
+        raise _text_differs(block, error) from error
+    spans: list[tuple[int, int]] = []
+    for token, (start, end) in zip(block.tokens, places, strict=True):
+        spans.extend(_share_out(token, start, end, block))
+    return text, spans
+
+
+def _share_out(token: _Token, start: int, end: int, block: _Block) -> list[tuple[int, int]]:
+    """Spans of the words of one token: its characters in turn if they spell it, else all of it."""
+    if token.stop - token.first == 1:
+        return [(start, end)]
+    parts = [block.words[index][1] for index in range(token.first, token.stop)]
+    if "".join(parts) != token.form:
+        return [(start, end)] * len(parts)
+    spans = []
+    for part in parts:
+        spans.append((start, start + len(part)))
+        start += len(part)
+    return spans
+
+
+def _text_differs(block: _Block, error: SurfaceError) -> CorpusError:
+    if error.index == len(block.tokens):
+        problem = f"`# text` goes on with {error.found!r} after the last word"
+    else:
+        form = block.tokens[error.index].form
+        problem = f"`# text` has {error.found!r} where the words have {form!r}"
+    line = block.text_line or block.lines[0]
+    return mistake(block.path, line, f"{problem}; correct one or the other.")
+
+
+def _words(block: _Block, spans: list[tuple[int, int]]) -> tuple[Word, ...]:
+    heads = [
+        _head(columns, line, block) for columns, line in zip(block.words, block.lines, strict=True)
+    ]
+    cyclic = find_cycle(heads)
+    if cyclic is not None:
+        raise mistake(
+            block.path,
+            block.lines[cyclic],
+            f"the heads of word {cyclic + 1} {block.words[cyclic][1]!r} lead back to it; "
+            "correct the HEAD column.",
+        )
+    return tuple(
+        Word(form, start, end, _value(upos), _value(xpos), _value(feats), head, _value(deprel))
+        for (_, form, _, upos, xpos, feats, _, deprel, _, _), (start, end), head in zip(
+            block.words, spans, heads, strict=True
+        )
+    )
+
+
+def _head(columns: list[str], line: int, block: _Block) -> int | None:
+    value = columns[6]
+    if value == "_":
+        return None
+    if not (value.isdecimal() and int(value) <= len(block.words)):
+        raise mistake(
+            block.path,
+            line,
+            f"the head {value!r} of word {columns[0]} {columns[1]!r} is not in the sentence; "
+            f"give a number from 0 to {len(block.words)}.",
+        )
+    return int(value) - 1
+
+
+def _value(column: str) -> str | None:
+    return None if column == "_" else column
+
+
+def _mentions(block: _Block) -> tuple[Mention, ...]:
+    try:
+        return block.mentions.finish()
+    except BracketError as error:
+        raise mistake(block.path, error.line, str(error)) from error

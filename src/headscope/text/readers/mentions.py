@@ -1,0 +1,87 @@
+"""Coreference brackets of one sentence, collected into mentions."""
+
+from dataclasses import dataclass, field
+
+from headscope.text.sentence import Mention
+
+WHOLE = (1, 1)
+
+
+class BracketError(Exception):
+    """A bracket that does not fit the others, with the line it is on."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+@dataclass
+class MentionBuilder:
+    """Takes opening and closing brackets in word order; spans may nest and cross freely.
+
+    A closing bracket ends the span of its entity that was opened last. A part (k, n) is the
+    k-th of the n pieces of a discontinuous mention.
+    """
+
+    _open: dict[tuple[str, int, int], list[tuple[int, int]]] = field(default_factory=dict)
+    _parts: dict[tuple[str, int], dict[int, tuple[int, int, int]]] = field(default_factory=dict)
+    _done: list[Mention] = field(default_factory=list)
+
+    def open(self, entity: str, word: int, line: int, part: tuple[int, int] = WHOLE) -> None:
+        """A span of the entity starts before this word."""
+        self._open.setdefault((entity, *part), []).append((word, line))
+
+    def close(self, entity: str, end: int, line: int, part: tuple[int, int] = WHOLE) -> None:
+        """The latest open span of the entity stops before word `end`."""
+        starts = self._open.get((entity, *part))
+        if not starts:
+            raise BracketError(
+                line,
+                f"entity {entity} is closed but not open in this sentence; mentions may not cross "
+                "sentences: add the opening bracket or remove the closing one.",
+            )
+        start, opened = starts.pop()
+        if part == WHOLE:
+            self._add(entity, [(start, end)])
+        else:
+            self._add_part(entity, part, (start, end, opened))
+
+    def finish(self) -> tuple[Mention, ...]:
+        """All mentions, by their first word, longer ones first."""
+        for (entity, *_), starts in self._open.items():
+            if starts:
+                raise BracketError(
+                    starts[-1][1],
+                    f"the mention of entity {entity} that opens here is never closed in its "
+                    "sentence; add the closing bracket.",
+                )
+        for (entity, count), parts in self._parts.items():
+            if parts:
+                raise BracketError(
+                    min(line for *_, line in parts.values()),
+                    f"the mention of entity {entity} has {len(parts)} of its {count} parts in this "
+                    "sentence; add the others.",
+                )
+        return tuple(sorted(self._done, key=_reading_order))
+
+    def _add_part(self, entity: str, part: tuple[int, int], span: tuple[int, int, int]) -> None:
+        number, count = part
+        parts = self._parts.setdefault((entity, count), {})
+        if number in parts:
+            raise BracketError(
+                span[2], f"part {number}/{count} of entity {entity} comes twice; number the parts."
+            )
+        parts[number] = span
+        if len(parts) == count:
+            self._add(entity, [parts[key][:2] for key in sorted(parts)])
+            parts.clear()
+
+    def _add(self, entity: str, spans: list[tuple[int, int]]) -> None:
+        """Keep the spans that hold a word: one over empty nodes alone has no surface."""
+        held = tuple(span for span in spans if span[0] < span[1])
+        if held:
+            self._done.append(Mention(entity, held))
+
+
+def _reading_order(mention: Mention) -> tuple[int, int, str, tuple[tuple[int, int], ...]]:
+    return mention.spans[0][0], -mention.spans[-1][1], mention.entity, mention.spans

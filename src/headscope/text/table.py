@@ -1,0 +1,129 @@
+"""Sentences as flat Arrow columns, and back.
+
+Every annotation is a column of its own, one list per sentence, because building and reading flat
+columns costs far less than lists of records: no Python object is touched per word but the Word.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from headscope.text.sentence import Mention, Sentence, Word
+
+SENTENCE_FIELDS = ("text", "document", "paragraph", "id")
+WORD_FIELDS = ("form", "start", "end", "upos", "xpos", "feats", "head", "deprel")
+MENTION_FIELDS = ("entity", "parts")  # parts: how many spans a mention has
+SPAN_FIELDS = ("span_start", "span_end")
+TAG_FIELDS = ("upos", "xpos", "feats", "deprel")  # few different values, each repeated often
+
+_INTEGERS = {"paragraph", "start", "end", "head", "parts", "span_start", "span_end"}
+
+Columns = dict[str, list]
+
+
+def _type_of(name: str) -> pa.DataType:
+    return pa.int32() if name in _INTEGERS else pa.string()
+
+
+SCHEMA = pa.schema(
+    [pa.field(name, _type_of(name)) for name in SENTENCE_FIELDS]
+    + [
+        pa.field(name, pa.list_(_type_of(name)))
+        for name in (*WORD_FIELDS, *MENTION_FIELDS, *SPAN_FIELDS)
+    ]
+)
+
+
+def to_columns(sentences: Sequence[Sentence]) -> Columns:
+    """The flat values of every column, with how many words, mentions and spans a sentence has."""
+    words = [word for sentence in sentences for word in sentence.words]
+    mentions = [mention for sentence in sentences for mention in sentence.mentions]
+    spans = [span for mention in mentions for span in mention.spans]
+    columns: Columns = {
+        name: [getattr(sentence, name) for sentence in sentences] for name in SENTENCE_FIELDS
+    }
+    columns["form"] = [word.text for word in words]
+    columns |= {name: [getattr(word, name) for word in words] for name in WORD_FIELDS[1:]}
+    columns["entity"] = [mention.entity for mention in mentions]
+    columns["parts"] = [len(mention.spans) for mention in mentions]
+    columns["span_start"] = [start for start, _ in spans]
+    columns["span_end"] = [end for _, end in spans]
+    columns["words"] = [len(sentence.words) for sentence in sentences]
+    columns["mentions"] = [len(sentence.mentions) for sentence in sentences]
+    columns["spans"] = [
+        sum(len(mention.spans) for mention in sentence.mentions) for sentence in sentences
+    ]
+    return columns
+
+
+def to_table(columns: Columns) -> pa.Table:
+    """The Arrow table of flat columns: one row per sentence."""
+    arrays = [pa.array(columns[name], _type_of(name)) for name in SENTENCE_FIELDS]
+    for names, lengths in (
+        (WORD_FIELDS, columns["words"]),
+        (MENTION_FIELDS, columns["mentions"]),
+        (SPAN_FIELDS, columns["spans"]),
+    ):
+        offsets = pa.array(accumulate(lengths, initial=0), pa.int32())
+        for name in names:
+            values = pa.array(columns[name], _type_of(name))
+            arrays.append(pa.ListArray.from_arrays(offsets, values))
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def to_sentences(table: pa.Table) -> list[Sentence]:
+    """The sentences of a table's rows."""
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    words = [Word(*values) for values in zip(*_flat(columns, WORD_FIELDS), strict=True)]
+    spans = tuple(zip(*_flat(columns, SPAN_FIELDS), strict=True))
+    entities, parts = _flat(columns, MENTION_FIELDS)
+    cuts = pairwise(accumulate(parts, initial=0))
+    mentions = [
+        Mention(entity, spans[start:end])
+        for entity, (start, end) in zip(entities, cuts, strict=True)
+    ]
+    texts, documents, paragraphs, ids = (_values(columns[name]) for name in SENTENCE_FIELDS)
+    return [
+        Sentence(*row)
+        for row in zip(
+            texts,
+            _cut(words, columns["form"]),
+            _cut(mentions, columns["entity"]),
+            documents,
+            paragraphs,
+            ids,
+            strict=True,
+        )
+    ]
+
+
+def _flat(columns: dict[str, pa.Array], names: Iterable[str]) -> list[list]:
+    return [_values(columns[name].flatten()) for name in names]
+
+
+def _cut(items: list, lists: pa.ListArray) -> list[tuple]:
+    """Items of all sentences, cut into one tuple per sentence as the list column is."""
+    offsets = lists.offsets.to_numpy()
+    return [tuple(items[start:end]) for start, end in pairwise((offsets - offsets[0]).tolist())]
+
+
+def _values(array: pa.Array) -> list:
+    """Python values of an array; whole columns are converted at once, missing ones are None."""
+    if isinstance(array, pa.DictionaryArray):
+        return _tags(array)
+    if pa.types.is_integer(array.type) and array.null_count:
+        return _integers(array)
+    return array.to_numpy(zero_copy_only=False).tolist()
+
+
+def _tags(array: pa.DictionaryArray) -> list:
+    tags = np.array([*array.dictionary.to_pylist(), None], dtype=object)
+    return tags[array.indices.fill_null(len(tags) - 1).to_numpy()].tolist()
+
+
+def _integers(array: pa.Array) -> list:
+    values = array.fill_null(0).to_numpy().astype(object)
+    values[array.is_null().to_numpy(zero_copy_only=False)] = None
+    return values.tolist()
