@@ -1,0 +1,70 @@
+"""Raw documents, not yet cut into sentences: what `annotate` reads."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from headscope.errors import CorpusError
+from headscope.text.lines import mistake, read_lines
+
+
+@dataclass(frozen=True)
+class RawDocument:
+    """A text of one or more paragraphs, one per line; a document without a name is numbered."""
+
+    text: str
+    name: str = ""
+
+
+class Paragraph(NamedTuple):
+    """One line of a document."""
+
+    text: str
+    document: str
+    number: int
+
+
+@dataclass(frozen=True)
+class DocumentFiles:
+    """The documents of .txt files (blank lines between them) and of .jsonl files, in order."""
+
+    paths: Sequence[Path]
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            if path.suffix not in (".txt", ".jsonl"):
+                raise CorpusError(f"{path} is not raw text; annotate takes .txt and .jsonl files.")
+            if not path.is_file():
+                raise CorpusError(f"There is no file {path}; check the path.")
+
+    def __iter__(self) -> Iterator[RawDocument]:
+        for path in self.paths:
+            yield from _plain(path) if path.suffix == ".txt" else _jsonl(path)
+
+
+def paragraphs(documents: Iterable[str | RawDocument]) -> Iterator[Paragraph]:
+    """The paragraphs of documents, those that hold nothing but space left out."""
+    for position, document in enumerate(documents, start=1):
+        raw = RawDocument(document) if isinstance(document, str) else document
+        lines = (line.strip() for line in raw.text.splitlines())
+        for number, line in enumerate(filter(None, lines)):
+            yield Paragraph(line, raw.name or str(position), number)
+
+
+def _plain(path: Path) -> Iterator[RawDocument]:
+    for is_text, lines in groupby(read_lines(path), key=lambda line: bool(line.strip())):
+        if is_text:
+            yield RawDocument("\n".join(lines))
+
+
+def _jsonl(path: Path) -> Iterator[RawDocument]:
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip():
+            try:
+                record = json.loads(line)
+                yield RawDocument(str(record["text"]), str(record.get("document", "")))
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise mistake(path, number, 'not an object with "text"; correct it.') from error
