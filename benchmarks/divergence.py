@@ -1,0 +1,111 @@
+"""Pairwise divergence of all heads on one segment: ours, the entropy form and the two-KL form.
+
+python -m benchmarks.divergence                  one core, all ways side by side (numpy uses one for this anyway)
+python -m benchmarks.divergence --device cuda    the same segment on a GPU
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from headscope.metrics import divergence_product
+from headscope.metrics.divergence import SMOOTHING, _blocks, divergence, uses_kernel
+
+
+def segment(heads: int, tokens: int, device: str = "cpu") -> torch.Tensor:
+    scores = torch.randn(heads, tokens, tokens, generator=torch.Generator().manual_seed(0)) * 2
+    return scores.softmax(-1).to(device)
+
+
+def smoothed(weights: torch.Tensor) -> np.ndarray:
+    return ((1 - SMOOTHING) * weights + SMOOTHING / weights.shape[-1]).numpy()
+
+
+def entropy_form(weights: torch.Tensor) -> np.ndarray:
+    """Plain numpy: one logarithm for every element of every pair of heads."""
+    p = smoothed(weights)
+    own = -(p * np.log(p)).sum((1, 2))
+    found = np.zeros((len(p), len(p)))
+    for i in range(len(p) - 1):
+        middle = (p[i] + p[i + 1 :]) / 2
+        found[i, i + 1 :] = -(middle * np.log(middle)).sum((1, 2)) - (own[i] + own[i + 1 :]) / 2
+    return found + found.T
+
+
+def two_kl_form(weights: torch.Tensor) -> np.ndarray:
+    """½ KL(p‖m) + ½ KL(q‖m) for every ordered pair, as the definition is usually written."""
+    p = smoothed(weights)
+    found = np.zeros((len(p), len(p)))
+    for i in range(len(p)):
+        middle = (p[i] + p) / 2
+        left = (p[i] * np.log(p[i] / middle)).sum((1, 2))
+        right = (p * np.log(p / middle)).sum((1, 2))
+        found[i] = (left + right) / 2
+    return found
+
+
+def by_products(weights: torch.Tensor) -> np.ndarray:
+    pieces = _blocks(weights, False, SMOOTHING)
+    return divergence_product.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1])
+
+
+def seconds(run: Callable[[], object], repeats: int) -> float:
+    run()
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def compare_on_one_core(heads: int, tokens: int, repeats: int) -> None:
+    torch.set_num_threads(1)
+    weights = segment(heads, tokens)
+    exact = two_kl_form(weights.double())
+    kernel = "compiled kernel" if uses_kernel(weights.device) else "matrix products, no numba here"
+    ways = {
+        f"headscope ({kernel})": lambda: divergence(weights, causal=False),
+        "headscope (matrix products)": lambda: by_products(weights),
+        "numpy, entropy form": lambda: entropy_form(weights),
+        "numpy, two-KL form": lambda: two_kl_form(weights),
+    }
+    times = {name: seconds(run, repeats) for name, run in ways.items()}
+    ours = next(iter(times.values()))
+    off = ~np.eye(heads, dtype=bool)
+    print(f"{heads} heads × {tokens} tokens, one core, float32, best of {repeats}")
+    for name, taken in times.items():
+        error = (np.abs(ways[name]() - exact)[off] / exact[off]).max()
+        print(f"{name:45} {1e3 * taken:9.1f} ms   {taken / ours:6.1f} ×   error {error:.0e}")
+
+
+def measure_on(device: str, heads: int, tokens: int, repeats: int) -> None:
+    """Time per segment on a device, results back on the CPU each time."""
+    weights = segment(heads, tokens, device)
+    exact = two_kl_form(segment(heads, tokens).double())
+    off = ~np.eye(heads, dtype=bool)
+    error = (np.abs(divergence(weights, causal=False) - exact)[off] / exact[off]).max()
+    taken = seconds(lambda: divergence(weights, causal=False), repeats)
+    name = torch.cuda.get_device_name() if device == "cuda" else device
+    print(f"{heads} heads × {tokens} tokens on {name}, best of {repeats}, result on the CPU")
+    print(f"{1e3 * taken:.3f} ms a segment   error {error:.0e}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--heads", type=int, default=144)
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    if options.device == "cpu":
+        compare_on_one_core(options.heads, options.tokens, options.repeats)
+    else:
+        measure_on(options.device, options.heads, options.tokens, max(options.repeats, 50))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Shares of fixed offsets equal the definition."""
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+
+from headscope.metrics.positions import offset_share
+from tests.metrics.attention_maps import Maps, maps
+
+OFFSETS = (-11, -3, -1, 0, 1, 2)
+
+
+def plain_share(rows: list[list[float]], offset: int) -> float:
+    """Σ_i a[i, i+o] / n."""
+    size = len(rows)
+    inside = [i for i in range(size) if 0 <= i + offset < size]
+    return sum(rows[i][i + offset] for i in inside) / size
+
+
+@settings(deadline=None, max_examples=50)
+@given(maps())
+def test_offset_shares_equal_a_plain_loop(batch: Maps) -> None:
+    found = offset_share(batch.weights, batch.mask, OFFSETS)
+    expected = [[[plain_share(h, o) for o in OFFSETS] for h in heads] for heads in batch.inputs()]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_next_token_head_gives_all_but_its_last_row() -> None:
+    weights = torch.eye(4).roll(1, dims=1)[None, None]
+    found = offset_share(weights, torch.ones(1, 4, dtype=torch.bool), (-1, 0, 1))
+    assert found.tolist() == [[[0.0, 0.0, 0.75]]]
