@@ -1,0 +1,15 @@
+"""How far back (or away) each head looks (Vig & Belinkov 2019, Eq. 6, Fig. 11)."""
+
+from headscope.metrics.head_ratio import HeadRatio, Terms
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Grid
+
+
+def distance_terms(layer: ObservedLayer) -> Terms:
+    """Σ a[i,j]·|i − j| in tokens and Σ a[i,j]; a causal head never looks ahead, so |i − j| = i − j."""
+    return layer.pair_sums[..., 2:3], layer.total[..., None]
+
+
+def distance(grid: Grid) -> HeadRatio:
+    """Mean distance of attention in tokens."""
+    return HeadRatio("distance", grid, distance_terms, description="mean distance in tokens")

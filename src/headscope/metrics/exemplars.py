@@ -1,0 +1,87 @@
+"""The inputs in which a head is surest: its largest single weights (Vig & Belinkov 2019, Tables 1–3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+
+FIELDS = ("weight", "sentence", "query", "key")
+NONE = -1.0
+
+
+@dataclass(frozen=True)
+class Exemplars:
+    """Per head the `count` inputs with the largest kept weight, and the pair that has it.
+
+    Ties go to the input that comes first in the corpus, within an input to the first pair.
+    """
+
+    grid: Grid
+    count: int = 5
+    with_self: bool = True  # whether a token's attention to itself may be an exemplar
+    name: str = "exemplars"
+
+    def zero(self, inputs: int) -> State:
+        """No exemplars yet."""
+        return State({name: np.full((*self.grid.shape, self.count), NONE) for name in FIELDS})
+
+    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+        """Let the best inputs of a batch compete with those kept so far."""
+        kept = layer.kept if self.with_self else _without_self(layer.kept)
+        by_query = kept.amax(-1)  # batch head query
+        best = by_query.amax(-1).cpu().numpy()  # batch head
+        rows = _best_rows(best, layer.batch.numbers, self.count)
+        found = _locate(kept, by_query, rows)
+        found["weight"] = np.take_along_axis(best, rows, 0).astype(np.float64)
+        found["sentence"] = layer.batch.numbers[rows].astype(np.float64)
+        challengers = {name: np.where(found["weight"] > 0, found[name], NONE).T for name in FIELDS}
+        kept_so_far = {name: state.sums[name][layer.index] for name in FIELDS}
+        for name, values in _choose(kept_so_far, challengers, self.count).items():
+            state.sums[name][layer.index] = values
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """The best of both."""
+        return _choose(left, right, self.count)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """exemplar_weight, _sentence, _query and _key by layer, head and rank; -1 where none."""
+        rank = Axis("rank", range(self.count))
+        weight = np.where(sums["weight"] > 0, sums["weight"], np.nan)
+        variables = {"exemplar_weight": self.grid.array(weight, rank)}
+        places = {f"exemplar_{name}": sums[name].astype(np.int64) for name in FIELDS[1:]}
+        return variables | {name: self.grid.array(values, rank) for name, values in places.items()}
+
+
+def _without_self(kept: Tensor) -> Tensor:
+    same = torch.eye(kept.shape[-1], dtype=torch.bool, device=kept.device)
+    return kept.masked_fill(same, 0.0)
+
+
+def _best_rows(
+    best: Float[np.ndarray, "batch head"], numbers: Int[np.ndarray, "batch"], count: int
+) -> Int[np.ndarray, "rank head"]:
+    """Places in the batch of each head's best inputs, the earlier in the corpus first on a tie."""
+    in_order = np.argsort(numbers)
+    ranked = np.argsort(-best[in_order], axis=0, kind="stable")[:count]
+    return in_order[ranked]
+
+
+def _locate(kept: Tensor, by_query: Tensor, rows: Int[np.ndarray, "rank head"]) -> Sums:
+    """Query and key of the largest weight of every chosen input and head."""
+    row = torch.from_numpy(rows).to(kept.device)
+    head = torch.arange(rows.shape[1], device=kept.device).expand_as(row)
+    query = by_query[row, head].argmax(-1)
+    key = kept[row, head, query].argmax(-1)
+    return {"query": query.double().cpu().numpy(), "key": key.double().cpu().numpy()}
+
+
+def _choose(left: Sums, right: Sums, count: int) -> Sums:
+    """The largest weights of two candidate lists along their last axis."""
+    both = {name: np.concatenate([left[name], right[name]], axis=-1) for name in FIELDS}
+    order = np.lexsort((both["sentence"], -both["weight"]), axis=-1)[..., :count]
+    return {name: np.take_along_axis(both[name], order, -1) for name in FIELDS}

@@ -1,0 +1,77 @@
+"""Any statistic of a head that is a ratio of sums over inputs, for heads and for whole layers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.metrics import ratio
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+
+Terms = tuple[Float[Tensor, "batch head item"], Float[Tensor, "batch head part"]]
+
+
+@dataclass(frozen=True)
+class HeadRatio:
+    """Σx / Σy per head, with the pooled value of every layer (sums over its heads, then the ratio).
+
+    `terms` gives x and y of every input; y may be shared by all items (a last axis of one).
+    """
+
+    name: str
+    grid: Grid
+    terms: Callable[[ObservedLayer], Terms]
+    axis: Axis | None = None
+    description: str = ""
+
+    def zero(self, inputs: int) -> State:
+        """Empty sums for heads and for layers."""
+        layers, heads = self.grid.shape
+        items = len(self.axis) if self.axis else 1
+        by_head = ratio.zero((layers, heads, items), (layers, heads, 1))
+        by_layer = ratio.zero((layers, items), (layers, 1))
+        return State(_join(by_head, by_layer))
+
+    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+        """Add the inputs of a batch."""
+        x, y = self.terms(layer)
+        added = _join(ratio.terms(x, y), ratio.terms(x.sum(1), y.sum(1)))
+        for name, values in added.items():
+            state.sums[name][layer.index] += values
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """Sums add."""
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """NAME, NAME_by_layer (pooled), NAME_head_mean (mean of head values), and their errors."""
+        axes = (self.axis,) if self.axis else ()
+        by_head, by_layer = _split(sums)
+        heads = self.grid.array(self._trim(ratio.value(by_head)), *axes)
+        layer_axes = (Axis("layer", self.grid.layers), *axes)
+        variables = {
+            self.name: heads.assign_attrs(description=self.description),
+            f"{self.name}_se": self.grid.array(self._trim(ratio.standard_error(by_head)), *axes),
+            f"{self.name}_by_layer": label(self._trim(ratio.value(by_layer)), *layer_axes),
+            f"{self.name}_by_layer_se": label(
+                self._trim(ratio.standard_error(by_layer)), *layer_axes
+            ),
+        }
+        return variables | {f"{self.name}_head_mean": heads.mean("head")}
+
+    def _trim(self, values: np.ndarray) -> np.ndarray:
+        return values if self.axis else values[..., 0]
+
+
+def _join(by_head: Sums, by_layer: Sums) -> Sums:
+    heads = {f"head.{name}": values for name, values in by_head.items()}
+    return heads | {f"layer.{name}": values for name, values in by_layer.items()}
+
+
+def _split(sums: Sums) -> tuple[Sums, Sums]:
+    by_head = {name: sums[f"head.{name}"] for name in (*ratio.NUMERATOR, *ratio.DENOMINATOR)}
+    by_layer = {name: sums[f"layer.{name}"] for name in (*ratio.NUMERATOR, *ratio.DENOMINATOR)}
+    return by_head, by_layer

@@ -1,0 +1,73 @@
+"""Which tags and which relations attention goes to and comes from (Vig & Belinkov 2019, Eq. 3).
+
+A tag belongs to a word and is copied to each of its pieces. Each share stands next to how often the
+label occurs among the tokens, and to what a head would give it that spread its attention evenly.
+"""
+
+from functools import partial
+
+import torch
+
+from headscope.metrics import text_ratio
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.head_ratio import HeadRatio, Terms
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.text_ratio import TextRatio
+
+
+def label_to_terms(layer: ObservedLayer, label: str, size: int) -> Terms:
+    """Σ a[i,j]·[label(j) = l] for every label l, and Σ a[i,j]."""
+    return layer.columns @ layer.batch.one_hot(label, size), layer.total[..., None]
+
+
+def label_from_terms(layer: ObservedLayer, label: str, size: int) -> Terms:
+    """Σ a[i,j]·[label(i) = l] for every label l, and Σ a[i,j]."""
+    return layer.rows @ layer.batch.one_hot(label, size), layer.total[..., None]
+
+
+def frequency_terms(batch: AnnotatedBatch, label: str, size: int) -> text_ratio.Terms:
+    """How many content tokens carry each label, and how many there are."""
+    return batch.one_hot(label, size).sum(1), batch.content.sum(1, keepdim=True).float()
+
+
+def even_to_terms(batch: AnnotatedBatch, label: str, size: int) -> text_ratio.Terms:
+    """The terms of `label_to_terms` with every weight 1 over the same pairs."""
+    received = batch.pairs.sum(1).float()
+    shares = torch.einsum("bk,bkl->bl", received, batch.one_hot(label, size))
+    return shares, received.sum(1, keepdim=True)
+
+
+def even_from_terms(batch: AnnotatedBatch, label: str, size: int) -> text_ratio.Terms:
+    """The terms of `label_from_terms` with every weight 1 over the same pairs."""
+    paid = batch.pairs.sum(2).float()
+    shares = torch.einsum("bq,bql->bl", paid, batch.one_hot(label, size))
+    return shares, paid.sum(1, keepdim=True)
+
+
+def label_to(name: str, grid: Grid, axis: Axis) -> HeadRatio:
+    """Share of attention that each label receives."""
+    terms = partial(label_to_terms, label=axis.name, size=len(axis))
+    return HeadRatio(name, grid, terms, axis, f"attention to each {axis.name}")
+
+
+def label_from(name: str, grid: Grid, axis: Axis) -> HeadRatio:
+    """Share of attention that each label pays."""
+    terms = partial(label_from_terms, label=axis.name, size=len(axis))
+    return HeadRatio(name, grid, terms, axis, f"attention from each {axis.name}")
+
+
+def label_frequency(axis: Axis) -> TextRatio:
+    """Share of the content tokens that carry each label."""
+    terms = partial(frequency_terms, label=axis.name, size=len(axis))
+    return TextRatio(f"{axis.name}_frequency", terms, axis, f"share of tokens per {axis.name}")
+
+
+def even_to(name: str, axis: Axis) -> TextRatio:
+    """What each label would receive from a head that spreads its attention evenly."""
+    return TextRatio(name, partial(even_to_terms, label=axis.name, size=len(axis)), axis)
+
+
+def even_from(name: str, axis: Axis) -> TextRatio:
+    """What each label would pay in a head that spreads its attention evenly."""
+    return TextRatio(name, partial(even_from_terms, label=axis.name, size=len(axis)), axis)

@@ -1,0 +1,107 @@
+"""The contract of a metric: zero → update → merge → compute.
+
+A state holds sums, which merge exactly and in any order, and records, one row for every input,
+which are never held for more than one shard: `compute` reads them back shard by shard. A metric is a
+frozen value; everything that changes is in the state.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import xarray as xr
+
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.layer import ObservedLayer
+
+Sums = dict[str, np.ndarray]
+Records = Callable[[], Iterator[Mapping[str, np.ndarray]]]  # one mapping per shard, in shard order
+Variables = dict[str, xr.DataArray]
+
+
+@dataclass(frozen=True)
+class State:
+    """What a metric knows after some inputs."""
+
+    sums: Sums
+    records: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The heads of a model: how many layers, how many heads in each, and their numbers."""
+
+    layers: tuple[int, ...]
+    heads: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of layers and of heads."""
+        return len(self.layers), self.heads
+
+    def array(self, values: np.ndarray, *axes: "Axis") -> xr.DataArray:
+        """Values labelled by layer, head and the further axes."""
+        return label(values, Axis("layer", self.layers), Axis("head", range(self.heads)), *axes)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A named dimension of the result and the labels along it."""
+
+    name: str
+    labels: tuple[str, ...] | tuple[int, ...] | range
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """What every metric has, whether it looks at attention or at the text alone."""
+
+    @property
+    def name(self) -> str:
+        """Name of the metric's state, unique within a study."""
+        ...
+
+    def zero(self, inputs: int) -> State:
+        """The state before a shard of so many inputs."""
+        ...
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """The sums of both; associative, and `zero` changes nothing."""
+        ...
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """Variables of the result by name."""
+        ...
+
+
+@runtime_checkable
+class LayerMetric(Metric, Protocol):
+    """A metric of attention: sees one layer of one batch at a time."""
+
+    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+        """Add one layer of one batch to the state."""
+        ...
+
+
+@runtime_checkable
+class TextMetric(Metric, Protocol):
+    """A metric of the corpus alone: a frequency, a baseline."""
+
+    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+        """Add one batch to the state."""
+        ...
+
+
+def label(values: np.ndarray, *axes: Axis) -> xr.DataArray:
+    """An array with named, labelled axes."""
+    coordinates = {axis.name: np.array(axis.labels) for axis in axes}
+    return xr.DataArray(values, coords=coordinates, dims=[axis.name for axis in axes])
+
+
+def add(left: Sums, right: Sums) -> Sums:
+    """Sums of two states, key by key: the merge of nearly every metric."""
+    return {name: left[name] + right[name] for name in left}

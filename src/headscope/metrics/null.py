@@ -1,0 +1,32 @@
+"""How much attention goes to null tokens (Vig & Belinkov 2019, Fig. 5).
+
+Null is the first token of a causal model's input, the delimiters of a bidirectional one.
+"""
+
+from headscope.metrics.head_ratio import HeadRatio, Terms
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Grid
+
+
+def null_terms(layer: ObservedLayer) -> Terms:
+    """Σ a[i, null] and Σ a[i, ·] over the queries that are not null themselves."""
+    content = layer.batch.content[:, None]
+    paid = layer.to_null.masked_fill(~content, 0.0).sum(-1)
+    return paid[..., None], (paid + layer.total)[..., None]
+
+
+def null_terms_of_all_queries(layer: ObservedLayer) -> Terms:
+    """The same over every real query, the null tokens included."""
+    mask = layer.batch.mask[:, None]
+    everything = layer.weights.sum(-1).float().masked_fill(~mask, 0.0)
+    return layer.to_null.sum(-1)[..., None], everything.sum(-1)[..., None]
+
+
+def null_share(grid: Grid) -> HeadRatio:
+    """Share of attention on null tokens, from the other tokens."""
+    return HeadRatio("null_share", grid, null_terms, description="attention to null tokens")
+
+
+def null_share_of_all_queries(grid: Grid) -> HeadRatio:
+    """Share of attention on null tokens, null queries included."""
+    return HeadRatio("null_share_all_queries", grid, null_terms_of_all_queries)

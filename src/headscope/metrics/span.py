@@ -1,0 +1,63 @@
+"""How far apart related tokens are: P(dependency | separation) and the mean span of an arc."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.metric import Axis, Records, State, Sums, Variables, add, label
+
+LONGEST = 100  # separations shown one by one; longer ones count in the mean span only
+
+
+@dataclass(frozen=True)
+class DependencySpan:
+    """Fraction of token pairs at each separation that are related, and the spans of those.
+
+    A pair of tokens is counted once, whichever of the two is the query.
+    """
+
+    name: str = "dependency_span"
+
+    def zero(self, inputs: int) -> State:
+        """No pairs yet."""
+        sums = {name: np.zeros(LONGEST + 1) for name in ("pairs", "related")}
+        return State(sums | {"arcs": np.zeros(1), "span": np.zeros(1)})
+
+    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+        """Count the pairs of a batch."""
+        once = batch.pairs.tril(-1)
+        arcs = batch.related.any(-1) & once
+        separation = batch.separation.long()
+        state.sums["pairs"] += _histogram(once, separation)
+        state.sums["related"] += _histogram(arcs, separation)
+        state.sums["arcs"] += float(arcs.sum())
+        state.sums["span"] += float((arcs * separation).sum())
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """Sums add."""
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """dependency_probability and its binomial error, dependency_within, mean_dependency_span."""
+        pairs, related, arcs = sums["pairs"][1:], sums["related"][1:], sums["arcs"][0]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            probability = related / pairs
+            error = np.sqrt(probability * (1 - probability) / pairs)
+            within, span = related.cumsum() / arcs, sums["span"][0] / arcs
+        axis = Axis("separation", range(1, LONGEST + 1))
+        return {
+            "dependency_probability": label(probability, axis),
+            "dependency_probability_se": label(error, axis),
+            "dependency_within": label(within, axis),
+            "mean_dependency_span": label(np.asarray(span)),
+        }
+
+
+def _histogram(pairs: torch.Tensor, separation: torch.Tensor) -> np.ndarray:
+    """Number of pairs at each separation up to LONGEST."""
+    by_pair = pairs.sum(0)
+    near = separation <= LONGEST
+    counts = torch.bincount(separation[near], by_pair[near].double(), minlength=LONGEST + 1)
+    return counts.cpu().numpy()

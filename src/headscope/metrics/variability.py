@@ -1,0 +1,76 @@
+"""Whether a head's attention depends on content or on position (Vig & Belinkov 2019, Eq. 5, Fig. 10).
+
+Σ|a[i,j] − ā[i,j]| / (2 Σ a[i,j]) over the first N positions, where ā is the mean over the inputs that
+have the pair. The mean is known only at the end, so every input's N×N corner is recorded with its
+shard and read back shard by shard.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from headscope.metrics import ratio
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Grid, Records, State, Sums, Variables, add
+
+
+@dataclass(frozen=True)
+class Variability:
+    """0 for a head that looks at the same positions in every input, 1 at most."""
+
+    grid: Grid
+    is_causal: bool
+    size: int = 10  # N, counted from the start of the input, the null token included
+    name: str = "variability"
+
+    def zero(self, inputs: int) -> State:
+        """No corners yet; as many as inputs will be recorded."""
+        layers, heads = self.grid.shape
+        cells = len(self._cells)
+        sums = {"weight": np.zeros((layers, heads, cells)), "count": np.zeros((layers, 1, cells))}
+        corners = np.zeros((inputs, layers, heads, cells), np.float32)
+        return State(sums, {"corners": corners, "valid": np.zeros((inputs, cells), bool)})
+
+    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+        """Record and sum the corners of a batch."""
+        cells = self._cells
+        cells = cells[cells.max(1) < layer.kept.shape[-1]]
+        here = slice(None, len(cells))  # cells are in the order of the input's length
+        query, key = cells.T
+        corner = layer.kept[:, :, : self.size, : self.size].cpu().numpy()[:, :, query, key]
+        valid = layer.batch.pairs[:, : self.size, : self.size].cpu().numpy()[:, query, key]
+        state.records["corners"][layer.batch.rows, layer.index, :, here] = corner
+        state.records["valid"][layer.batch.rows, here] = valid
+        state.sums["weight"][layer.index, :, here] += corner.sum(0, dtype=np.float64)
+        state.sums["count"][layer.index, 0, here] += valid.sum(0)
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """Sums add."""
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """variability(layer, head) and its error over inputs, taking the mean as known."""
+        mean = sums["weight"] / np.maximum(sums["count"], 1)
+        total = ratio.zero(self.grid.shape, self.grid.shape)
+        for shard in records():
+            total = add(total, self._deviation(shard, mean))
+        return {
+            "variability": self.grid.array(ratio.value(total)),
+            "variability_se": self.grid.array(ratio.standard_error(total)),
+        }
+
+    def _deviation(self, shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
+        """Terms of the ratio for the inputs of one shard."""
+        corners = torch.from_numpy(np.ascontiguousarray(shard["corners"])).double()
+        valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))[:, None, None]
+        off = (corners - torch.from_numpy(mean)).abs_().masked_fill_(~valid, 0.0)
+        return ratio.terms(off.sum(-1), 2 * corners.sum(-1))
+
+    @property
+    def _cells(self) -> np.ndarray:
+        """(query, key) of every cell that can count, the shortest input's cells first."""
+        query, key = np.indices((self.size, self.size)).reshape(2, -1)
+        cells = np.stack([query, key], 1)[(key <= query) & (key > 0) | (not self.is_causal)]
+        return cells[np.argsort(cells.max(1), kind="stable")]

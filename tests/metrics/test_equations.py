@@ -1,0 +1,199 @@
+"""Each metric equals a plain-loop reading of its equation, for causal and bidirectional models."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.metrics import dependencies, distance, entropy, labels, null
+from headscope.metrics.batch import FORMS
+from headscope.metrics.exemplars import Exemplars
+from headscope.metrics.metric import Axis, Grid, LayerMetric, TextMetric
+from headscope.metrics.span import DependencySpan
+from headscope.metrics.variability import Variability
+from tests.metrics import plain
+from tests.metrics.inputs import HEADS, RELATIONS, TAGS, Input, make_batch, make_layer, random_input
+
+GRID = Grid((0,), HEADS)
+TAG = Axis("tag", TAGS)
+DEPREL = Axis("deprel", RELATIONS)
+CLOSE = {"atol": 1e-6, "rtol": 1e-6}
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[Input]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    is_causal = draw(st.booleans())
+    return [random_input(rng, is_causal) for _ in range(draw(st.integers(1, 6)))]
+
+
+def measure(metric: LayerMetric | TextMetric, inputs: list[Input]) -> dict[str, xr.DataArray]:
+    """One padded batch through a metric."""
+    batch, state = make_batch(inputs), metric.zero(len(inputs))
+    if isinstance(metric, TextMetric):
+        metric.update_text(state, batch)
+    else:
+        metric.update_layer(state, make_layer(inputs, batch))
+    return metric.compute(state.sums, lambda: iter([state.records]))
+
+
+def expect(found: dict[str, xr.DataArray], name: str, terms: Callable[[int, int], list]) -> None:
+    """`terms(head, item)` are the plain-loop terms of one cell of the variable."""
+    values = found[name].values.reshape(HEADS, -1)
+    errors = found[f"{name}_se"].values.reshape(HEADS, -1)
+    for head in range(HEADS):
+        for item in range(values.shape[1]):
+            value, error = plain.ratio_and_error(terms(head, item))
+            np.testing.assert_allclose(values[head, item], value, **CLOSE)
+            np.testing.assert_allclose(errors[head, item], error, atol=2e-6, rtol=1e-4)
+
+
+@given(corpora())
+@settings(max_examples=25)
+def test_null_share_is_attention_to_null_over_all_attention(inputs: list[Input]) -> None:
+    found = measure(null.null_share(GRID), inputs)
+    expect(found, "null_share", lambda h, _: [plain.null_terms(e, h, False) for e in inputs])
+    found = measure(null.null_share_of_all_queries(GRID), inputs)
+    everything = [[plain.null_terms(e, h, True) for e in inputs] for h in range(HEADS)]
+    expect(found, "null_share_all_queries", lambda h, _: everything[h])
+
+
+@given(corpora())
+@settings(max_examples=20)
+def test_tag_shares_follow_equation_3_to_and_from(inputs: list[Input]) -> None:
+    def to(head: int, item: int) -> list:
+        return [
+            plain.weighted(e, head, lambda i, j, e=e: plain.tag_of(e, j) == TAGS[item])
+            for e in inputs
+        ]
+
+    def paid(head: int, item: int) -> list:
+        return [
+            plain.weighted(e, head, lambda i, j, e=e: plain.tag_of(e, i) == TAGS[item])
+            for e in inputs
+        ]
+
+    expect(measure(labels.label_to("pos_to", GRID, TAG), inputs), "pos_to", to)
+    expect(measure(labels.label_from("pos_from", GRID, TAG), inputs), "pos_from", paid)
+
+
+@given(corpora())
+@settings(max_examples=15)
+def test_relation_shares_use_the_relation_of_the_receiving_token(inputs: list[Input]) -> None:
+    def to(head: int, item: int) -> list:
+        return [
+            plain.weighted(e, head, lambda i, j, e=e: plain.relation_of(e, j) == RELATIONS[item])
+            for e in inputs
+        ]
+
+    expect(measure(labels.label_to("deprel_to", GRID, DEPREL), inputs), "deprel_to", to)
+
+
+@given(corpora())
+@settings(max_examples=25)
+def test_dependency_alignment_follows_equation_4_in_three_forms(inputs: list[Input]) -> None:
+    forms = [
+        lambda e, i, j: plain.is_parent(e, i, j),
+        lambda e, i, j: plain.is_parent(e, j, i),
+        lambda e, i, j: plain.is_parent(e, i, j) or plain.is_parent(e, j, i),
+    ]
+
+    def terms(head: int, item: int) -> list:
+        return [plain.weighted(e, head, lambda i, j, e=e: forms[item](e, i, j)) for e in inputs]
+
+    expect(measure(dependencies.dependency_alignment(GRID), inputs), "dependency_alignment", terms)
+
+
+@given(corpora())
+@settings(max_examples=25)
+def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> None:
+    with_self = measure(dependencies.dependency_baseline(), inputs)["dependency_baseline"]
+    name = "dependency_baseline_without_self"
+    without = measure(dependencies.dependency_baseline_without_self(), inputs)[name]
+    all_pairs = [(e, i, j) for e in inputs for i, j in plain.pairs(e)]
+    parents = sum(plain.is_parent(e, i, j) for e, i, j in all_pairs)
+    children = sum(plain.is_parent(e, j, i) for e, i, j in all_pairs)
+    apart = sum(i != j for _, i, j in all_pairs)
+    for form, count in zip(FORMS, (parents, children, parents + children), strict=True):
+        wanted = count / len(all_pairs) if all_pairs else np.nan
+        np.testing.assert_allclose(with_self.sel(form=form), wanted, **CLOSE)
+        np.testing.assert_allclose(without.sel(form=form), count / apart if apart else np.nan)
+    for item, tag in enumerate(TAGS):
+        even = measure(labels.even_to("pos_to_even", TAG), inputs)["pos_to_even"]
+        received = sum(plain.tag_of(e, j) == tag for e, _, j in all_pairs)
+        wanted = received / len(all_pairs) if all_pairs else np.nan
+        np.testing.assert_allclose(even[item], wanted, **CLOSE)
+
+
+@given(corpora())
+@settings(max_examples=15)
+def test_frequencies_count_content_tokens_once(inputs: list[Input]) -> None:
+    found = measure(labels.label_frequency(TAG), inputs)["tag_frequency"]
+    tokens = [plain.tag_of(e, t) for e in inputs for t in range(e.length) if not e.null[t]]
+    wanted = [tokens.count(tag) / len(tokens) if tokens else np.nan for tag in TAGS]
+    np.testing.assert_allclose(found, wanted, **CLOSE)
+
+
+@given(corpora())
+@settings(max_examples=25)
+def test_distance_and_entropy_follow_equations_6_and_7(inputs: list[Input]) -> None:
+    def far(head: int, _: int) -> list:
+        return [plain.weighted(e, head, lambda i, j: abs(i - j)) for e in inputs]
+
+    expect(measure(distance.distance(GRID), inputs), "distance", far)
+    nats = [[plain.entropy_terms(e, h) for e in inputs] for h in range(HEADS)]
+    expect(measure(entropy.entropy(GRID), inputs), "entropy", lambda h, _: nats[h])
+
+
+@given(corpora(), st.integers(2, 12))
+@settings(max_examples=25)
+def test_variability_follows_equation_5(inputs: list[Input], size: int) -> None:
+    found = measure(Variability(GRID, inputs[0].is_causal, size), inputs)
+    for head in range(HEADS):
+        value, error = plain.variability(inputs, head, size)
+        np.testing.assert_allclose(found["variability"][0, head], value, **CLOSE)
+        np.testing.assert_allclose(found["variability_se"][0, head], error, atol=2e-6, rtol=1e-4)
+
+
+@given(corpora(), st.booleans(), st.integers(1, 4))
+@settings(max_examples=25)
+def test_exemplars_are_the_largest_kept_weights(
+    inputs: list[Input], with_self: bool, count: int
+) -> None:
+    found = measure(Exemplars(GRID, count, with_self), inputs)
+    for head in range(HEADS):
+        wanted = plain.exemplars(inputs, head, with_self)[:count]
+        for rank in range(count):
+            cell = {"layer": 0, "head": head, "rank": rank}
+            if rank >= len(wanted):
+                assert np.isnan(found["exemplar_weight"].sel(cell))
+                assert found["exemplar_sentence"].sel(cell) == -1
+                continue
+            weight, number, query, key = wanted[rank]
+            assert float(found["exemplar_weight"].sel(cell)) == pytest.approx(weight, abs=1e-7)
+            places = [int(found[f"exemplar_{n}"].sel(cell)) for n in ("sentence", "query", "key")]
+            assert places == [number, query, key]
+
+
+@given(corpora())
+@settings(max_examples=25)
+def test_dependency_probability_counts_each_pair_once(inputs: list[Input]) -> None:
+    found = measure(DependencySpan(), inputs)
+    once = [
+        (abs(i - j), plain.is_parent(e, i, j) or plain.is_parent(e, j, i))
+        for e in inputs
+        for i, j in plain.pairs(e)
+        if j < i
+    ]
+    spans = [d for d, related in once if related]
+    if spans:
+        np.testing.assert_allclose(found["mean_dependency_span"], np.mean(spans))
+        within = found["dependency_within"].sel(separation=2)
+        np.testing.assert_allclose(within, np.mean([d <= 2 for d in spans]))
+    for separation in (1, 2, 5):
+        at = [related for d, related in once if d == separation]
+        probability = found["dependency_probability"].sel(separation=separation)
+        np.testing.assert_allclose(probability, np.mean(at) if at else np.nan)
