@@ -1,0 +1,228 @@
+"""How a network's attention is captured: decided and proved on a probe when the model is loaded.
+
+Five source and three target tokens tell the stacks apart by shape alone, without module names:
+encoder or only stack 5×5, decoder 3×3, cross 3×5.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from headscope.errors import CaptureError
+from headscope.model.attention import Stack
+from headscope.model.capture.call import Backend, BackendName, Forward
+from headscope.model.capture.events import Event, Projection, Recorder
+from headscope.model.capture.hooks import HooksBackend, find_sites
+from headscope.model.capture.interface import InterfaceBackend
+from headscope.model.capture.outputs import OutputsBackend, reported
+from headscope.model.capture.score import rebuilds, sink
+from headscope.model.capture.validate import TOLERANCE
+
+SOURCE_TOKENS = 5
+TARGET_TOKENS = 3
+SHAPES: dict[Stack, tuple[int, int]] = {
+    "self": (SOURCE_TOKENS, SOURCE_TOKENS),
+    "encoder": (SOURCE_TOKENS, SOURCE_TOKENS),
+    "decoder": (TARGET_TOKENS, TARGET_TOKENS),
+    "cross": (TARGET_TOKENS, SOURCE_TOKENS),
+}
+
+Reference = Mapping[Stack, tuple[Tensor, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one attention call of the forward pass is."""
+
+    stack: Stack
+    layer: int
+    projection: Projection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StackPlan:
+    """What the probe found out about one stack of layers."""
+
+    name: Stack
+    layers: int  # all layers of the stack, also those without attention
+    heads: int
+    key_heads: int
+    backend: BackendName
+    plain: bool  # softmax(scaling·q·k + bias) gives the weights
+    attending: tuple[int, ...]  # the numbers of the layers that have attention
+    causal: bool
+    sink: bool  # part of each row goes to a learned sink: rows sum to less than 1
+    no_neurons: str | None  # why queries and keys cannot be shown
+    no_norms: str | None  # why the output projection is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The proved way to capture a network: what every call of the backend stands for."""
+
+    backend: Backend
+    slots: tuple[Slot | None, ...]  # None: a call that is no layer of its own (DiffLlama)
+    stacks: tuple[StackPlan, ...]
+
+    def stack(self, name: Stack) -> StackPlan:
+        """The plan of one stack."""
+        return next(stack for stack in self.stacks if stack.name == name)
+
+
+def make_plan(name: str, network: nn.Module, forward: Forward) -> Plan:
+    """Find the first backend whose weights are those that the network itself reports."""
+    with torch.no_grad():
+        reference = _reference(name, forward)
+        for backend in _backends(network, forward):
+            recorder = Recorder(network)
+            with recorder.listening():
+                backend.run(forward, recorder.watch)
+            matched = _match(recorder.events, reference)
+            if matched is not None:
+                return _plan(backend, recorder.events, matched)
+            if isinstance(backend, HooksBackend):
+                backend.remove()
+    raise CaptureError(
+        f"{name} reports attention that cannot be traced to its layers; see docs/models.md."
+    )
+
+
+def _reference(name: str, forward: Forward) -> Reference:
+    reference = reported(forward(output_attentions=True))
+    if not reference:
+        raise CaptureError(
+            f"{name} reports no attention weights: it has no attention layers, or none that can be "
+            "seen; Headscope needs a Transformer with softmax attention."
+        )
+    for stack, matrices in reference.items():
+        for matrix in matrices:
+            if matrix.ndim != 4 or tuple(matrix.shape[2:]) != SHAPES[stack]:
+                raise CaptureError(
+                    f"{name} computes banded, pooled or approximate attention of shape "
+                    f"{tuple(matrix.shape)}, not batch × head × query × key; such layers are not "
+                    "supported, see docs/models.md."
+                )
+        if len({matrix.shape[1] for matrix in matrices}) > 1:
+            raise CaptureError(
+                f"{name} has a different number of heads from layer to layer, which is not "
+                "supported."
+            )
+    return reference
+
+
+def _backends(network: nn.Module, forward: Forward) -> Iterator[Backend]:
+    yield InterfaceBackend()
+    sites = find_sites(network, forward)
+    if sites is not None:
+        yield HooksBackend(sites)
+    yield OutputsBackend()
+
+
+def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] | None:
+    """The stack of every call, if the calls are the reference in order, else None."""
+    found: dict[Stack, int] = dict.fromkeys(reference, 0)
+    stacks: list[Stack | None] = []
+    for event in events:
+        stack = next(
+            (
+                s
+                for s, n in found.items()
+                if n < len(reference[s]) and _same(event, reference[s][n])
+            ),
+            None,
+        )
+        if stack is not None:
+            found[stack] += 1
+        stacks.append(stack)
+    complete = all(count == len(reference[stack]) for stack, count in found.items())
+    return stacks if complete else None
+
+
+def _same(event: Event, matrix: Tensor) -> bool:
+    weights = event.call.weights
+    return weights.shape == matrix.shape and torch.allclose(
+        weights.float(), matrix.float(), rtol=0, atol=_tolerance(weights)
+    )
+
+
+def _tolerance(weights: Tensor) -> float:
+    return (
+        min(1e-5, TOLERANCE[torch.float32])
+        if weights.dtype == torch.float32
+        else TOLERANCE[weights.dtype]
+    )
+
+
+def _plan(backend: Backend, events: Sequence[Event], stacks: Sequence[Stack | None]) -> Plan:
+    names = list(dict.fromkeys(stack for stack in stacks if stack is not None))
+    slots: list[Slot | None] = [None] * len(events)
+    plans: list[StackPlan] = []
+    for name in names:
+        positions = [i for i, stack in enumerate(stacks) if stack == name]
+        own = [events[i] for i in positions]
+        layers, attending = _numbers(own)
+        for position, layer, event in zip(positions, attending, own, strict=True):
+            slots[position] = Slot(name, layer, event.projection())
+        plans.append(_stack_plan(name, own, layers, attending, backend.name))
+    return Plan(backend, tuple(slots), tuple(plans))
+
+
+def _numbers(events: Sequence[Event]) -> tuple[int, tuple[int, ...]]:
+    """How many layers there are, and which of them these calls are.
+
+    The position in the list of layers counts, so that hybrid models keep their numbers; where one
+    layer object serves several times (ALBERT) only the order of the calls is left.
+    """
+    places = [event.place for event in events]
+    first = places[0]
+    if first is not None and all(p is not None and p.layers is first.layers for p in places):
+        indices = [p.index for p in places if p is not None]
+        if all(a < b for a, b in zip(indices, indices[1:], strict=False)) and len(indices) > 1:
+            return len(first.layers), tuple(indices)
+        if len(indices) == 1:
+            return len(first.layers), tuple(indices)
+    return len(events), tuple(range(len(events)))
+
+
+def _stack_plan(
+    name: Stack,
+    events: Sequence[Event],
+    layers: int,
+    attending: tuple[int, ...],
+    backend: BackendName,
+) -> StackPlan:
+    calls = [event.call for event in events]
+    heads = calls[0].weights.shape[1]
+    key = calls[0].key
+    tolerance = _tolerance(calls[0].weights)
+    return StackPlan(
+        name=name,
+        layers=layers,
+        heads=heads,
+        key_heads=heads if key is None else key.shape[1],
+        backend=backend,
+        plain=all(rebuilds(call, tolerance=tolerance, plain=True) for call in calls),
+        attending=attending,
+        causal=name != "cross" and all(not call.weights.triu(1).any() for call in calls),
+        sink=any(sink(call) is not None for call in calls),
+        no_neurons=_why_no_neurons(events, tolerance),
+        no_norms=_why_no_norms(events),
+    )
+
+
+def _why_no_neurons(events: Sequence[Event], tolerance: float) -> str | None:
+    if any(event.call.query is None for event in events):
+        return "this family computes attention outside the attention interface"
+    if not all(rebuilds(event.call, tolerance=tolerance) for event in events):
+        return "its weights are not softmax(scaling·q·k + bias)"
+    return None
+
+
+def _why_no_norms(events: Sequence[Event]) -> str | None:
+    if any(event.call.value is None for event in events):
+        return "this family computes attention outside the attention interface"
+    if any(event.projection() is None for event in events):
+        return "no linear map receives the heads' output directly"
+    return None

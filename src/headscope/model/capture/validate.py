@@ -1,0 +1,140 @@
+"""Every captured layer is checked before anybody sees it: a wrong number never leaves silently.
+
+```
+          keys  a b c ·        · is padding: its rows are not looked at, its columns must be empty
+  query a       x . . .
+        b       x x . .        x may carry weight; each real row sums to 1,
+        c       x x x .        or to less where the family has a learned sink
+        ·       ? ? ? ?
+```
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headscope.errors import CaptureError
+from headscope.model.attention import Stack
+
+Validation = Literal["full", "shape"]
+
+# How far a row may be from 1 by rounding alone; bfloat16 rows were measured 0.002 off.
+TOLERANCE = {
+    torch.float64: 1e-6,
+    torch.float32: 1e-4,
+    torch.float16: 5e-3,
+    torch.bfloat16: 2e-2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the weights of one stack must look like for one batch."""
+
+    model: str
+    stack: Stack
+    heads: int
+    queries: Bool[Tensor, "batch query"]
+    keys: Bool[Tensor, "batch key"]
+    causal: bool
+    sink: bool
+    padded: bool
+    forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Batch × head × query × key."""
+        return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
+
+
+def expect(
+    model: str,
+    stack: Stack,
+    heads: int,
+    queries: Bool[Tensor, "batch query"],
+    keys: Bool[Tensor, "batch key"],
+    *,
+    causal: bool,
+    sink: bool,
+) -> Expectation:
+    """Prepare the checks of one stack, once per batch."""
+    padded = not (bool(queries.all()) and bool(keys.all()))
+    forbidden = _forbidden(queries, keys, causal) if padded or causal else None
+    return Expectation(model, stack, heads, queries, keys, causal, sink, padded, forbidden)
+
+
+def check_shape(weights: Tensor, layer: int, expected: Expectation) -> None:
+    """Refuse anything but batch × head × query × key."""
+    if tuple(weights.shape) != expected.shape:
+        raise CaptureError(
+            f"{_place(expected, layer)} gave weights of shape {tuple(weights.shape)} where batch × "
+            f"head × query × key is {expected.shape}; {_REMEDY}"
+        )
+
+
+def check_values(weights: Tensor, layer: int, expected: Expectation) -> None:
+    """Refuse weights that are not finite, negative, misplaced, or do not sum to one.
+
+    Three reductions over the weights, no copy of them.
+    """
+    weights = weights.detach()
+    tolerance = TOLERANCE.get(weights.dtype, 1e-4)
+    lowest = float(weights.min())
+    if not lowest >= 0:  # also true of NaN
+        what = "not a number" if lowest != lowest else f"{lowest:.3g}"
+        raise CaptureError(
+            f"{_place(expected, layer)} has an attention weight of {what}; {_REMEDY}"
+        )
+    _check_rows(weights, layer, expected, tolerance)
+    if expected.forbidden is not None:
+        _check_places(weights, layer, expected, tolerance)
+
+
+def _check_rows(weights: Tensor, layer: int, expected: Expectation, tolerance: float) -> None:
+    # Two-byte weights add up in float32, as rounding of the sum itself would exceed the tolerance.
+    sums = weights.sum(-1, dtype=torch.promote_types(weights.dtype, torch.float32))
+    if expected.padded:
+        sums = sums.masked_fill(~expected.queries[:, None, :], 1.0)
+    low, high = (float(bound) for bound in torch.aminmax(sums))
+    if not high <= 1 + tolerance or (low < 1 - tolerance and not expected.sink):
+        worst = high if not high <= 1 + tolerance else low
+        raise CaptureError(
+            f"{_place(expected, layer)} has an attention row that sums to {worst:.4g} instead of "
+            f"1; {_REMEDY}"
+        )
+
+
+def _check_places(weights: Tensor, layer: int, expected: Expectation, tolerance: float) -> None:
+    assert expected.forbidden is not None
+    cells = weights.flatten(2)
+    misplaced = float(torch.bmm(cells, expected.forbidden.to(cells.dtype)).max())
+    if misplaced > tolerance:
+        where = "padding or later tokens" if expected.causal else "padding"
+        raise CaptureError(
+            f"{_place(expected, layer)} pays attention of {misplaced:.3g} to {where}, so its mask "
+            f"was lost; {_REMEDY}"
+        )
+
+
+def _forbidden(
+    queries: Bool[Tensor, "batch query"], keys: Bool[Tensor, "batch key"], causal: bool
+) -> Float[Tensor, "batch cell 1"]:
+    forbidden = ~keys[:, None, :].expand(-1, queries.shape[1], -1)
+    if causal:
+        shape = (queries.shape[1], keys.shape[1])
+        forbidden = forbidden | torch.ones(shape, dtype=torch.bool, device=keys.device).triu(1)
+    return (forbidden & queries[:, :, None]).flatten(1)[:, :, None].float()
+
+
+def _place(expected: Expectation, layer: int) -> str:
+    stack = "" if expected.stack == "self" else f" {expected.stack}"
+    return f"{expected.model},{stack} layer {layer},"
+
+
+_REMEDY = (
+    "the capture of this family cannot be trusted with this input: run `headscope check` on the "
+    "model and see docs/models.md."
+)

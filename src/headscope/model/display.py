@@ -1,0 +1,38 @@
+"""Readable strings for tokens: what a person should see in a view."""
+
+from collections.abc import Sequence
+
+from transformers import PreTrainedTokenizerBase
+
+_INVISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
+
+
+def display(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, ...]:
+    """One readable string per token.
+
+    A leading space stays, for it tells a new word from a continuation ("Ġcat" and "▁cat" → " cat");
+    WordPiece keeps its "##"; special tokens stay as they are; a piece of a character is "�".
+    """
+    special = set(tokenizer.all_special_ids)
+    raw: list[str] = tokenizer.convert_ids_to_tokens(list(ids))  # pyright: ignore[reportAssignmentType]
+    return tuple(
+        token if index in special else _readable(tokenizer, index, token)
+        for index, token in zip(ids, raw, strict=True)
+    )
+
+
+def _readable(tokenizer: PreTrainedTokenizerBase, index: int, token: str) -> str:
+    if "▁" in token:  # SentencePiece: decoding one token alone would drop its space
+        text = token.replace("▁", " ")
+    elif token.startswith("##"):
+        text = token
+    else:
+        text = str(tokenizer.decode([index], clean_up_tokenization_spaces=False)) or token
+    if text.strip(" "):
+        return text.translate(_INVISIBLE)
+    return text.replace(" ", "␣") or token
+
+
+def unmark(token: str) -> str:
+    """A raw token without marks for spaces: "Ġcat" and "▁cat" → " cat", "cat</w>" → "cat"."""
+    return token.replace("Ġ", " ").replace("▁", " ").removesuffix("</w>").translate(_INVISIBLE)

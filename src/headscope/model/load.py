@@ -1,0 +1,141 @@
+"""Loading a model by name: the right class, safetensors only, errors in plain words."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.models.auto import modeling_auto
+
+from headscope.errors import HeadscopeError, ModelError
+from headscope.model.failure import explain
+from headscope.model.model import Model
+from headscope.model.quiet import quiet
+from headscope.model.refusal import check_family
+from headscope.model.source import Source, find_source
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def load(
+    name: str | Path | PreTrainedModel,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    revision: str | None = None,
+    dtype: str = "float32",
+    device: str | None = None,
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a bundled model, a directory, a .gguf file or a hub id; or wrap a network you have.
+
+    The device is CUDA where there is one, else the CPU. Code from the hub runs only if you ask for
+    it.
+    """
+    if isinstance(name, PreTrainedModel):
+        return _wrap(name, tokenizer)
+    source = find_source(name)
+    where, kind = _device(device), _dtype(dtype)
+    options = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
+    with quiet():
+        config = _config(source, options)
+        check_family(source.name, config)
+        network = _network(source, config, kind, options).to(where)  # pyright: ignore[reportArgumentType]
+        own = tokenizer or _tokenizer(source, options)
+    return Model(network, own, name=source.name, revision=revision)
+
+
+def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Model:
+    if tokenizer is None:
+        raise ModelError(
+            "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
+        )
+    return Model(network, tokenizer)
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"The device {name!r} cannot be used here; try cpu or cuda.") from error
+    return device
+
+
+def _dtype(name: str) -> torch.dtype:
+    if name not in DTYPES:
+        raise ModelError(f"There is no dtype {name!r}; choose one of {', '.join(DTYPES)}.")
+    return DTYPES[name]
+
+
+def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
+    try:
+        more = {} if source.gguf is None else {"gguf_file": source.gguf}
+        return AutoConfig.from_pretrained(source.place, **options, **more)
+    except Exception as error:
+        raise explain(error, source, "configuration") from error
+
+
+def _network(
+    source: Source, config: PreTrainedConfig, dtype: torch.dtype, options: dict[str, Any]
+) -> PreTrainedModel:
+    more = {"use_safetensors": True} if source.gguf is None else {"gguf_file": source.gguf}
+    try:
+        network, report = auto_class(config).from_pretrained(
+            source.place,
+            config=config,
+            dtype=dtype,
+            attn_implementation="eager",
+            output_loading_info=True,
+            **options,
+            **more,
+        )
+    except Exception as error:
+        raise explain(error, source, "weights") from error
+    _check_complete(source, report)
+    return network
+
+
+def auto_class(config: PreTrainedConfig) -> Any:
+    """The class whose head the checkpoint was saved with; AutoModel where that is none of these."""
+    names = set(config.architectures or ())
+    for mapping, chosen in (
+        (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
+        (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AutoModelForMaskedLM),
+        (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AutoModelForCausalLM),
+    ):
+        known = mapping.get(config.model_type)
+        if known is not None and names & ({known} if isinstance(known, str) else set(known)):
+            return chosen
+    return AutoModel
+
+
+def _check_complete(source: Source, report: dict[str, Any]) -> None:
+    """Only an unused pooler may be missing: transformers puts random numbers in its place."""
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    if missing:
+        raise ModelError(
+            f"The weights of {source.name} lack {len(missing)} tensors, {missing[0]} among them: "
+            f"{source.repair}."
+        )
+
+
+def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBase:
+    try:
+        more = {} if source.gguf is None else {"gguf_file": source.gguf}
+        return AutoTokenizer.from_pretrained(source.place, **options, **more)
+    except HeadscopeError:
+        raise
+    except Exception as error:
+        raise explain(error, source, "tokenizer") from error

@@ -1,0 +1,260 @@
+"""A loaded Transformer: its network, its tokenizer, and the proved way to see its attention."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headscope.errors import ModelError
+from headscope.model.attention import LayerAttention, Stack
+from headscope.model.batch import Batch, Side, make_batch
+from headscope.model.capture.capture import capture
+from headscope.model.capture.plan import (
+    SOURCE_TOKENS,
+    TARGET_TOKENS,
+    Plan,
+    StackPlan,
+    make_plan,
+)
+from headscope.model.capture.validate import Expectation, Validation, expect
+from headscope.model.encode import Encoded, encode
+from headscope.model.fingerprint import fingerprint
+from headscope.model.inputs import Entry, arguments, entry, max_positions, probe_ids
+from headscope.model.quiet import quiet
+from headscope.model.refusal import check_family
+from headscope.model.target import decoder_start, encode_target
+from headscope.model.trace import Trace
+
+Observer = Callable[[LayerAttention], None]
+
+
+class Model:
+    """A network and its tokenizer; the network is put into evaluation mode with eager attention.
+
+    Eager attention is the only implementation that computes the weights at all. How they are
+    captured is decided and proved here, on a probe of five tokens.
+    """
+
+    def __init__(
+        self,
+        network: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str | None = None,
+        revision: str | None = None,
+    ) -> None:
+        self.name = name or network.config.name_or_path or type(network).__name__
+        self.revision = revision
+        self.network = network.eval()
+        self.tokenizer = tokenizer
+        check_family(self.name, network.config)
+        with quiet():
+            network.set_attn_implementation("eager")
+            self._entry = entry(network, network.config)
+            self.plan: Plan = make_plan(self.name, network, self._probe())
+
+    def __repr__(self) -> str:
+        shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
+        return f"Model({self.name!r}, {shape})"
+
+    @property
+    def stacks(self) -> tuple[StackPlan, ...]:
+        """The stacks of layers and how each is captured."""
+        return self.plan.stacks
+
+    @property
+    def layers(self) -> int:
+        """Number of layers of the default stack (the only one, or the encoder)."""
+        return self.stacks[0].layers
+
+    @property
+    def heads(self) -> int:
+        """Number of heads per layer of the default stack."""
+        return self.stacks[0].heads
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether tokens see only what came before them, as the probe showed."""
+        return self.stacks[0].causal
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether there is a decoder that reads a target text."""
+        return bool(self.network.config.is_encoder_decoder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return self.network.device
+
+    @cached_property
+    def max_length(self) -> int | None:
+        """The most tokens the network has positions for; None if there is no such limit."""
+        return max_positions(self.network)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of configuration, weights and tokenizer, wherever the model lies."""
+        return fingerprint(self.network, self.tokenizer)
+
+    @property
+    def pad(self) -> int:
+        """An id to pad with; it is masked, but RoBERTa-like networks also count positions by it."""
+        known = (self.network.config.get_text_config().pad_token_id, self.tokenizer.pad_token_id)
+        return next((index for index in known if isinstance(index, int) and index >= 0), 0)
+
+    def encode(
+        self, text: str, pair: str | None = None, *, special: bool = True, truncate: bool = False
+    ) -> Encoded:
+        """The tokens of a text or a pair of texts."""
+        encoded = encode(
+            self.tokenizer, text, pair, special=special, limit=self.max_length, truncate=truncate
+        )
+        self._check_vocabulary(encoded)
+        return encoded
+
+    def encode_target(self, text: str, *, truncate: bool = False) -> Encoded:
+        """What the decoder reads to write `text`: its start token, then the text."""
+        self._require_decoder()
+        limit = self.max_length
+        encoded = encode_target(self.network, self.tokenizer, text, limit=limit, truncate=truncate)
+        self._check_vocabulary(encoded)
+        return encoded
+
+    def batch(
+        self,
+        encoded: Sequence[Encoded],
+        rows: Sequence[int] | None = None,
+        *,
+        target: Sequence[Encoded] | None = None,
+        side: Side = "right",
+    ) -> Batch:
+        """The chosen texts as one batch, padded on one side; `rows` are indices into `encoded`.
+
+        Padding on the right is right for every family; on the left the family must know positions.
+        """
+        chosen = range(len(encoded)) if rows is None else rows
+        batch = make_batch(encoded, chosen, pad=self.pad, side=side, device=self.device)
+        if target is None:
+            return batch
+        self._require_decoder()
+        return _with_target(batch, make_batch(target, chosen, pad=self.pad, device=self.device))
+
+    def forward(
+        self,
+        batch: Batch,
+        observer: Observer | None = None,
+        *,
+        validate: Validation = "full",
+        gradients: bool = False,
+    ) -> Any:
+        """Run the network and show its layers to the observer, in order and one at a time.
+
+        An encoder–decoder model runs its encoder alone if the batch has no target.
+        `validate="shape"` leaves out the checks of values. Rows and columns of padding are for the
+        caller to mask.
+        """
+        network, entry = self._part(batch)
+        given = arguments(entry, batch)
+
+        def run(**more: Any) -> Any:
+            return network(**given, **more)
+
+        with torch.set_grad_enabled(gradients):
+            if observer is None:
+                return run()
+            return capture(run, self.plan, observer, self._expectations(batch), validate)
+
+    def trace(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        target: str | None = None,
+        layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        generate: int = 0,
+        truncate: bool = False,
+    ) -> Trace:
+        """The attention of one input; see `headscope.model.tracing.trace`."""
+        from headscope.model.tracing import trace
+
+        return trace(
+            self,
+            text,
+            pair,
+            target=target,
+            layers=layers,
+            heads=heads,
+            generate=generate,
+            truncate=truncate,
+        )
+
+    def _part(self, batch: Batch) -> tuple[Any, Entry]:
+        if not self.is_encoder_decoder or batch.target is not None:
+            return self.network, self._entry
+        encoder = self.network.get_encoder()
+        return encoder, entry(encoder, self.network.config)
+
+    def _probe(self) -> Callable[..., Any]:
+        batch = _probe_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
+        if self.is_encoder_decoder:
+            target = _probe_batch(probe_ids(self.network, TARGET_TOKENS), self.device)
+            batch = _with_target(batch, target)
+        given = arguments(self._entry, batch)
+        return lambda **more: self.network(**given, **more)
+
+    def _expectations(self, batch: Batch) -> dict[Stack, Expectation]:
+        source, target = batch.mask, None if batch.target is None else batch.target.mask
+        found: dict[Stack, Expectation] = {}
+        for stack in self.stacks:
+            if target is None and stack.name in ("decoder", "cross"):
+                continue
+            queries = (
+                target if target is not None and stack.name in ("decoder", "cross") else source
+            )
+            keys = target if target is not None and stack.name == "decoder" else source
+            found[stack.name] = expect(
+                self.name,
+                stack.name,
+                stack.heads,
+                queries,
+                keys,
+                causal=stack.causal,
+                sink=stack.sink,
+            )
+        return found
+
+    def _check_vocabulary(self, encoded: Encoded) -> None:
+        size = self.network.get_input_embeddings().num_embeddings  # pyright: ignore[reportAttributeAccessIssue]
+        if max(encoded.ids) >= int(size):  # pyright: ignore[reportArgumentType]
+            raise ModelError(
+                f"The tokenizer gives id {max(encoded.ids)}, but {self.name} has only {size} "
+                "embeddings; load the tokenizer that belongs to the model."
+            )
+
+    def _require_decoder(self) -> None:
+        if not self.is_encoder_decoder:
+            raise ModelError(
+                f"{self.name} has no decoder, so it takes no target text; leave target out."
+            )
+        decoder_start(self.network)
+
+
+def _with_target(batch: Batch, target: Batch) -> Batch:
+    return dataclasses.replace(batch, target=target)
+
+
+def _probe_batch(ids: Tensor, device: torch.device) -> Batch:
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    return Batch(
+        ids=ids.to(device),
+        mask=mask.to(device),
+        segments=torch.zeros_like(ids).to(device),
+        rows=(0,),
+        lengths=(ids.shape[1],),
+    )

@@ -1,0 +1,58 @@
+"""Families that are refused by name, because a short probe would not show what they do.
+
+BigBird, for one, computes dense attention on short inputs and blocks of it on long ones.
+"""
+
+from transformers import PreTrainedConfig
+
+from headscope.errors import CaptureError
+
+_BANDED = "computes attention only in a band around each token"
+_BLOCKS = "computes attention in blocks and leaves out the rest"
+_APPROXIMATE = "only approximates attention weights"
+_NONE = "has no attention"
+
+REASONS: dict[str, str] = {
+    "longformer": _BANDED,
+    "led": f"{_BANDED} in its encoder",
+    "longt5": f"{_BANDED} in its encoder",
+    "pegasus_x": f"{_BLOCKS} in its encoder",
+    "big_bird": f"{_BLOCKS} (block_sparse; original_full is supported)",
+    "bigbird_pegasus": f"{_BLOCKS} in its encoder (block_sparse; original_full is supported)",
+    "canine": f"{_BANDED} and on a shortened input",
+    "reformer": f"{_APPROXIMATE} by hashing",
+    "yoso": f"{_APPROXIMATE} by hashing",
+    "mra": f"{_APPROXIMATE} at several resolutions",
+    "nystromformer": f"{_APPROXIMATE} by landmarks",
+    "funnel": "pools its queries, so that later layers have fewer tokens than the input",
+    "fnet": f"{_NONE}: it mixes tokens by Fourier transform",
+    "mamba": f"{_NONE}: it is a state-space model",
+    "mamba2": f"{_NONE}: it is a state-space model",
+    "falcon_mamba": f"{_NONE}: it is a state-space model",
+    "rwkv": f"{_NONE}: it is a recurrent network",
+    "xlstm": f"{_NONE}: it is a recurrent network",
+}
+
+# The same family with dense attention is welcome.
+_DENSE = {
+    "big_bird": ("attention_type", "original_full"),
+    "bigbird_pegasus": ("attention_type", "original_full"),
+}
+
+
+def reason_against(config: PreTrainedConfig) -> str | None:
+    """Why this configuration cannot be captured, or None."""
+    option = _DENSE.get(config.model_type)
+    if option is not None and getattr(config, option[0], None) == option[1]:
+        return None
+    return REASONS.get(config.model_type)
+
+
+def check_family(name: str, config: PreTrainedConfig) -> None:
+    """Refuse a family whose attention is not a dense matrix, with the reason."""
+    reason = reason_against(config)
+    if reason is not None:
+        raise CaptureError(
+            f"{name} is a {config.model_type} model, which {reason}; Headscope shows dense softmax "
+            "attention only, see docs/models.md."
+        )
