@@ -15,7 +15,7 @@ HEADS = 3
 
 @dataclass(frozen=True)
 class Input:
-    """One input as a slow reader sees it: per token its word, per word its tag, relation, parent."""
+    """One input as a slow reader sees it: words of tokens; tags, relations, parents of words."""
 
     word: list[int]  # -1 for a token of no word
     tag: list[int]

@@ -20,7 +20,6 @@ from tests.metrics.inputs import HEADS, RELATIONS, TAGS, Input, make_batch, make
 GRID = Grid((0,), HEADS)
 TAG = Axis("tag", TAGS)
 DEPREL = Axis("deprel", RELATIONS)
-CLOSE = {"atol": 1e-6, "rtol": 1e-6}
 
 
 @st.composite
@@ -28,6 +27,10 @@ def corpora(draw: st.DrawFn) -> list[Input]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     is_causal = draw(st.booleans())
     return [random_input(rng, is_causal) for _ in range(draw(st.integers(1, 6)))]
+
+
+def close(found: object, wanted: object) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), atol=1e-6, rtol=1e-6)
 
 
 def measure(metric: LayerMetric | TextMetric, inputs: list[Input]) -> dict[str, xr.DataArray]:
@@ -47,7 +50,7 @@ def expect(found: dict[str, xr.DataArray], name: str, terms: Callable[[int, int]
     for head in range(HEADS):
         for item in range(values.shape[1]):
             value, error = plain.ratio_and_error(terms(head, item))
-            np.testing.assert_allclose(values[head, item], value, **CLOSE)
+            close(values[head, item], value)
             np.testing.assert_allclose(errors[head, item], error, atol=2e-6, rtol=1e-4)
 
 
@@ -119,13 +122,13 @@ def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> N
     apart = sum(i != j for _, i, j in all_pairs)
     for form, count in zip(FORMS, (parents, children, parents + children), strict=True):
         wanted = count / len(all_pairs) if all_pairs else np.nan
-        np.testing.assert_allclose(with_self.sel(form=form), wanted, **CLOSE)
+        close(with_self.sel(form=form), wanted)
         np.testing.assert_allclose(without.sel(form=form), count / apart if apart else np.nan)
     for item, tag in enumerate(TAGS):
         even = measure(labels.even_to("pos_to_even", TAG), inputs)["pos_to_even"]
         received = sum(plain.tag_of(e, j) == tag for e, _, j in all_pairs)
         wanted = received / len(all_pairs) if all_pairs else np.nan
-        np.testing.assert_allclose(even[item], wanted, **CLOSE)
+        close(even[item], wanted)
 
 
 @given(corpora())
@@ -134,7 +137,7 @@ def test_frequencies_count_content_tokens_once(inputs: list[Input]) -> None:
     found = measure(labels.label_frequency(TAG), inputs)["tag_frequency"]
     tokens = [plain.tag_of(e, t) for e in inputs for t in range(e.length) if not e.null[t]]
     wanted = [tokens.count(tag) / len(tokens) if tokens else np.nan for tag in TAGS]
-    np.testing.assert_allclose(found, wanted, **CLOSE)
+    close(found, wanted)
 
 
 @given(corpora())
@@ -154,7 +157,7 @@ def test_variability_follows_equation_5(inputs: list[Input], size: int) -> None:
     found = measure(Variability(GRID, inputs[0].is_causal, size), inputs)
     for head in range(HEADS):
         value, error = plain.variability(inputs, head, size)
-        np.testing.assert_allclose(found["variability"][0, head], value, **CLOSE)
+        close(found["variability"][0, head], value)
         np.testing.assert_allclose(found["variability_se"][0, head], error, atol=2e-6, rtol=1e-4)
 
 

@@ -58,10 +58,7 @@ class AnnotatedBatch:
     @cached_property
     def parent_attends(self) -> Bool[Tensor, "batch query key"]:
         """Pairs whose query belongs to the parent of the key's word; empty without trees."""
-        size = self.mask.shape[1]
-        relation = torch.zeros(
-            len(self.rows), size, size, dtype=torch.bool, device=self.mask.device
-        )
+        relation = torch.zeros_like(self.pairs)
         if self.arcs is not None:
             row, parent, dependent = self.arcs.unbind(-1)
             relation[row, parent, dependent] = True

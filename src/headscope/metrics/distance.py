@@ -6,7 +6,7 @@ from headscope.metrics.metric import Grid
 
 
 def distance_terms(layer: ObservedLayer) -> Terms:
-    """Σ a[i,j]·|i − j| in tokens and Σ a[i,j]; a causal head never looks ahead, so |i − j| = i − j."""
+    """Σ a[i,j]·|i − j| in tokens and Σ a[i,j]; for a causal head |i − j| = i − j."""
     return layer.pair_sums[..., 2:3], layer.total[..., None]
 
 

@@ -1,4 +1,4 @@
-"""The inputs in which a head is surest: its largest single weights (Vig & Belinkov 2019, Tables 1–3)."""
+"""The inputs in which a head is surest (Vig & Belinkov 2019, Tables 1–3)."""
 
 from dataclasses import dataclass
 

@@ -50,5 +50,5 @@ class ObservedLayer:
 
     @cached_property
     def pair_sums(self) -> Float[Tensor, "batch head feature"]:
-        """Kept weight on parents, on dependents, and times separation (AnnotatedBatch.pair_features)."""
+        """Kept weight summed with each of `AnnotatedBatch.pair_features`."""
         return self.kept.flatten(2) @ self.batch.pair_features

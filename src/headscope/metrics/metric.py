@@ -1,8 +1,8 @@
 """The contract of a metric: zero → update → merge → compute.
 
 A state holds sums, which merge exactly and in any order, and records, one row for every input,
-which are never held for more than one shard: `compute` reads them back shard by shard. A metric is a
-frozen value; everything that changes is in the state.
+which are never held for more than one shard: `compute` reads them back shard by shard. A metric is
+a frozen value; everything that changes is in the state.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -40,7 +40,7 @@ class DependencySpan:
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """dependency_probability and its binomial error, dependency_within, mean_dependency_span."""
+        """P(dependency | separation) with its binomial error, share of arcs within, mean span."""
         pairs, related, arcs = sums["pairs"][1:], sums["related"][1:], sums["arcs"][0]
         with np.errstate(invalid="ignore", divide="ignore"):
             probability = related / pairs

@@ -1,8 +1,8 @@
-"""Whether a head's attention depends on content or on position (Vig & Belinkov 2019, Eq. 5, Fig. 10).
+"""Whether a head's attention depends on content or on position (Vig & Belinkov 2019, Eq. 5).
 
-Σ|a[i,j] − ā[i,j]| / (2 Σ a[i,j]) over the first N positions, where ā is the mean over the inputs that
-have the pair. The mean is known only at the end, so every input's N×N corner is recorded with its
-shard and read back shard by shard.
+Σ|a[i,j] − ā[i,j]| / (2 Σ a[i,j]) over the first N positions, where ā is the mean over the inputs
+that have the pair. The mean is known only at the end, so every input's N×N corner is recorded with
+its shard and read back shard by shard.
 """
 
 from collections.abc import Mapping
