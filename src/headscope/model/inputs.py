@@ -87,10 +87,17 @@ def _has_segments(accepts: frozenset[str], config: PreTrainedConfig) -> bool:
     return "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
 
 
+def vocabulary_size(network: PreTrainedModel) -> int:
+    """How many token ids the network has embeddings for."""
+    table = network.get_input_embeddings().weight
+    assert isinstance(table, Tensor)
+    return table.shape[0]
+
+
 def probe_ids(network: PreTrainedModel, count: int) -> Int[Tensor, "1 token"]:
     """Ordinary ids from the middle of the vocabulary; special ids may change positions or masks."""
     config = network.config.get_text_config()
-    size = network.get_input_embeddings().num_embeddings  # pyright: ignore[reportAttributeAccessIssue]
+    size = vocabulary_size(network)
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
     special = {getattr(config, name, None) for name in names}
     ordinary = (i for i in range(size // 3, size) if i not in special)

@@ -1,5 +1,6 @@
 """Loading a model by name: the right class, safetensors only, errors in plain words."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
 from headscope.model.source import Source, find_source
 
+_HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
+    (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
+    (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AutoModelForMaskedLM),
+    (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AutoModelForCausalLM),
+)
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -110,11 +116,7 @@ def _network(
 def auto_class(config: PreTrainedConfig) -> Any:
     """The class whose head the checkpoint was saved with; AutoModel where that is none of these."""
     names = set(config.architectures or ())
-    for mapping, chosen in (
-        (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
-        (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AutoModelForMaskedLM),
-        (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AutoModelForCausalLM),
-    ):
+    for mapping, chosen in _HEADS:
         known = mapping.get(config.model_type)
         if known is not None and names & ({known} if isinstance(known, str) else set(known)):
             return chosen

@@ -23,7 +23,14 @@ from headscope.model.capture.plan import (
 from headscope.model.capture.validate import Expectation, Validation, expect
 from headscope.model.encode import Encoded, encode
 from headscope.model.fingerprint import fingerprint
-from headscope.model.inputs import Entry, arguments, entry, max_positions, probe_ids
+from headscope.model.inputs import (
+    Entry,
+    arguments,
+    entry,
+    max_positions,
+    probe_ids,
+    vocabulary_size,
+)
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
 from headscope.model.target import decoder_start, encode_target
@@ -230,8 +237,8 @@ class Model:
         return found
 
     def _check_vocabulary(self, encoded: Encoded) -> None:
-        size = self.network.get_input_embeddings().num_embeddings  # pyright: ignore[reportAttributeAccessIssue]
-        if max(encoded.ids) >= int(size):  # pyright: ignore[reportArgumentType]
+        size = vocabulary_size(self.network)
+        if max(encoded.ids) >= size:
             raise ModelError(
                 f"The tokenizer gives id {max(encoded.ids)}, but {self.name} has only {size} "
                 "embeddings; load the tokenizer that belongs to the model."

@@ -19,6 +19,7 @@ from transformers.modeling_utils import AttentionInterface
 from headscope.model.capture.call import BackendName, Call, Forward, Watch
 
 _watch: ContextVar[Watch | None] = ContextVar("headscope_interface_watch", default=None)
+_installed: set[type[AttentionInterface]] = set()
 _install_lock = Lock()
 
 # What an attention function may be given that does not enter the scores.
@@ -44,9 +45,9 @@ def install() -> None:
     Patching per forward pass lost calls between threads; the context variable says who observes.
     """
     with _install_lock:
-        if hasattr(AttentionInterface.get_interface, "headscope_original"):
-            return
-        AttentionInterface.get_interface = _observed(AttentionInterface.get_interface)
+        if AttentionInterface not in _installed:
+            AttentionInterface.get_interface = _observed(AttentionInterface.get_interface)
+            _installed.add(AttentionInterface)
 
 
 @contextmanager
@@ -66,7 +67,6 @@ def _observed(original: Callable[..., Callable]) -> Callable[..., Callable]:
             return resolved
         return partial(_observe, resolved)
 
-    get_interface.headscope_original = original  # pyright: ignore[reportFunctionMemberAccess]
     return get_interface
 
 

@@ -6,6 +6,7 @@ encoder or only stack 5×5, decoder 3×3, cross 3×5.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -125,7 +126,7 @@ def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] 
     found: dict[Stack, int] = dict.fromkeys(reference, 0)
     stacks: list[Stack | None] = []
     for event in events:
-        stack = next(
+        stack: Stack | None = next(
             (
                 s
                 for s, n in found.items()
@@ -148,15 +149,11 @@ def _same(event: Event, matrix: Tensor) -> bool:
 
 
 def _tolerance(weights: Tensor) -> float:
-    return (
-        min(1e-5, TOLERANCE[torch.float32])
-        if weights.dtype == torch.float32
-        else TOLERANCE[weights.dtype]
-    )
+    return 1e-5 if weights.dtype == torch.float32 else TOLERANCE[weights.dtype]
 
 
 def _plan(backend: Backend, events: Sequence[Event], stacks: Sequence[Stack | None]) -> Plan:
-    names = list(dict.fromkeys(stack for stack in stacks if stack is not None))
+    names: list[Stack] = [name for name in SHAPES if name in stacks]
     slots: list[Slot | None] = [None] * len(events)
     plans: list[StackPlan] = []
     for name in names:
@@ -179,9 +176,7 @@ def _numbers(events: Sequence[Event]) -> tuple[int, tuple[int, ...]]:
     first = places[0]
     if first is not None and all(p is not None and p.layers is first.layers for p in places):
         indices = [p.index for p in places if p is not None]
-        if all(a < b for a, b in zip(indices, indices[1:], strict=False)) and len(indices) > 1:
-            return len(first.layers), tuple(indices)
-        if len(indices) == 1:
+        if all(before < after for before, after in pairwise(indices)):
             return len(first.layers), tuple(indices)
     return len(events), tuple(range(len(events)))
 

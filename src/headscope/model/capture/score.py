@@ -58,4 +58,4 @@ def rebuilds(call: Call, *, tolerance: float, plain: bool = False) -> bool:
     given = {} if plain else {"softcap": softcap(call), "sink": sink(call)}
     weights = rebuild(call.query.float(), call.key.float(), call.scaling, bias(call), **given)
     same = weights.shape == call.weights.shape
-    return same and torch.allclose(weights, call.weights.float(), rtol=0, atol=tolerance)
+    return same and torch.allclose(weights.float(), call.weights.float(), rtol=0, atol=tolerance)
