@@ -1,6 +1,6 @@
 """Pairwise divergence of all heads on one segment: ours, the entropy form and the two-KL form.
 
-python -m benchmarks.divergence                  one core, all ways side by side (numpy uses one for this anyway)
+python -m benchmarks.divergence                  one core, all ways side by side
 python -m benchmarks.divergence --device cuda    the same segment on a GPU
 """
 

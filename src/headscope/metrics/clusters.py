@@ -1,5 +1,7 @@
 """Which heads behave alike: a map, an order and the nearest heads, from pairwise divergences."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import leaves_list, linkage
@@ -29,15 +31,9 @@ def head_positions(
     rows they were summed over; the best of several seeded random starts is taken.
     """
     scaled = divergence / divergence.max()
-    positions, stress = smacof(
-        scaled,
-        metric=True,
-        n_components=2,
-        n_init=starts,
-        random_state=seed,
-        normalized_stress=True,
-    )[:2]
-    return positions - positions.mean(0), np.asarray(stress).item()
+    options: dict[str, Any] = {"n_init": starts, "random_state": seed, "normalized_stress": True}
+    fit: Any = smacof(scaled, metric=True, n_components=2, **options)
+    return fit[0] - fit[0].mean(0), float(fit[1])
 
 
 def head_order(divergence: Float[np.ndarray, "unit unit"]) -> Int[np.ndarray, "unit"]:

@@ -6,8 +6,8 @@ element
     JS(p, q) = ¼ ∫ (e^(−τp) − e^(−τq))² / τ² dτ        over τ from 0 to ∞.
 
 The trapezoid rule in ln τ converges exponentially. Nodes τ_k = 2^k·τ_0 leave an error of 2e-7 of
-the mass, and the features E_k = 1 − e^(−τ_k·p) follow from one another by E ← E·(2 − E). Each node then
-costs one product of the features with themselves: JS = Σ w_k·(E_k(p) − E_k(q))².
+the mass, and the features E_k = 1 − e^(−τ_k·p) follow from one another by E ← E·(2 − E). Each node
+then costs one product of the features with themselves: JS = Σ w_k·(E_k(p) − E_k(q))².
 """
 
 import math
