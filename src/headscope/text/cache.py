@@ -31,7 +31,24 @@ def cached(paths: Sequence[Path], options: str, read: Callable[[], Iterable[Sent
             return Corpus.open(place)
         except CorpusError:
             pass  # damaged: written again below, from the files themselves
+    _make_writable(place.parent)
     return Corpus.write(place, read())
+
+
+def _make_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(directory) from error
+    if not os.access(directory, os.W_OK):
+        raise _unwritable(directory)
+
+
+def _unwritable(directory: Path) -> CorpusError:
+    return CorpusError(
+        f"The corpus cannot be converted into {directory}, which cannot be written to; "
+        "set HEADSCOPE_CACHE to a directory that can."
+    )
 
 
 def _key(paths: Sequence[Path], options: str) -> str:

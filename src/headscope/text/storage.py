@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 from uuid import uuid4
 
@@ -64,52 +65,60 @@ class ParquetStorage:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.facts = self._read_facts()
+        self._metadata = _read_metadata(path)
+        self.facts = _stored_facts(path, self._metadata)
         self._last: tuple[int, pa.Table] | None = None
+        self._reading = Lock()  # a Parquet reader is for one thread at a time
 
     def group(self, index: int) -> pa.Table:
         """The rows of one group; the last one is kept for neighbours asked one by one."""
-        if self._last is None or self._last[0] != index:
-            self._last = (index, self._read_group(index))
-        return self._last[1]
+        with self._reading:
+            if self._last is None or self._last[0] != index:
+                self._last = (index, self._read_group(index))
+            return self._last[1]
 
     def __reduce__(self) -> tuple[type, tuple[Path]]:
         return ParquetStorage, (self.path,)  # a worker opens the file itself
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
-        try:
-            return pq.ParquetFile(
-                self.path,
-                read_dictionary=[f"{name}.list.element" for name in TAG_FIELDS],
-                page_checksum_verification=True,
-            )
-        except FileNotFoundError as error:
-            raise CorpusError(f"There is no file {self.path}; check the path.") from error
-        except (OSError, pa.ArrowException) as error:
-            raise _damaged(self.path, error) from error
-
-    def _read_facts(self) -> Facts:
-        metadata = self._file.metadata
-        stored = (metadata.metadata or {}).get(_KEY)
-        if stored is None:
-            raise CorpusError(
-                f"{self.path} is a Parquet file but not a Headscope corpus; "
-                "make one with `headscope annotate` or Corpus.write."
-            )
-        values = json.loads(stored)
-        if values["format"] != FORMAT:
-            raise CorpusError(
-                f"{self.path} has corpus format {values['format']}, this version reads {FORMAT}; "
-                "write the file again from its source."
-            )
-        return Facts(**values | {"rows": metadata.num_rows, "fields": tuple(values["fields"])})
+        return pq.ParquetFile(
+            self.path,
+            metadata=self._metadata,
+            read_dictionary=[f"{name}.list.element" for name in TAG_FIELDS],
+            page_checksum_verification=True,
+        )
 
     def _read_group(self, index: int) -> pa.Table:
         try:
             return self._file.read_row_group(index, use_threads=False)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from error
+
+
+def _read_metadata(path: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path)
+    except FileNotFoundError as error:
+        raise CorpusError(f"There is no file {path}; check the path.") from error
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+
+
+def _stored_facts(path: Path, metadata: pq.FileMetaData) -> Facts:
+    stored = (metadata.metadata or {}).get(_KEY)
+    if stored is None:
+        raise CorpusError(
+            f"{path} is a Parquet file but not a Headscope corpus; "
+            "make one with `headscope annotate` or Corpus.write."
+        )
+    values = json.loads(stored)
+    if values["format"] != FORMAT:
+        raise CorpusError(
+            f"{path} has corpus format {values['format']}, this version reads {FORMAT}; "
+            "write the file again from its source."
+        )
+    return Facts(**values | {"fields": tuple(values["fields"])})
 
 
 def write_parquet(path: Path, sentences: Iterable[Sentence], group_rows: int = GROUP_ROWS) -> None:
@@ -151,14 +160,15 @@ def _replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        os.replace(temporary, path)  # noqa: PTH105  atomic on every platform, unlike rename
+        try:
+            yield temporary
+            os.replace(temporary, path)  # noqa: PTH105  atomic on every platform, unlike rename
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise CorpusError(
             f"Cannot write {path} ({error.strerror or error}); choose a place you can write to."
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _damaged(path: Path, error: Exception) -> CorpusError:

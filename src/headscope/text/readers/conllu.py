@@ -126,7 +126,7 @@ def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -
         raise mistake(
             block.path,
             number,
-            f"the id {identifier!r} does not follow {count}; number words 1, 2, …",
+            f"the id {identifier!r} does not follow {count}; number the words from 1 in order.",
         )
     if not form:
         raise mistake(block.path, number, "the word is empty; fill its second column.")

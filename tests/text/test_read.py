@@ -1,0 +1,165 @@
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+from headscope.errors import CorpusError
+from headscope.text import cache
+from headscope.text.cache import cache_directory
+from headscope.text.storage import ParquetStorage
+
+CONLLU = "# newdoc id = d\n# sent_id = {name}\n1\tHello\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def converted(path: Path) -> list[Path]:
+    return sorted((path / "cache" / "corpora").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.conllu", CONLLU.format(name="a")),
+        ("a.txt", "Hello\n"),
+        ("a.jsonl", '{"text": "Hello"}\n'),
+        (
+            "a.conll",
+            "#begin document (d); part 000\nd 0 0 Hello X * - - - - * -\n\n#end document\n",
+        ),
+        ("a.gold_conll", "#begin document (d)\nd 0 0 Hello X * - - - - * -\n\n#end document\n"),
+    ],
+)
+def test_the_ending_chooses_the_reader(tmp_path: Path, name: str, text: str) -> None:
+    corpus = hs.read_corpus(write(tmp_path / name, text))
+    assert [sentence.text for sentence in corpus] == ["Hello"]
+
+
+def test_a_parquet_opens_as_it_is(tmp_path: Path) -> None:
+    written = hs.Corpus.write(tmp_path / "c.parquet", [hs.Sentence("Hello")])
+    opened = hs.read_corpus(str(tmp_path / "c.parquet"))
+    assert list(opened) == list(written)
+    assert opened.fingerprint == written.fingerprint
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_file_is_converted_once_wherever_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = hs.read_corpus(write(tmp_path / "a.txt", "One.\nTwo.\n"))
+    monkeypatch.setattr(cache.Corpus, "write", None)  # a second conversion would fail
+    second = hs.read_corpus(write(tmp_path / "moved" / "b.txt", "One.\nTwo.\n"))
+    assert second.fingerprint == first.fingerprint
+    assert len(converted(tmp_path)) == 1
+
+
+def test_other_content_and_other_options_are_converted_apart(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "One.\nTwo.\n")
+    one = hs.read_corpus(path)
+    two = hs.read_corpus(path, layout="paragraphs")
+    three = hs.read_corpus(write(path, "One.\nTwo!\n"))
+    assert len({corpus.fingerprint for corpus in (one, two, three)}) == 3
+    assert len(converted(tmp_path)) == 3
+    assert [sentence.text for sentence in three] == ["One.", "Two!"]
+
+
+def test_a_damaged_conversion_is_made_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "One.\n")
+    first = hs.read_corpus(path)
+    (place,) = converted(tmp_path)
+    place.write_bytes(b"PAR1 nothing PAR1")
+    assert hs.read_corpus(path).fingerprint == first.fingerprint
+    assert ParquetStorage(place).facts.rows == 1
+
+
+def test_a_mistake_leaves_nothing_in_the_cache(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"a\.conllu:1: 1 columns"):
+        hs.read_corpus(write(tmp_path / "a.conllu", "nonsense\n"))
+    assert converted(tmp_path) == []
+
+
+def test_files_and_directories_are_read_in_order(tmp_path: Path) -> None:
+    write(tmp_path / "d" / "2.conllu", CONLLU.format(name="two"))
+    write(tmp_path / "d" / "1.conllu", CONLLU.format(name="one"))
+    write(tmp_path / "d" / "inner" / "3.txt", "Unnamed.\n")
+    write(tmp_path / "d" / "README.md", "not a corpus")
+    last = write(tmp_path / "last.txt", "Unnamed as well.\n")
+    corpus = hs.read_corpus([tmp_path / "d", last])
+    assert [s.id for s in corpus][:2] == ["one", "two"]
+    assert [s.document for s in corpus] == ["d", "d", "1", "2"]
+
+
+def test_the_same_sentences_have_one_fingerprint_in_every_format(tmp_path: Path) -> None:
+    conllu = hs.read_corpus(write(tmp_path / "a.conllu", CONLLU.format(name="s")))
+    record = (
+        '{"words": ["Hello"], "upos": ["X"], "head": [-1], "deprel": ["root"], '
+        '"document": "d", "id": "s"}'
+    )
+    assert hs.read_corpus(write(tmp_path / "a.jsonl", record)).fingerprint == conllu.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        ("a.docx", "x", "has the ending '.docx', which no reader knows; use .parquet, .conllu"),
+        ("a.txt", " \n\n", "no sentence in"),
+        ("a.conllu", "", "no sentence in"),
+        ("a.conllu", "# only = comments\n", "no sentence in"),
+        ("a.parquet", "", "not a readable Parquet file"),
+    ],
+)
+def test_a_file_that_is_no_corpus_is_one_sentence(
+    tmp_path: Path, name: str, text: str, part: str
+) -> None:
+    with pytest.raises(CorpusError) as caught:
+        hs.read_corpus(write(tmp_path / name, text))
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"no file or directory .*none\.conllu"):
+        hs.read_corpus(tmp_path / "none.conllu")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CorpusError, match=r"No file in .*empty ends in \.parquet"):
+        hs.read_corpus(tmp_path / "empty")
+    with pytest.raises(CorpusError, match="No corpus file was given"):
+        hs.read_corpus([])
+
+
+def test_a_parquet_among_other_files_is_refused(tmp_path: Path) -> None:
+    hs.Corpus.write(tmp_path / "c.parquet", [hs.Sentence("Hello")])
+    with pytest.raises(CorpusError, match=r"open a \.parquet corpus alone"):
+        hs.read_corpus([write(tmp_path / "a.txt", "a"), tmp_path / "c.parquet"])
+
+
+def test_an_unknown_option_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "a")
+    with pytest.raises(CorpusError, match="layout='lines' is unknown; choose 'sentences' or"):
+        hs.read_corpus(path, layout="lines")  # pyright: ignore[reportArgumentType]
+
+
+def test_the_cache_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache_directory().name == "cache"
+    monkeypatch.delenv("HEADSCOPE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache_directory() == Path("/somewhere/headscope")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_directory() == Path.home() / ".cache" / "headscope"
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(write(tmp_path / "file", "")))
+    with pytest.raises(CorpusError, match="HEADSCOPE_CACHE"):
+        hs.read_corpus(write(tmp_path / "a.txt", "a"))
