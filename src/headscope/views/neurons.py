@@ -1,0 +1,83 @@
+"""One weight taken apart: query × key, summed, scaled, capped, biased, and put through the softmax."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.errors import ViewError
+
+if TYPE_CHECKING:
+    from headscope.model.trace import StackTrace, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Neurons:
+    """What one head of one layer computes its weights from."""
+
+    query: np.ndarray  # query dim
+    key: np.ndarray  # key dim
+    scaling: float
+    softcap: float | None
+    bias: np.ndarray | None  # query key, −inf where masked
+    sink: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The way from one query token to its row of weights, step by step."""
+
+    products: np.ndarray  # key dim
+    dots: np.ndarray  # key: products summed
+    scaled: np.ndarray  # key: times the scaling
+    capped: np.ndarray  # key: after the soft-cap, where there is one
+    scores: np.ndarray  # key: with mask and position bias, −inf where masked
+    weights: np.ndarray  # key: after the softmax
+    sink: float  # weight of the learned sink; 0 where the model has none
+
+
+def require_neurons(trace: "Trace") -> None:
+    """Refuse the neuron view where the model shows no query and key vectors."""
+    if trace.no_neurons is not None:
+        raise ViewError(f"The neuron view needs query and key vectors: {trace.no_neurons}")
+
+
+def take_apart(neurons: Neurons, query: int) -> Parts:
+    """Every step for one query token, in the order models apply them."""
+    products = neurons.query[query] * neurons.key
+    dots = products.sum(-1)
+    scaled = dots * neurons.scaling
+    capped = scaled if neurons.softcap is None else neurons.softcap * np.tanh(scaled / neurons.softcap)
+    scores = capped if neurons.bias is None else capped + neurons.bias[query]
+    weights, sink = _softmax(scores, neurons.sink)
+    return Parts(products, dots, scaled, capped, scores, weights, sink)
+
+
+def neurons_of(stack: "StackTrace", layer: int, head: int) -> Neurons:
+    """The vectors of one head, the key head of its group already picked."""
+    assert stack.query is not None and stack.key is not None and stack.scaling is not None
+    place = stack.heads.index(head)
+    return Neurons(
+        query=stack.query[layer][place].double().numpy(),
+        key=stack.key[layer][stack.key_head_of[place]].double().numpy(),
+        scaling=stack.scaling[layer],
+        softcap=stack.softcap,
+        bias=_bias(stack, layer, place),
+        sink=None if stack.sink is None else float(stack.sink[layer][place]),
+    )
+
+
+def _bias(stack: "StackTrace", layer: int, place: int) -> np.ndarray | None:
+    if stack.bias is None or layer not in stack.bias:
+        return None
+    heads, shape = len(stack.heads), (len(stack.queries.tokens), len(stack.keys.tokens))
+    whole = np.broadcast_to(stack.bias[layer].double().numpy(), (heads, *shape))
+    return whole[place]
+
+
+def _softmax(scores: np.ndarray, sink: float | None) -> tuple[np.ndarray, float]:
+    logits = scores if sink is None else np.append(scores, sink)
+    largest = logits.max()
+    powers = np.exp(logits - largest)
+    weights = powers / powers.sum()
+    return (weights, 0.0) if sink is None else (weights[:-1], float(weights[-1]))

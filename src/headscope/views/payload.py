@@ -1,0 +1,220 @@
+"""A trace on its way to the browser: one JSON header and one binary block per layer.
+
+The page decodes a layer's block only when it is shown. The same payload feeds the notebook widget,
+the self-contained HTML page and the explorer.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.errors import ViewError
+from headscope.views import palette
+from headscope.views.block import pack, quantise
+from headscope.views.label import is_right_to_left, label
+from headscope.views.rollout import rollout
+from headscope.views.scores import head_scores
+from headscope.views.state import Kind, ViewState
+
+if TYPE_CHECKING:
+    from headscope.model.trace import Side, StackTrace, Trace
+
+VERSION = 1
+Scores = Mapping[str, Any]  # name -> (layer, head) numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a view needs: `header` is JSON, `blocks` are deflated bytes that the header counts."""
+
+    header: dict[str, Any]
+    blocks: tuple[bytes, ...]
+
+
+def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None = None) -> Payload:
+    """Everything the view of this kind can show of `trace`."""
+    blocks = _Blocks()
+    stacks = [_stack(stack, kind, blocks, scores or {}) for stack in trace.stacks.values()]
+    header = {
+        "version": VERSION,
+        "kind": kind,
+        "model": trace.model,
+        "causal": trace.is_causal,
+        "prompt": trace.prompt_length,
+        "palette": {"light": palette.LIGHT, "dark": palette.DARK},
+        "stacks": stacks,
+        "state": asdict(state),
+    }
+    return Payload(header, tuple(blocks.done))
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Collects blocks and hands out their numbers."""
+
+    done: list[bytes] = field(default_factory=list)
+
+    def add(self, data: bytes) -> int:
+        self.done.append(data)
+        return len(self.done) - 1
+
+
+def _stack(stack: "StackTrace", kind: Kind, blocks: _Blocks, scores: Scores) -> dict[str, Any]:
+    raw = {layer: checked_weights(stack, layer) for layer in stack.layers}
+    sets: dict[str, Any] = {"raw": _weights(stack.heads, raw, blocks)}
+    missing: dict[str, str] = {}
+    if kind != "neuron":
+        _add_norms(stack, sets, missing, blocks)
+        _add_rollout(stack, raw, sets, missing, blocks)
+    same = stack.keys is stack.queries or stack.keys == stack.queries
+    return {
+        "name": stack.name,
+        "layers": list(stack.layers),
+        "heads": list(stack.heads),
+        "queries": _side(stack.queries),
+        "keys": None if same else _side(stack.keys),
+        "sets": sets,
+        "missing": missing,
+        "scores": _scores(stack, raw, scores) if kind == "model" else {},
+        "neurons": _neurons(stack, blocks) if kind == "neuron" else None,
+    }
+
+
+def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
+    """One layer's weights as numbers that can be drawn, or an error that says where they cannot."""
+    weights = _numbers(stack.weights[layer])
+    expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
+    if weights.shape != expected:
+        raise ViewError(
+            f"Layer {layer} has weights of shape {_times(weights.shape)}, but its heads, query tokens "
+            f"and key tokens make {_times(expected)}; give the tokens that belong to these weights."
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        head, query, key = (int(places[0]) for places in np.nonzero(wrong))
+        raise ViewError(
+            f"Layer {layer} head {stack.heads[head]} has the weight {weights[head, query, key]} "
+            f"from token {query} to token {key}; attention weights are finite and not negative."
+        )
+    return weights
+
+
+def _times(shape: Iterable[int]) -> str:
+    return " × ".join(map(str, shape))
+
+
+def _numbers(tensor: Any) -> np.ndarray:
+    return tensor.detach().cpu().float().numpy()
+
+
+def _side(side: "Side") -> dict[str, Any]:
+    labels = tuple(map(label, side.tokens))
+    return {
+        "labels": labels,
+        "special": [int(is_special) for is_special in side.special],
+        "segments": list(side.segments),
+        "wordOf": list(side.word_of_token),
+        "words": [label(word) for word in side.words],
+        "rtl": is_right_to_left(labels),
+    }
+
+
+def _weights(
+    heads: Iterable[int], layers: Mapping[int, np.ndarray], blocks: _Blocks
+) -> dict[str, Any]:
+    entries = {}
+    for layer, weights in layers.items():
+        block = quantise(weights)
+        entries[str(layer)] = {"block": blocks.add(block.data), "scales": block.scales}
+    return {"heads": list(heads), "layers": entries}
+
+
+def _add_norms(
+    stack: "StackTrace", sets: dict[str, Any], missing: dict[str, str], blocks: _Blocks
+) -> None:
+    """‖a·v·W_O‖ is the raw weight times one factor per head and key: only the factors travel."""
+    if stack.value_norms is None:
+        missing["norm"] = f"Norm-weighted attention is not available: {stack.no_norms}."
+        return
+    factors = {str(layer): _floats(stack.value_norms[layer], blocks) for layer in stack.layers}
+    sets["norm"] = {**sets["raw"], "factors": factors}
+
+
+def _add_rollout(
+    stack: "StackTrace",
+    raw: Mapping[int, np.ndarray],
+    sets: dict[str, Any],
+    missing: dict[str, str],
+    blocks: _Blocks,
+) -> None:
+    reason = no_rollout(stack)
+    if reason is not None:
+        missing["rollout"] = reason
+        return
+    flows = rollout([raw[layer] for layer in stack.layers])
+    layers = {layer: flow[None] for layer, flow in zip(stack.layers, flows, strict=True)}
+    sets["rollout"] = _weights([0], layers, blocks)
+
+
+def no_rollout(stack: "StackTrace") -> str | None:
+    """Why rollout cannot be computed, or None where it can."""
+    if stack.name == "cross":
+        return "Rollout follows one sequence through its layers; cross-attention joins two."
+    if list(stack.layers) != list(range(len(stack.layers))):
+        return "Rollout multiplies every layer from the first on; some were not captured."
+    return None
+
+
+def _scores(
+    stack: "StackTrace", raw: Mapping[int, np.ndarray], extra: Scores
+) -> dict[str, list[list[float | None]]]:
+    rows = [head_scores(raw[layer]) for layer in stack.layers]
+    table = {name: [_rounded(row[name]) for row in rows] for name in rows[0]}
+    for name, values in extra.items():
+        table[name] = _given_scores(name, values, stack)
+    return table
+
+
+def _given_scores(name: str, values: Any, stack: "StackTrace") -> list[list[float | None]]:
+    array = np.asarray(values, dtype=float)
+    layers, heads = list(stack.layers), list(stack.heads)
+    if array.ndim != 2 or array.shape[0] <= max(layers) or array.shape[1] <= max(heads):
+        raise ViewError(
+            f"The score {name!r} has shape {_times(array.shape)}; give one number for each layer and "
+            f"head, at least {max(layers) + 1} × {max(heads) + 1}."
+        )
+    return [_rounded(row) for row in array[np.ix_(layers, heads)]]
+
+
+def _rounded(row: np.ndarray) -> list[float | None]:
+    return [round(float(value), 6) if np.isfinite(value) else None for value in row]
+
+
+def _neurons(stack: "StackTrace", blocks: _Blocks) -> dict[str, Any] | None:
+    if stack.query is None or stack.key is None or stack.scaling is None:
+        return None
+    return {
+        "keyHeadOf": list(stack.key_head_of),
+        "softcap": stack.softcap,
+        "layers": {str(layer): _layer_neurons(stack, layer, blocks) for layer in stack.layers},
+    }
+
+
+def _layer_neurons(stack: "StackTrace", layer: int, blocks: _Blocks) -> dict[str, Any]:
+    assert stack.query is not None and stack.key is not None and stack.scaling is not None
+    bias = None if stack.bias is None else stack.bias.get(layer)
+    sink = None if stack.sink is None else stack.sink.get(layer)
+    return {
+        "query": _floats(stack.query[layer], blocks),
+        "key": _floats(stack.key[layer], blocks),
+        "scaling": stack.scaling[layer],
+        "bias": None if bias is None else _floats(bias, blocks),
+        "sink": None if sink is None else sink.tolist(),
+    }
+
+
+def _floats(tensor: Any, blocks: _Blocks) -> dict[str, Any]:
+    array = _numbers(tensor).astype("<f4")
+    return {"block": blocks.add(pack(array)), "shape": list(array.shape)}

@@ -1,0 +1,143 @@
+"""What a view currently shows: the same names in Python, in the widget's traits and in the URL."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from headscope.errors import ViewError
+
+if TYPE_CHECKING:
+    from headscope.model.trace import StackTrace, Trace
+
+Kind = Literal["head", "model", "neuron"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "weights": ("raw", "norm", "rollout"),
+    "unit": ("token", "word"),
+    "pair": ("all", "aa", "ab", "ba", "bb"),
+    "layout": ("vertical", "horizontal"),
+    "theme": ("auto", "light", "dark"),
+    "thumbnail": ("lines", "matrix"),
+    "neurons": ("number", "contribution"),
+}
+HIDEABLE = ("first", "special")
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """Every setting of the three views; a view ignores what it has no control for."""
+
+    stack: str
+    layer: int
+    layers: tuple[int, ...]  # model view: rows shown
+    heads: tuple[int, ...]  # head and model view: heads shown
+    head: int  # model view: the enlarged one; neuron view: the one taken apart
+    pinned: str | None = None  # "q3": query token 3, "k0": key token 0
+    weights: str = "raw"
+    unit: str = "token"
+    mass: float = 0.95  # share of each row kept, strongest lines first
+    hide: tuple[str, ...] = ()
+    pair: str = "all"
+    layout: str = "vertical"
+    theme: str = "auto"
+    thumbnail: str = "lines"
+    order: str = "number"
+    ascending: bool = False
+    ranked: bool = False  # order across layers instead of within each
+    enlarged: bool = False
+    neurons: str = "number"
+    expanded: bool = True
+
+
+def initial_state(trace: "Trace", **wanted: Any) -> ViewState:
+    """The state a view opens with: the defaults, changed where the caller said so."""
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    _check_names(asked)
+    stack = chosen_stack(trace, asked.pop("stack", None))
+    start = ViewState(
+        stack=stack.name,
+        layer=stack.layers[0],
+        layers=tuple(stack.layers),
+        heads=tuple(stack.heads),
+        head=stack.heads[0],
+    )
+    return checked(replace(start, **_normalised(asked)), stack)
+
+
+def chosen_stack(trace: "Trace", name: str | None) -> "StackTrace":
+    """The named stack, or the one a trace shows by default."""
+    if name is None:
+        return trace.default
+    if name not in trace.stacks:
+        names = ", ".join(trace.stacks)
+        raise ViewError(f"There is no stack {name!r} in this trace; it has {names}.")
+    return trace.stacks[name]
+
+
+def checked(state: ViewState, stack: "StackTrace") -> ViewState:
+    """`state`, or an error that names what could have been asked."""
+    for layer in (state.layer, *state.layers):
+        require_number("Layer", layer, stack.layers)
+    for head in (state.head, *state.heads):
+        require_number("Head", head, stack.heads)
+    for name, choices in CHOICES.items():
+        _require_choice(name, getattr(state, name), choices)
+    for name in state.hide:
+        _require_choice("hide", name, HIDEABLE)
+    if not 0 < state.mass <= 1:
+        raise ViewError(f"mass is {state.mass}; give a share above 0 and up to 1.")
+    _check_pin(state.pinned, len(stack.queries.tokens), len(stack.keys.tokens))
+    return state
+
+
+def require_number(what: str, number: int, captured: Sequence[int]) -> None:
+    """Refuse a layer or head that was not captured, naming those that were."""
+    if number not in captured:
+        raise ViewError(f"{what} {number} is not in this trace; it has {_span(captured)}.")
+
+
+def _span(numbers: Sequence[int]) -> str:
+    if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
+    for name in ("layers", "heads"):
+        if name in asked:
+            asked[name] = _numbers(name, asked[name])
+    if "hide" in asked:
+        asked["hide"] = (asked["hide"],) if isinstance(asked["hide"], str) else tuple(asked["hide"])
+    if isinstance(asked.get("pinned"), int):
+        asked["pinned"] = f"q{asked['pinned']}"
+    return asked
+
+
+def _numbers(name: str, wanted: Iterable[int]) -> tuple[int, ...]:
+    numbers = tuple(sorted({int(number) for number in wanted}))
+    if not numbers:
+        raise ViewError(f"{name} is empty; name at least one, or leave it out to get all.")
+    return numbers
+
+
+def _check_names(asked: dict[str, Any]) -> None:
+    known = [field.name for field in fields(ViewState)]
+    for name in asked:
+        if name not in known:
+            raise ViewError(f"A view has no setting {name!r}; it has {', '.join(known)}.")
+
+
+def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ViewError(f"{name} is {value!r}; choose {', '.join(choices)}.")
+
+
+def _check_pin(pinned: str | None, queries: int, keys: int) -> None:
+    if pinned is None:
+        return
+    side, index = pinned[:1], pinned[1:]
+    count = {"q": queries, "k": keys}.get(side)
+    if count is None or not index.isdigit():
+        raise ViewError(f"pinned is {pinned!r}; write q3 for query token 3 or k3 for key token 3.")
+    if int(index) >= count:
+        raise ViewError(f"pinned is {pinned!r}, but there are only tokens 0 to {count - 1}.")

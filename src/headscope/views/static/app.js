@@ -1,0 +1,115 @@
+/**
+ * One view in an element: chooses the view by its kind, adds the title line, theme and print buttons.
+ *
+ * @typedef {import("./data.js").Data} Data
+ * @typedef {import("./state.js").Store} Store
+ * @typedef {import("./colors.js").Theme} Theme
+ * @typedef {import("./scene.js").Scene} Scene
+ * @typedef {import("./lines.js").Line} Line
+ *
+ * @typedef {object} View
+ * @property {() => Promise<void>} update  draw the current state
+ * @property {() => Scene} scene  what is on screen, for print
+ * @property {() => Line[]} lines  what is drawn
+ * @property {() => string} title
+ * @property {() => Promise<void>} [finished]  settles when what is off screen is drawn too
+ *
+ * @typedef {object} App
+ * @property {Promise<void>} ready  settles when the first picture is drawn
+ * @property {() => Promise<void>} idle  settles when nothing is left to draw
+ * @property {Store} store
+ * @property {View} view
+ * @property {() => void} remove
+ */
+
+import { button, element, segments } from "./controls.js";
+import { headView } from "./headview.js";
+import { modelView } from "./modelview.js";
+import { neuronView } from "./neuronview.js";
+import { savePdf, savePng, saveSvg } from "./print.js";
+
+const NAMES = { head: "Head view", model: "Model view", neuron: "Neuron view" };
+
+/**
+ * @param {HTMLElement} el
+ * @param {Data} data
+ * @param {Store} store
+ * @returns {App}
+ */
+export function mount(el, data, store) {
+  const root = element("div", { class: "hs-root" });
+  el.append(root);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const theme = () => themeOf(store.state.theme, dark.matches);
+  const kinds = { head: headView, model: modelView, neuron: neuronView };
+  const top = element("header", { class: "hs-top" });
+  root.append(top);
+  const view = kinds[data.header.kind](root, data, store, theme);
+  const themeControl = fillTop(top, data, store, view);
+
+  let work = Promise.resolve();
+  const draw = () => {
+    root.dataset.theme = theme();
+    themeControl.update();
+    work = view.update().catch((error) => showFailure(root, error));
+    return work;
+  };
+  const stop = store.subscribe(() => void draw());
+  const redraw = () => void draw();
+  dark.addEventListener("change", redraw);
+  const watch = watchWidth(el, redraw);
+  const remove = () => {
+    stop();
+    dark.removeEventListener("change", redraw);
+    watch.disconnect();
+    root.remove();
+  };
+  const idle = () => work.then(() => view.finished?.());
+  return { ready: draw(), idle, store, view, remove };
+}
+
+/** @param {HTMLElement} top @param {Data} data @param {Store} store @param {View} view */
+function fillTop(top, data, store, view) {
+  const themes = [
+    { value: "auto", text: "Auto" },
+    { value: "light", text: "Light" },
+    { value: "dark", text: "Dark" },
+  ];
+  const control = segments("Theme", themes, () => store.state.theme, (theme) => store.set({ theme }));
+  const title = element("h1", {}, NAMES[data.header.kind]);
+  const model = element("span", { class: "hs-model" });
+  model.textContent = data.header.model;
+  top.append(
+    title, model, element("span", { class: "hs-space" }), control.node,
+    button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title())),
+    button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title())),
+    button("PDF", "Print what is shown; choose “Save as PDF”", () => savePdf(view.scene(), view.title())),
+  );
+  return control;
+}
+
+/** @param {string} chosen @param {boolean} prefersDark @returns {Theme} */
+function themeOf(chosen, prefersDark) {
+  if (chosen === "light" || chosen === "dark") return chosen;
+  return prefersDark ? "dark" : "light";
+}
+
+/** @param {HTMLElement} root @param {unknown} error */
+function showFailure(root, error) {
+  const note = element("p", { class: "hs-failure", role: "alert" });
+  note.textContent = `This view cannot be drawn: ${error instanceof Error ? error.message : String(error)}`;
+  root.append(note);
+  console.error(error);
+}
+
+/** @param {HTMLElement} el @param {() => void} redraw @returns {ResizeObserver} */
+function watchWidth(el, redraw) {
+  let width = el.clientWidth;
+  const watch = new ResizeObserver(() => {
+    if (Math.abs(el.clientWidth - width) < 2) return;
+    width = el.clientWidth;
+    redraw();
+  });
+  watch.observe(el);
+  return watch;
+}

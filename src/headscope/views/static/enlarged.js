@@ -1,0 +1,58 @@
+/**
+ * One head of the model view with its tokens, beside the thumbnails.
+ *
+ * @typedef {import("./data.js").Data} Data
+ * @typedef {import("./state.js").Store} Store
+ * @typedef {import("./colors.js").Theme} Theme
+ * @typedef {import("./units.js").Drawing} Drawing
+ */
+
+import { button, element } from "./controls.js";
+import { describe, lookOf, pinFrom } from "./headview.js";
+import { Stage } from "./stage.js";
+import { drawingOf } from "./units.js";
+
+export class Enlarged {
+  /** @param {HTMLElement} parent @param {Data} data @param {Store} store */
+  constructor(parent, data, store) {
+    this.data = data;
+    this.store = store;
+    this.title = element("h2", {});
+    this.readout = element("p", { class: "hs-readout", role: "status" });
+    const close = button("Close", "Close (Escape)", () => store.set({ enlarged: false }));
+    const frame = element("div", { class: "hs-frame" });
+    this.root = element("section", { class: "hs-enlarged", "aria-label": "Enlarged head" });
+    this.root.append(element("div", { class: "hs-enlarged-top" }, this.title, close), this.readout, frame);
+    parent.append(this.root);
+    /** @type {Drawing | null} */
+    this.drawing = null;
+    this.stage = new Stage(
+      frame,
+      (pin) => store.set({ pinned: pin && `${pin.side}${pin.index}` }),
+      (focus) => this.drawing && this.readout.replaceChildren(...describe(this.drawing, focus)),
+    );
+  }
+
+  /** @param {Theme} theme */
+  async update(theme) {
+    const { state } = this.store;
+    this.root.hidden = !state.enlarged;
+    if (!state.enlarged) return;
+    const stack = this.data.stack(state.stack);
+    const layer = await this.data.weights(stack, state.weights, state.layer);
+    if (state !== this.store.state) return;
+    const rollout = state.weights === "rollout";
+    this.title.textContent = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
+    this.drawing = drawingOf(stack, layer, state, rollout ? layer.heads : [state.head]);
+    const look = lookOf(this.data, stack, state, this.drawing, theme);
+    this.stage.show({ drawing: this.drawing, look, layout: "vertical", mass: state.mass, pin: pinFrom(state.pinned) });
+  }
+
+  scene() {
+    return this.stage.scene();
+  }
+
+  lines() {
+    return this.stage.drawn;
+  }
+}

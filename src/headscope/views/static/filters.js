@@ -1,0 +1,109 @@
+/**
+ * The controls that several views share, each bound to one name of the state.
+ *
+ * @typedef {import("./data.js").Data} Data
+ * @typedef {import("./state.js").Store} Store
+ * @typedef {import("./state.js").State} State
+ * @typedef {import("./units.js").Drawing} Drawing
+ * @typedef {import("./controls.js").Control} Control
+ */
+
+import { choice, segments, slider, toggle } from "./controls.js";
+import { keysOf } from "./data.js";
+import { isPair, massTo } from "./units.js";
+
+const STACKS = { self: "Self-attention", encoder: "Encoder", decoder: "Decoder", cross: "Decoder → encoder" };
+const PAIRS = { all: "All", aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
+
+/** @param {Data} data @param {Store} store @returns {Control} */
+export function stackControl(data, store) {
+  const options = data.header.stacks.map(({ name }) => ({ value: name, text: STACKS[/** @type {"self"} */ (name)] ?? name }));
+  return choice("Attention", () => options, () => store.state.stack, (stack) => store.set({ stack }));
+}
+
+/** @param {Data} data @param {Store} store @returns {Control} */
+export function layerControl(data, store) {
+  const layers = () => data.stack(store.state.stack).layers.map((layer) => ({ value: String(layer), text: String(layer) }));
+  return choice("Layer", layers, () => String(store.state.layer), (layer) => store.set({ layer: Number(layer) }));
+}
+
+/** @param {Data} data @param {Store} store @returns {Control} */
+export function headControl(data, store) {
+  const heads = () => data.stack(store.state.stack).heads.map((head) => ({ value: String(head), text: String(head) }));
+  return choice("Head", heads, () => String(store.state.head), (head) => store.set({ head: Number(head) }));
+}
+
+/** @param {Data} data @param {Store} store @returns {Control} */
+export function weightsControl(data, store) {
+  const options = [
+    { value: "raw", text: "Raw" },
+    { value: "norm", text: "Norm" },
+    { value: "rollout", text: "Rollout" },
+  ];
+  const why = (/** @type {string} */ value) => data.stack(store.state.stack).missing[value];
+  return segments("Weights", options, () => store.state.weights, (weights) => store.set({ weights }), why);
+}
+
+/** @param {Data} data @param {Store} store @returns {Control} */
+export function unitControl(data, store) {
+  const options = [
+    { value: "token", text: "Tokens" },
+    { value: "word", text: "Words" },
+  ];
+  return segments("Unit", options, () => store.state.unit, (unit) => store.set({ unit }));
+}
+
+/** @param {Store} store @returns {Control} */
+export function massControl(store) {
+  const percent = (/** @type {number} */ mass) => `${Math.round(mass * 100)} %`;
+  const made = slider("Mass", { min: 0.05, max: 1, step: 0.01 }, () => store.state.mass, (mass) => store.set({ mass }), percent);
+  made.node.title = "Of every row, the strongest lines that together hold this share of it";
+  return made;
+}
+
+/** @param {Data} data @param {Store} store @returns {Control} */
+export function pairControl(data, store) {
+  const all = Object.entries(PAIRS).map(([value, text]) => ({ value, text }));
+  const options = () => {
+    const stack = data.stack(store.state.stack);
+    return isPair(stack.queries) && isPair(keysOf(stack)) ? all : [];
+  };
+  return choice("Sentences", options, () => store.state.pair, (pair) => store.set({ pair }));
+}
+
+/**
+ * Hide the first or the special tokens, with the mass that goes to them written beside it.
+ * @param {Data} data
+ * @param {Store} store
+ * @returns {{controls: Control[], showMass: (drawing: Drawing) => void}}
+ */
+export function hideControls(data, store) {
+  const first = hideToggle(store, "first", "Hide first token");
+  const special = hideToggle(store, "special", "Hide special tokens");
+  const update = special.update;
+  special.update = () => {
+    update();
+    special.node.hidden = !keysOf(data.stack(store.state.stack)).special.includes(1);
+  };
+  const showMass = (/** @type {Drawing} */ drawing) => {
+    first.note.textContent = percent(massTo(drawing, (key) => key === 0));
+    special.note.textContent = percent(massTo(drawing, (key) => drawing.keys.special[key]));
+  };
+  return { controls: [first, special], showMass };
+}
+
+/** @param {Store} store @param {string} what @param {string} name */
+function hideToggle(store, what, name) {
+  const write = (/** @type {boolean} */ on) => {
+    const others = store.state.hide.filter((one) => one !== what);
+    store.set({ hide: on ? [...others, what] : others });
+  };
+  const made = toggle(name, () => store.state.hide.includes(what), write);
+  made.note.title = "Share of the shown tokens' attention that goes there";
+  return made;
+}
+
+/** @param {number} share @returns {string} */
+export function percent(share) {
+  return `${(share * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,140 @@
+/**
+ * The head view: one layer, a line per pair of tokens and head.
+ *
+ * @typedef {import("./data.js").Data} Data
+ * @typedef {import("./data.js").Stack} Stack
+ * @typedef {import("./state.js").Store} Store
+ * @typedef {import("./state.js").State} State
+ * @typedef {import("./stage.js").Focus} Focus
+ * @typedef {import("./units.js").Drawing} Drawing
+ * @typedef {import("./headscene.js").Look} Look
+ * @typedef {import("./headscene.js").Pin} Pin
+ * @typedef {import("./colors.js").Theme} Theme
+ * @typedef {import("./app.js").View} View
+ */
+
+import { headColor } from "./colors.js";
+import { chips, element, segments } from "./controls.js";
+import { hideControls, layerControl, massControl, pairControl, percent, stackControl, unitControl, weightsControl } from "./filters.js";
+import { format } from "./headscene.js";
+import { Stage } from "./stage.js";
+import { drawingOf, massTo } from "./units.js";
+
+/**
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Store} store
+ * @param {() => Theme} theme
+ * @returns {View}
+ */
+export function headView(root, data, store, theme) {
+  const hide = hideControls(data, store);
+  const layouts = [
+    { value: "vertical", text: "Vertical" },
+    { value: "horizontal", text: "Horizontal" },
+  ];
+  const layout = segments("Layout", layouts, () => store.state.layout, (value) => store.set({ layout: value }));
+  const heads = chips(
+    "Heads",
+    () => data.stack(store.state.stack).heads,
+    () => store.state.heads,
+    (numbers) => store.set({ heads: numbers }),
+    (head) => headColor(data.header.palette, theme(), head),
+  );
+  const controls = [
+    stackControl(data, store), layerControl(data, store), weightsControl(data, store), unitControl(data, store), layout,
+    massControl(store), ...hide.controls, pairControl(data, store), heads,
+  ];
+  const bar = element("div", { class: "hs-bar" }, ...controls.map(({ node }) => node));
+  const readout = element("p", { class: "hs-readout", role: "status" });
+  const frame = element("div", { class: "hs-frame" });
+  root.append(bar, readout, frame);
+
+  /** @type {Drawing | null} */
+  let drawing = null;
+  const stage = new Stage(
+    frame,
+    (pin) => store.set({ pinned: pin && `${pin.side}${pin.index}` }),
+    (focus) => drawing && readout.replaceChildren(...describe(drawing, focus)),
+  );
+
+  const update = async () => {
+    for (const control of controls) control.update();
+    const state = store.state;
+    const stack = data.stack(state.stack);
+    const layer = await data.weights(stack, state.weights, state.layer);
+    if (state !== store.state) return;
+    const rollout = state.weights === "rollout";
+    heads.node.toggleAttribute("inert", rollout);
+    drawing = drawingOf(stack, layer, state, rollout ? layer.heads : state.heads);
+    hide.showMass(drawing);
+    const look = lookOf(data, stack, state, drawing, theme());
+    stage.show({ drawing, look, layout: state.layout, mass: state.mass, pin: pinFrom(state.pinned) });
+  };
+  return { update, scene: () => stage.scene(), lines: () => stage.drawn, title: () => titleOf(data, store.state) };
+}
+
+/** @param {Data} data @param {Stack} stack @param {State} state @param {Drawing} drawing @param {Theme} theme @returns {Look} */
+export function lookOf(data, stack, state, drawing, theme) {
+  const begins = stack.name === "encoder" ? null : data.header.prompt;
+  const unit = begins === null ? -1 : drawing.queries.members.findIndex((tokens) => tokens[0] >= begins);
+  return { theme, palette: data.header.palette, prompt: unit > 0 ? unit : null, crossing: stack.name === "cross" };
+}
+
+/** @param {string | null} pinned @returns {Pin | null} */
+export function pinFrom(pinned) {
+  return pinned ? { side: /** @type {"q" | "k"} */ (pinned[0]), index: Number(pinned.slice(1)) } : null;
+}
+
+/** @param {Data} data @param {State} state @returns {string} */
+function titleOf(data, state) {
+  const heads = state.weights === "rollout" ? "rollout" : `heads ${state.heads.join(", ")}`;
+  return `${data.header.model} · layer ${state.layer} · ${heads}`;
+}
+
+/**
+ * What is under the pointer, in words.
+ * @param {Drawing} drawing
+ * @param {Focus} focus
+ * @returns {(Node | string)[]}
+ */
+export function describe(drawing, focus) {
+  if (drawing.heads.length === 0) return ["No head is shown. Turn one on above."];
+  if (!focus.pin) return [overviewNote(focus)];
+  if (focus.pair) return describePair(drawing, focus.pin, focus.pair);
+  return describeToken(drawing, focus.pin);
+}
+
+/** @param {Focus} focus @returns {string} */
+function overviewNote({ drawn, total }) {
+  const hint = "Point at a token for its weights, click to pin it.";
+  if (drawn === total) return `${total.toLocaleString("en")} lines. ${hint}`;
+  return `The strongest ${drawn.toLocaleString("en")} of ${total.toLocaleString("en")} lines. ${hint}`;
+}
+
+/** @param {Drawing} drawing @param {Pin} pin @returns {(Node | string)[]} */
+function describeToken(drawing, pin) {
+  const isQuery = pin.side === "q";
+  const name = bold((isQuery ? drawing.queries : drawing.keys).labels[pin.index]);
+  if (!isQuery) return [name, ` (${pin.index}) as seen from every token`];
+  const hidden = massTo(drawing, (key) => !drawing.keys.kept[key], pin.index);
+  const rest = hidden > 0 ? ` · ${percent(hidden)} of it to hidden tokens` : "";
+  return [name, ` (${pin.index}) looks at these tokens${rest}`];
+}
+
+/** @param {Drawing} drawing @param {Pin} pin @param {Pin} other @returns {(Node | string)[]} */
+function describePair(drawing, pin, other) {
+  const query = pin.side === "q" ? pin.index : other.index;
+  const key = pin.side === "k" ? pin.index : other.index;
+  const columns = drawing.keys.labels.length;
+  const each = drawing.heads.map((head, place) => `H${head} ${format(drawing.weights[place][query * columns + key])}`);
+  const numbers = element("span", { class: "hs-number" }, each.join("  "));
+  return [bold(drawing.queries.labels[query]), " → ", bold(drawing.keys.labels[key]), "  ", numbers];
+}
+
+/** @param {string} text @returns {HTMLElement} */
+export function bold(text) {
+  const made = element("bdi", { class: "hs-name" });
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,30 @@
+/** A self-contained page: the payload stands in script elements, the state in the URL. */
+
+import { mount } from "./app.js";
+import { Data, fromBase64 } from "./data.js";
+import { printPage } from "./print.js";
+import { bindHash, Store } from "./state.js";
+
+/** @param {string} id @returns {string} */
+function embedded(id) {
+  return document.getElementById(id)?.textContent ?? "";
+}
+
+const header = JSON.parse(embedded("headscope-header"));
+const store = new Store(header);
+bindHash(store, window);
+const data = new Data(header, (index) => fromBase64(embedded(`headscope-block-${index}`)));
+const app = mount(/** @type {HTMLElement} */ (document.getElementById("headscope")), data, store);
+
+// What is shown, for scripts on the page and for tests.
+Object.assign(window, {
+  headscope: {
+    ready: app.ready,
+    idle: app.idle,
+    state: () => store.state,
+    set: (/** @type {Partial<import("./state.js").State>} */ patch) => store.set(patch),
+    lines: () => app.view.lines(),
+    scene: () => app.view.scene(),
+    printPage: () => printPage(app.view.scene(), app.view.title()),
+  },
+});

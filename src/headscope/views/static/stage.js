@@ -1,0 +1,276 @@
+/**
+ * Where a head view is drawn: two columns of tokens, the lines between them, numbers on hover.
+ *
+ * @typedef {import("./units.js").Drawing} Drawing
+ * @typedef {import("./lines.js").Line} Line
+ * @typedef {import("./geometry.js").Geometry} Geometry
+ * @typedef {import("./headscene.js").Look} Look
+ * @typedef {import("./headscene.js").Pin} Pin
+ * @typedef {import("./scene.js").Scene} Scene
+ * @typedef {import("./scene.js").Shape} Shape
+ *
+ * @typedef {object} Picture
+ * @property {Drawing} drawing
+ * @property {Look} look
+ * @property {string} layout
+ * @property {number} mass
+ * @property {Pin | null} pin
+ *
+ * @typedef {{pin: Pin | null, pair: Pin | null, drawn: number, total: number}} Focus
+ */
+
+import { INK } from "./colors.js";
+import { element } from "./controls.js";
+import { geometryOf, labelBox } from "./geometry.js";
+import { curveOf, labelShapes, markShapes, numberShapes } from "./headscene.js";
+import { overviewLines, tokenLines } from "./lines.js";
+import { paint, SANS } from "./scene.js";
+
+const MOST_PIXELS = 16e6;
+
+export class Stage {
+  /**
+   * @param {HTMLElement} parent
+   * @param {(pin: Pin | null) => void} onPin
+   * @param {(focus: Focus) => void} onFocus
+   */
+  constructor(parent, onPin, onFocus) {
+    this.onPin = onPin;
+    this.onFocus = onFocus;
+    this.root = element("div", { class: "hs-stage" });
+    this.overview = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
+    this.detail = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
+    this.columns = {
+      q: element("div", { class: "hs-tokens", role: "listbox", "aria-label": "Attending tokens", "data-side": "q" }),
+      k: element("div", { class: "hs-tokens", role: "listbox", "aria-label": "Attended tokens", "data-side": "k" }),
+    };
+    this.root.append(this.overview, this.detail, this.columns.q, this.columns.k);
+    parent.append(this.root);
+    /** @type {Picture | null} */
+    this.picture = null;
+    /** @type {Geometry | null} */
+    this.geometry = null;
+    /** @type {Pin | null} */
+    this.hover = null;
+    /** @type {Line[]} */
+    this.overviewDrawn = [];
+    this.total = 0;
+    /** @type {Line[]} */
+    this.drawn = [];
+    this.listen();
+  }
+
+  listen() {
+    this.root.addEventListener("pointerover", (event) => this.setHover(pinOf(event.target)));
+    this.root.addEventListener("pointerleave", () => this.setHover(null));
+    this.root.addEventListener("focusin", (event) => this.setHover(pinOf(event.target)));
+    this.root.addEventListener("focusout", () => this.setHover(null));
+    this.root.addEventListener("click", (event) => this.togglePin(pinOf(event.target)));
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** @param {Picture} picture */
+  show(picture) {
+    const before = this.picture;
+    this.picture = picture;
+    this.hover = null;
+    const room = this.root.parentElement?.clientWidth || 900;
+    const geometry = geometryOf(picture.drawing, picture.layout, room, measure);
+    const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
+    const renamed = !before || !sameLabels(before.drawing, picture.drawing);
+    this.geometry = geometry;
+    if (moved || renamed) this.place(picture.drawing, geometry);
+    this.markTokens();
+    this.drawOverview();
+    this.drawDetail();
+  }
+
+  /** @param {Drawing} drawing @param {Geometry} g */
+  place(drawing, g) {
+    this.root.style.width = `${g.width}px`;
+    this.root.style.height = `${g.height}px`;
+    this.root.style.fontSize = `${g.size}px`;
+    this.root.dataset.layout = g.vertical ? "vertical" : "horizontal";
+    for (const canvas of [this.overview, this.detail]) fit(canvas, g.width, g.height);
+    this.columns.q.replaceChildren(...drawing.queries.labels.map((text, i) => token("q", i, text, g)));
+    this.columns.k.replaceChildren(...drawing.keys.labels.map((text, i) => token("k", i, text, g)));
+  }
+
+  markTokens() {
+    const { drawing, pin } = this.current();
+    for (const side of /** @type {("q" | "k")[]} */ (["q", "k"])) {
+      const units = side === "q" ? drawing.queries : drawing.keys;
+      Array.from(this.columns[side].children).forEach((child, index) => {
+        const pinned = pin?.side === side && pin.index === index;
+        child.classList.toggle("hs-hidden", !units.kept[index]);
+        child.classList.toggle("hs-special", units.special[index]);
+        child.setAttribute("aria-selected", String(pinned));
+      });
+    }
+  }
+
+  drawOverview() {
+    const { drawing, look, mass } = this.current();
+    const found = overviewLines(drawing, mass);
+    this.overviewDrawn = found.lines;
+    this.total = found.total;
+    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look), ...this.curves(found.lines)]);
+  }
+
+  drawDetail() {
+    const { drawing, look, pin } = this.current();
+    const active = this.active();
+    this.root.classList.toggle("hs-focused", active !== null);
+    this.drawn = active ? tokenLines(drawing, active.side, active.index) : this.overviewDrawn;
+    this.paintOn(this.detail, active ? this.detailShapes(active) : []);
+    this.markActive(active);
+    const pair = pin && this.hover && this.hover.side !== pin.side ? this.hover : null;
+    this.onFocus({ pin: active, pair, drawn: this.overviewDrawn.length, total: this.total });
+  }
+
+  /** @param {Pin} active @returns {Shape[]} */
+  detailShapes(active) {
+    const { drawing, look } = this.current();
+    const g = this.placed();
+    return [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...numberShapes(drawing, active, g, look)];
+  }
+
+  /** @param {Line[]} lines @returns {Shape[]} */
+  curves(lines) {
+    const { drawing, look } = this.current();
+    return lines.map((line) => curveOf(line, drawing, this.placed(), look)).filter((curve) => curve.alpha >= 1 / 255);
+  }
+
+  /** The token whose lines are shown: the hovered one, unless it only picks a partner of the pinned one. */
+  active() {
+    const { pin } = this.current();
+    return pin && (!this.hover || this.hover.side !== pin.side) ? pin : this.hover;
+  }
+
+  /** @param {Pin | null} active */
+  markActive(active) {
+    this.root.querySelector(".hs-active")?.classList.remove("hs-active");
+    if (active) this.columns[active.side].children[active.index]?.classList.add("hs-active");
+  }
+
+  /** @param {Pin | null} hover */
+  setHover(hover) {
+    if (!this.picture || samePin(hover, this.hover)) return;
+    this.hover = hover;
+    this.drawDetail();
+  }
+
+  /** @param {Pin | null} pin */
+  togglePin(pin) {
+    this.onPin(pin && samePin(pin, this.current().pin) ? null : pin);
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const at = pinOf(event.target);
+    if (!at) return;
+    const vertical = this.placed().vertical;
+    const [back, forth, left, right] = vertical
+      ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
+      : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+    if (event.key === back) this.focusToken(at.side, at.index - 1);
+    else if (event.key === forth) this.focusToken(at.side, at.index + 1);
+    else if (event.key === left) this.focusToken("q", at.index);
+    else if (event.key === right) this.focusToken("k", at.index);
+    else if (event.key === "Enter" || event.key === " ") this.togglePin(at);
+    else if (event.key === "Escape") this.onPin(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {"q" | "k"} side @param {number} index */
+  focusToken(side, index) {
+    const next = this.columns[side].children[index];
+    if (!(next instanceof HTMLElement)) return;
+    this.root.querySelectorAll(".hs-token[tabindex='0']").forEach((one) => one.setAttribute("tabindex", "-1"));
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  /** @param {HTMLCanvasElement} canvas @param {Shape[]} shapes */
+  paintOn(canvas, shapes) {
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / this.placed().width;
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    for (const shape of shapes) paint(pen, shape);
+  }
+
+  /** What is on screen now, as shapes for print. @returns {Scene} */
+  scene() {
+    const { drawing, look } = this.current();
+    const g = this.placed();
+    const active = this.active();
+    const numbers = active ? numberShapes(drawing, active, g, look) : [];
+    const shapes = [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...labelShapes(drawing, g, look), ...numbers];
+    return { width: g.width, height: g.height, paper: INK[look.theme].paper, shapes };
+  }
+
+  /** @returns {Picture} */
+  current() {
+    if (!this.picture) throw new Error("Nothing is shown yet.");
+    return this.picture;
+  }
+
+  /** @returns {Geometry} */
+  placed() {
+    if (!this.geometry) throw new Error("Nothing is placed yet.");
+    return this.geometry;
+  }
+}
+
+/** @param {"q" | "k"} side @param {number} index @param {string} text @param {Geometry} g */
+function token(side, index, text, g) {
+  const box = labelBox(g, side, index);
+  const label = element("div", { class: "hs-token", role: "option", "data-index": String(index), title: text, dir: "auto" });
+  label.tabIndex = side === "q" && index === 0 ? 0 : -1;
+  const name = element("span", {});
+  name.textContent = text;
+  label.append(name);
+  Object.assign(label.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
+  return label;
+}
+
+/** @param {EventTarget | null} target @returns {Pin | null} */
+function pinOf(target) {
+  const found = target instanceof Element ? target.closest(".hs-token") : null;
+  const side = found?.parentElement?.dataset.side;
+  if (!(found instanceof HTMLElement) || !side) return null;
+  return { side: /** @type {"q" | "k"} */ (side), index: Number(found.dataset.index) };
+}
+
+/** @param {Pin | null} a @param {Pin | null} b */
+function samePin(a, b) {
+  return a?.side === b?.side && a?.index === b?.index;
+}
+
+/** @param {Drawing} a @param {Drawing} b */
+function sameLabels(a, b) {
+  return a.queries.labels.join("\0") === b.queries.labels.join("\0") && a.keys.labels.join("\0") === b.keys.labels.join("\0");
+}
+
+/** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+function fit(canvas, width, height) {
+  const sharp = Math.min(window.devicePixelRatio || 1, Math.sqrt(MOST_PIXELS / (width * height)));
+  canvas.width = Math.round(width * sharp);
+  canvas.height = Math.round(height * sharp);
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+}
+
+/** @type {CanvasRenderingContext2D | null} */
+let ruler = null;
+
+/** @param {string} text @param {number} size @returns {number} */
+function measure(text, size) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return text.length * size * 0.6;
+  ruler.font = `${size}px ${SANS}`;
+  return ruler.measureText(text).width;
+}

@@ -1,0 +1,152 @@
+/**
+ * Rows and columns of a drawing: tokens or words, some of them hidden.
+ *
+ * @typedef {import("./data.js").Side} Side
+ * @typedef {import("./data.js").Stack} Stack
+ * @typedef {import("./data.js").LayerWeights} LayerWeights
+ * @typedef {import("./state.js").State} State
+ *
+ * @typedef {object} Units
+ * @property {string[]} labels
+ * @property {number[][]} members  token indices of each unit
+ * @property {boolean[]} special
+ * @property {number[]} segments
+ * @property {Uint8Array} kept  0 where hidden
+ * @property {boolean} rtl
+ *
+ * @typedef {object} Drawing
+ * @property {Units} queries
+ * @property {Units} keys
+ * @property {number[]} heads
+ * @property {Float32Array[]} weights  one query × key matrix per head
+ * @property {string} pair
+ * @property {number} reference  the weight drawn fully opaque: 1, or the largest where weights are norms
+ */
+
+import { keysOf } from "./data.js";
+
+/** @param {Side} side @param {string} unit @param {string[]} hide @returns {Units} */
+export function unitsOf(side, unit, hide) {
+  const members = unit === "word" ? wordGroups(side.wordOf) : side.labels.map((_, token) => [token]);
+  const labels = members.map(([token]) => {
+    const word = side.wordOf[token];
+    return unit === "word" && word >= 0 ? side.words[word] : side.labels[token];
+  });
+  const special = members.map((group) => group.every((token) => side.special[token] === 1));
+  const segments = members.map(([token]) => side.segments[token]);
+  const kept = Uint8Array.from(members, (_, i) =>
+    (hide.includes("first") && i === 0) || (hide.includes("special") && special[i]) ? 0 : 1,
+  );
+  return { labels, members, special, segments, kept, rtl: side.rtl };
+}
+
+/** @param {number[]} wordOf @returns {number[][]} */
+function wordGroups(wordOf) {
+  /** @type {number[][]} */
+  const groups = [];
+  wordOf.forEach((word, token) => {
+    const goesOn = token > 0 && word >= 0 && word === wordOf[token - 1];
+    if (goesOn) groups[groups.length - 1].push(token);
+    else groups.push([token]);
+  });
+  return groups;
+}
+
+/**
+ * @param {Stack} stack
+ * @param {LayerWeights} layer
+ * @param {State} state
+ * @param {number[]} heads  those to draw; for rollout there is one
+ * @returns {Drawing}
+ */
+export function drawingOf(stack, layer, state, heads) {
+  const queries = unitsOf(stack.queries, state.unit, state.hide);
+  const keys = unitsOf(keysOf(stack), state.unit, state.hide);
+  const present = heads.filter((head) => layer.heads.includes(head));
+  const weights = present.map((head) => merged(layer, layer.heads.indexOf(head), queries, keys));
+  return { queries, keys, heads: present, weights, pair: state.pair, reference: layer.reference };
+}
+
+/**
+ * Weights between units: summed over the keys, averaged over the queries of a unit.
+ * @param {LayerWeights} layer
+ * @param {number} place
+ * @param {Units} queries
+ * @param {Units} keys
+ * @returns {Float32Array}
+ */
+function merged(layer, place, queries, keys) {
+  const { rows, columns, levels } = layer;
+  const unitOf = unitOfToken(keys.members, columns);
+  const factors = columnFactors(layer, place);
+  const start = place * rows * columns;
+  const width = keys.members.length;
+  const values = new Float32Array(queries.members.length * width);
+  queries.members.forEach((group, unit) => {
+    for (const token of group) {
+      const from = start + token * columns;
+      const to = unit * width;
+      for (let key = 0; key < columns; key++) values[to + unitOf[key]] += (levels[from + key] * factors[key]) / group.length;
+    }
+  });
+  return values;
+}
+
+/** @param {LayerWeights} layer @param {number} place @returns {Float64Array} value of one level in each column */
+function columnFactors(layer, place) {
+  const { columns, scales, factors } = layer;
+  return Float64Array.from({ length: columns }, (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1));
+}
+
+/** @param {number[][]} members @param {number} tokens @returns {Int32Array} */
+function unitOfToken(members, tokens) {
+  const unitOf = new Int32Array(tokens);
+  members.forEach((group, unit) => group.forEach((token) => (unitOf[token] = unit)));
+  return unitOf;
+}
+
+/**
+ * Whether the pair of units may be drawn.
+ * @param {Drawing} drawing
+ * @param {number} query
+ * @param {number} key
+ */
+export function isShown(drawing, query, key) {
+  const { queries, keys, pair } = drawing;
+  if (!queries.kept[query] || !keys.kept[key]) return false;
+  if (pair === "all") return true;
+  return queries.segments[query] === "ab".indexOf(pair[0]) && keys.segments[key] === "ab".indexOf(pair[1]);
+}
+
+/**
+ * Mean share of attention that goes to the keys in `hidden`, over heads and kept queries.
+ * @param {Drawing} drawing
+ * @param {(key: number) => boolean} hidden
+ * @param {number | null} [only]  one query instead of all
+ * @returns {number}
+ */
+export function massTo(drawing, hidden, only = null) {
+  const columns = drawing.keys.labels.length;
+  let sum = 0;
+  let count = 0;
+  for (const values of drawing.weights) {
+    for (let query = 0; query < drawing.queries.labels.length; query++) {
+      if (only === null ? !drawing.queries.kept[query] : query !== only) continue;
+      let total = 0;
+      let share = 0;
+      for (let key = 0; key < columns; key++) {
+        const weight = values[query * columns + key];
+        total += weight;
+        if (hidden(key)) share += weight;
+      }
+      if (total > 0) sum += share / total;
+      count += 1;
+    }
+  }
+  return count ? sum / count : 0;
+}
+
+/** @param {Side} side @returns {boolean} whether the side holds a sentence pair */
+export function isPair(side) {
+  return side.segments.includes(0) && side.segments.includes(1);
+}
