@@ -62,7 +62,9 @@ class Model:
         with quiet():
             network.set_attn_implementation("eager")
             self._entry = entry(network, network.config)
-            self.plan: Plan = make_plan(self.name, network, self._probe())
+            self.plan: Plan = make_plan(
+                self.name, network, self._probe(), streams=1 + getattr(network.config, "ngram", 0)
+            )
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)

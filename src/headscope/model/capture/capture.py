@@ -57,10 +57,11 @@ class _Progress:
         if slot is None:
             return
         expected = self._expected[slot.stack]
-        check_shape(call.weights, slot.layer, expected)
+        layer = _layer(call, slot)
+        check_shape(layer.weights, slot.layer, expected)
         if self._validate == "full":
-            check_values(call.weights, slot.layer, expected)
-        self._observer(_layer(call, slot))
+            check_values(layer.weights, slot.layer, expected)
+        self._observer(layer)
 
     def finish(self) -> None:
         """Make sure that no layer was left out."""
@@ -76,10 +77,14 @@ class _Progress:
 
 
 def _layer(call: Call, slot: Slot) -> LayerAttention:
+    # The very tensor where possible: gradients of the weights are asked of it.
+    weights = call.weights
+    if slot.streams > 1:
+        weights = weights[:, :, : weights.shape[2] // slot.streams]
     return LayerAttention(
         stack=slot.stack,
         layer=slot.layer,
-        weights=call.weights,
+        weights=weights,
         query=call.query,
         key=call.key,
         value=call.value,

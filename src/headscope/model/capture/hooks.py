@@ -1,11 +1,11 @@
 """Attention of families outside the interface: the modules that return weights are hooked.
 
 Which modules these are is found on the probe: for each matrix that `output_attentions=True`
-returns, the innermost module whose tuple output carries that very tensor. The hook shows the
+returns, the innermost module whose output carries that very tensor. The hook shows the
 weights and replaces them with None, so that nothing accumulates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from headscope.model.capture.outputs import reported
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A module and the place of the attention weights in the tuple it returns."""
+    """A module and the place of the attention weights in what it returns."""
 
     module: nn.Module
-    index: int
+    place: int | str
 
 
 class HooksBackend:
@@ -39,7 +39,7 @@ class HooksBackend:
         # transformers records outputs with hooks of its own: ours must come first to spare the
         # memory.
         self._handles = [
-            site.module.register_forward_hook(self._hook(site.index), prepend=True)
+            site.module.register_forward_hook(self._hook(site.place), prepend=True)
             for site in sites
         ]
 
@@ -61,25 +61,28 @@ class HooksBackend:
         finally:
             self._watch.reset(token)
 
-    def _hook(self, index: int) -> Any:
+    def _hook(self, place: int | str) -> Any:
         def hook(module: nn.Module, _args: Any, output: Any) -> Any:
             watch = self._watch.get()
-            if watch is None or not isinstance(output, tuple) or output[index] is None:
+            weights = dict(_entries(output)).get(place)
+            if watch is None or weights is None:
                 return None
             with self._watched_by(None):
-                watch(Call(weights=output[index], module=module))
-            return (*output[:index], None, *output[index + 1 :])
+                watch(Call(weights=weights, module=module))
+            return _without(output, place)
 
         return hook
 
 
-def find_sites(network: nn.Module, forward: Forward) -> list[Site] | None:
-    """The innermost modules that return the attention, or None if a matrix has no such module."""
-    seen: list[tuple[nn.Module, tuple[Any, ...]]] = []
+def find_sites(network: nn.Module, forward: Forward) -> Iterator[list[Site]]:
+    """The modules that return the network's attention: the innermost ones, then those around them.
+
+    The innermost may be part of the arithmetic (I-BERT's softmax), so that its output is needed.
+    """
+    seen: list[tuple[nn.Module, Any]] = []
 
     def remember(module: nn.Module, _args: Any, output: Any) -> None:
-        if isinstance(output, tuple):
-            seen.append((module, output))
+        seen.append((module, output))
 
     handles = [module.register_forward_hook(remember) for module in network.modules()]
     try:
@@ -87,14 +90,28 @@ def find_sites(network: nn.Module, forward: Forward) -> list[Site] | None:
     finally:
         for handle in handles:
             handle.remove()
-    sites = [_site(seen, matrix) for stack in returned.values() for matrix in stack]
-    return None if None in sites else list(dict.fromkeys(s for s in sites if s is not None))
+    found = [_sites(seen, matrix) for stack in returned.values() for matrix in stack]
+    for depth in range(min(len(sites) for sites in found)):
+        yield list(dict.fromkeys(sites[depth] for sites in found))
 
 
-def _site(seen: list[tuple[nn.Module, tuple[Any, ...]]], matrix: Tensor) -> Site | None:
+def _sites(seen: list[tuple[nn.Module, Any]], matrix: Tensor) -> list[Site]:
     """The first module to finish is the innermost one."""
-    for module, output in seen:
-        for index, entry in enumerate(output):
-            if entry is matrix:
-                return Site(module, index)
-    return None
+    return [
+        Site(module, place)
+        for module, output in seen
+        for place, entry in _entries(output)
+        if entry is matrix
+    ]
+
+
+def _entries(output: Any) -> Iterable[tuple[int | str, Any]]:
+    if type(output) is dict:
+        return output.items()
+    return enumerate(output) if type(output) in (tuple, list) else ()
+
+
+def _without(output: Any, place: int | str) -> Any:
+    if type(output) is dict:
+        return {**output, place: None}
+    return type(output)(None if index == place else entry for index, entry in _entries(output))

@@ -40,6 +40,7 @@ class Slot:
     stack: Stack
     layer: int
     projection: Projection | None = None
+    streams: int = 1  # how often the queries hold the text; the first time is the text itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +73,19 @@ class Plan:
         return next(stack for stack in self.stacks if stack.name == name)
 
 
-def make_plan(name: str, network: nn.Module, forward: Forward) -> Plan:
-    """Find the first backend whose weights are those that the network itself reports."""
+def make_plan(name: str, network: nn.Module, forward: Forward, *, streams: int = 1) -> Plan:
+    """Find the first backend whose weights are those that the network itself reports.
+
+    `streams` is for ProphetNet, whose decoder looks at the source once for the text and once more
+    for every n-gram it predicts.
+    """
     with torch.no_grad():
-        reference = _reference(name, forward)
+        reference = _reference(name, forward, streams)
         for backend in _backends(network, forward):
-            recorder = Recorder(network)
-            with recorder.listening():
-                backend.run(forward, recorder.watch)
-            matched = _match(recorder.events, reference)
+            events = _attempt(network, backend, forward)
+            matched = _match(events, reference)
             if matched is not None:
-                return _plan(backend, recorder.events, matched)
+                return _plan(backend, events, matched)
             if isinstance(backend, HooksBackend):
                 backend.remove()
     raise CaptureError(
@@ -90,7 +93,7 @@ def make_plan(name: str, network: nn.Module, forward: Forward) -> Plan:
     )
 
 
-def _reference(name: str, forward: Forward) -> Reference:
+def _reference(name: str, forward: Forward, streams: int) -> Reference:
     reference = reported(forward(output_attentions=True))
     if not reference:
         raise CaptureError(
@@ -99,7 +102,7 @@ def _reference(name: str, forward: Forward) -> Reference:
         )
     for stack, matrices in reference.items():
         for matrix in matrices:
-            if matrix.ndim != 4 or tuple(matrix.shape[2:]) != SHAPES[stack]:
+            if not _fits(matrix, stack, streams):
                 raise CaptureError(
                     f"{name} computes banded, pooled or approximate attention of shape "
                     f"{tuple(matrix.shape)}, not batch × head × query × key; such layers are not "
@@ -113,12 +116,27 @@ def _reference(name: str, forward: Forward) -> Reference:
     return reference
 
 
+def _fits(matrix: Tensor, stack: Stack, streams: int) -> bool:
+    queries, keys = SHAPES[stack]
+    shapes = {(queries, keys), (queries * streams, keys) if stack == "cross" else (queries, keys)}
+    return matrix.ndim == 4 and tuple(matrix.shape[2:]) in shapes
+
+
 def _backends(network: nn.Module, forward: Forward) -> Iterator[Backend]:
     yield InterfaceBackend()
-    sites = find_sites(network, forward)
-    if sites is not None:
-        yield HooksBackend(sites)
+    yield from map(HooksBackend, find_sites(network, forward))
     yield OutputsBackend()
+
+
+def _attempt(network: nn.Module, backend: Backend, forward: Forward) -> list[Event]:
+    recorder = Recorder(network)
+    try:
+        with recorder.listening():
+            backend.run(forward, recorder.watch)
+    except (TypeError, AttributeError, RuntimeError):
+        # A network that goes on computing with the weights fails without them: not its backend.
+        return []
+    return recorder.events
 
 
 def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] | None:
@@ -161,7 +179,8 @@ def _plan(backend: Backend, events: Sequence[Event], stacks: Sequence[Stack | No
         own = [events[i] for i in positions]
         layers, attending = _numbers(own)
         for position, layer, event in zip(positions, attending, own, strict=True):
-            slots[position] = Slot(name, layer, event.projection())
+            streams = event.call.weights.shape[2] // SHAPES[name][0]
+            slots[position] = Slot(name, layer, event.projection(), streams)
         plans.append(_stack_plan(name, own, layers, attending, backend.name))
     return Plan(backend, tuple(slots), tuple(plans))
 
