@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -31,6 +31,7 @@ from headscope.model.inputs import (
     probe_ids,
     vocabulary_size,
 )
+from headscope.model.padding import pads_left
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
 from headscope.model.target import decoder_start, encode_target
@@ -62,9 +63,7 @@ class Model:
         with quiet():
             network.set_attn_implementation("eager")
             self._entry = entry(network, network.config)
-            self.plan: Plan = make_plan(
-                self.name, network, self._probe(), streams=1 + getattr(network.config, "ngram", 0)
-            )
+            self.plan = self._make_plan()
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
@@ -144,8 +143,13 @@ class Model:
     ) -> Batch:
         """The chosen texts as one batch, padded on one side; `rows` are indices into `encoded`.
 
-        Padding on the right is right for every family; on the left the family must know positions.
+        On the right is right for every family; on the left only where the probe proves it.
         """
+        if side == "left" and not self._pads_left:
+            raise ModelError(
+                f"{self.name} counts positions from the first column, so it cannot be padded on the "
+                "left; pad on the right."
+            )
         chosen = range(len(encoded)) if rows is None else rows
         batch = make_batch(encoded, chosen, pad=self.pad, side=side, device=self.device)
         if target is None:
@@ -160,14 +164,16 @@ class Model:
         *,
         validate: Validation = "full",
         gradients: bool = False,
+        logits: bool = True,
     ) -> Any:
         """Run the network and show its layers to the observer, in order and one at a time.
 
         An encoder–decoder model runs its encoder alone if the batch has no target.
-        `validate="shape"` leaves out the checks of values. Rows and columns of padding are for the
-        caller to mask.
+        `validate="shape"` leaves out the checks of values. `logits=False` leaves out the head of
+        the language model, which can cost as much as all layers. Rows and columns of padding are
+        for the caller to mask.
         """
-        network, entry = self._part(batch)
+        network, entry = self._part(batch) if logits else self._body(batch)
         given = arguments(entry, batch)
 
         def run(**more: Any) -> Any:
@@ -209,13 +215,31 @@ class Model:
         encoder = self.network.get_encoder()
         return encoder, entry(encoder, self.network.config)
 
-    def _probe(self) -> Callable[..., Any]:
-        batch = _probe_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
-        if self.is_encoder_decoder:
-            target = _probe_batch(probe_ids(self.network, TARGET_TOKENS), self.device)
-            batch = _with_target(batch, target)
-        given = arguments(self._entry, batch)
-        return lambda **more: self.network(**given, **more)
+    def _body(self, batch: Batch) -> tuple[Any, Entry]:
+        return self._part(batch) if self.is_encoder_decoder else self._body_and_entry
+
+    @cached_property
+    def _body_and_entry(self) -> tuple[Any, Entry]:
+        body = self.network.base_model
+        return body, entry(body, self.network.config)
+
+    @cached_property
+    def _pads_left(self) -> bool:
+        return pads_left(partial(self.forward, validate="shape"), self._probe_batch(), self.pad)
+
+    def _probe_batch(self) -> Batch:
+        batch = _plain_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
+        if not self.is_encoder_decoder:
+            return batch
+        target = _plain_batch(probe_ids(self.network, TARGET_TOKENS), self.device)
+        return _with_target(batch, target)
+
+    def _make_plan(self) -> Plan:
+        given = arguments(self._entry, self._probe_batch())
+        streams = 1 + getattr(self.network.config, "ngram", 0)
+        return make_plan(
+            self.name, self.network, lambda **more: self.network(**given, **more), streams=streams
+        )
 
     def _expectations(self, batch: Batch) -> dict[Stack, Expectation]:
         source, target = batch.mask, None if batch.target is None else batch.target.mask
@@ -258,7 +282,7 @@ def _with_target(batch: Batch, target: Batch) -> Batch:
     return dataclasses.replace(batch, target=target)
 
 
-def _probe_batch(ids: Tensor, device: torch.device) -> Batch:
+def _plain_batch(ids: Tensor, device: torch.device) -> Batch:
     mask = torch.ones_like(ids, dtype=torch.bool)
     return Batch(
         ids=ids.to(device),
