@@ -24,7 +24,7 @@ STEP = 1e-5
 
 @contextmanager
 def nudged(module: object, at: tuple[int, ...], amount: float) -> Iterator[None]:
-    """Add to one weight of one layer between softmax and values, inside the model's own function."""
+    """Add to one weight of one layer between softmax and values, in the model's own function."""
     original = module.eager_attention_forward  # pyright: ignore[reportAttributeAccessIssue]
     layer, row, head, query, key = at
     calls = iter(range(99))
@@ -49,7 +49,8 @@ def loss_of(model: Model, batch: Batch, predicted: Tensor) -> float:
         logits = model.forward(batch).logits
         rows = [(r, t, t - 1) for r, t in predicted.nonzero().tolist() if t > 0]
     else:
-        hidden = batch.ids.masked_fill(predicted, model.tokenizer.mask_token_id)
+        hidden = batch.ids.clone()
+        hidden[predicted] = torch.tensor(model.tokenizer.mask_token_id)
         logits = model.forward(replace(batch, ids=hidden)).logits
         rows = [(r, t, t) for r, t in predicted.nonzero().tolist()]
     chances = functional.log_softmax(logits, -1)
@@ -76,7 +77,7 @@ def finite_differences(model: Model, batch: Batch, predicted: Tensor, module: ob
 )
 def test_gradients_agree_with_finite_differences(model: Model, module: object) -> None:
     batch = model.batch([model.encode(text) for text in TEXTS])
-    special = batch.ids == (model.tokenizer.sep_token_id or -1)
+    special = batch.ids == torch.tensor(model.tokenizer.sep_token_id or -1)
     predicted = batch.mask if model.is_causal else _masked(batch.mask & ~special)
     keys = torch.stack([special, _second(batch.mask), batch.mask & ~predicted | special], -1)
     found = gradient_importance(model, batch, predicted, keys & batch.mask[..., None])

@@ -66,9 +66,9 @@ def gradient_importance(
 ) -> Float[Tensor, "layer batch head target"]:
     """Mean |∂L/∂a[i,j]| over the queries of each input and its keys of every class.
 
-    L is the sum over the predicted tokens: hidden behind the mask token in a bidirectional model, read
-    off the token before in a causal one. Divide by their number for the mean loss. Pairs that a causal
-    model hides are left out. An input without keys of a class has NaN there.
+    L is the sum over the predicted tokens: hidden behind the mask token in a bidirectional model,
+    read off the token before in a causal one. Divide by their number for the mean loss. Pairs that
+    a causal model hides are left out. An input without keys of a class has NaN there.
     """
     visible = _visible(batch.mask, model.is_causal)
     pairs = visible.float() @ keys.float()  # per query, how many keys of the class it sees
@@ -91,8 +91,8 @@ def _backward(
     """Forward and backward; gradients flow to the embeddings only and no parameter gets one."""
     shown = batch
     if not model.is_causal:
-        hidden = batch.ids.masked_fill(predicted, model.tokenizer.mask_token_id)
-        shown = replace(batch, ids=hidden)
+        mask = torch.tensor(model.tokenizer.mask_token_id, device=batch.ids.device)
+        shown = replace(batch, ids=torch.where(predicted, mask, batch.ids))
     embedded: list[Tensor] = []
 
     def keep(_module: torch.nn.Module, _args: tuple, output: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def _backward(
 def _loss(
     logits: Float[Tensor, "batch token vocabulary"], ids: Tensor, predicted: Tensor, *, causal: bool
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of the predicted tokens, summed: inputs do not mix, so batches do not matter."""
+    """Cross-entropy of the predicted tokens, summed, so that inputs of a batch do not mix."""
     if causal:
         logits, ids, predicted = logits[:, :-1], ids[:, 1:], predicted[:, 1:]
     scores = logits[predicted].to(torch.promote_types(logits.dtype, torch.float32))
@@ -126,7 +126,7 @@ def _visible(mask: Bool[Tensor, "batch token"], causal: bool) -> Bool[Tensor, "b
 def _found(found: dict[int, Tensor], layer: int, model: "Model") -> Tensor:
     if layer not in found:
         raise CaptureError(
-            f"No gradient reaches the attention weights of layer {layer} of {model.name}: the network "
-            "uses a copy of what it shows. Run the study without gradients (--no-gradients)."
+            f"No gradient reaches the attention weights of layer {layer} of {model.name}: the "
+            "network uses a copy of what it shows; run the study with gradients=False."
         )
     return found[layer]
