@@ -26,21 +26,26 @@ class HeadRatio:
     terms: Callable[[ObservedLayer], Terms]
     axis: Axis | None = None
     description: str = ""
+    shared: bool = True  # whether all items have one y
 
     def zero(self, inputs: int) -> State:
         """Empty sums for heads and for layers."""
         layers, heads = self.grid.shape
         items = len(self.axis) if self.axis else 1
-        by_head = ratio.zero((layers, heads, items), (layers, heads, 1))
-        by_layer = ratio.zero((layers, items), (layers, 1))
+        parts = 1 if self.shared else items
+        by_head = ratio.zero((layers, heads, items), (layers, heads, parts))
+        by_layer = ratio.zero((layers, items), (layers, parts))
         return State(_join(by_head, by_layer))
 
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Add the inputs of a batch."""
-        x, y = self.terms(layer)
+        self.add(state, layer.index, *self.terms(layer))
+
+    def add(self, state: State, index: int, x: Tensor, y: Tensor) -> None:
+        """Add x and y of every input of a batch to one layer."""
         added = _join(ratio.terms(x, y), ratio.terms(x.sum(1), y.sum(1)))
         for name, values in added.items():
-            state.sums[name][layer.index] += values
+            state.sums[name][index] += values
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """Sums add."""

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.concentration import smoothed_entropy
+from headscope.metrics.special import SPECIAL, received
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class ObservedLayer:
         null = self.batch.null.to(self.weights.dtype)[:, None, :, None]
         paid = (self.weights @ null).squeeze(-1).float()
         return paid.masked_fill(~self.batch.mask[:, None], 0.0)
+
+    @cached_property
+    def to_special(self) -> Float[Tensor, "batch head query special"]:
+        """Weight that every query pays to [CLS], to [SEP] and to punctuation."""
+        return received(self.kept, self.batch.one_hot("special", len(SPECIAL)))
+
+    @cached_property
+    def smoothed_entropy(self) -> Float[Tensor, "batch head query"]:
+        """Entropy of every smoothed row, null tokens included."""
+        return smoothed_entropy(self.kept, self.batch.mask)
 
     @cached_property
     def pair_sums(self) -> Float[Tensor, "batch head feature"]:

@@ -1,7 +1,7 @@
 """How much attention special tokens and punctuation receive, and from whom."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 # The classes of keys of Clark et al. 2019, Fig. 2; a token's label is its place here.
@@ -10,7 +10,7 @@ PUNCTUATION = frozenset({".", ","})  # exactly these two, as in the paper
 
 
 def received(
-    weights: Float[Tensor, "batch head query key"], classes: Bool[Tensor, "batch key class"]
+    weights: Float[Tensor, "batch head query key"], classes: Shaped[Tensor, "batch key class"]
 ) -> Float[Tensor, "batch head query class"]:
     """Weight that every query pays to every class of keys: one matrix product for all classes."""
     return weights @ classes[:, None].to(weights.dtype)
