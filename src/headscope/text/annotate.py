@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,8 +51,10 @@ def annotate(
 def _run(
     pipeline: "Language", source: Iterable[Paragraph], processes: int
 ) -> Iterator[tuple["Doc", Paragraph]]:
-    pairs = ((_short_enough(item, pipeline.max_length).text, item) for item in source)
-    return pipeline.pipe(pairs, as_tuples=True, batch_size=_BATCH, n_process=processes)
+    """Docs with the paragraphs they were made of; spaCy keeps the order."""
+    read, kept = tee(source)
+    texts = (_short_enough(item, pipeline.max_length).text for item in read)
+    return zip(pipeline.pipe(texts, batch_size=_BATCH, n_process=processes), kept, strict=True)
 
 
 def _short_enough(paragraph: Paragraph, limit: int) -> Paragraph:

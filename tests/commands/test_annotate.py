@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli import app
+from headscope.errors import CorpusError
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> str:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "pipeline")
+    return str(tmp_path / "pipeline")
+
+
+def test_raw_text_becomes_a_corpus_file(tmp_path: Path, pipeline: str) -> None:
+    (tmp_path / "a.txt").write_text("One. Two.\n\nThree.\n")
+    out = tmp_path / "corpus.parquet"
+    options = ["--out", str(out), "--spacy", pipeline, "--processes", "1"]
+    result = CliRunner().invoke(app, ["annotate", str(tmp_path / "a.txt"), *options])
+    corpus = hs.read_corpus(out)
+    assert result.exit_code == 0
+    assert result.stdout == f"{out}: 3 sentences, fingerprint {corpus.fingerprint}\n"
+    assert result.stderr.startswith("2 paragraphs, ")
+    assert [sentence.text for sentence in corpus] == ["One.", "Two.", "Three."]
+
+
+def test_a_mistake_is_an_error_of_the_library(tmp_path: Path) -> None:
+    arguments = ["annotate", str(tmp_path / "none.txt"), "--out", str(tmp_path / "c.parquet")]
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, CorpusError)
