@@ -1,0 +1,1 @@
+"""Heads as classifiers, and small classifiers trained on what heads attend to."""

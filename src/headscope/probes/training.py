@@ -1,0 +1,49 @@
+"""Training a probe on sentences as they come: one Adam step for every few sentences."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.probes.parsing import ParseBatch, Probe, count_attached, loss, parse, take_sentences
+
+LEARNING_RATE = 0.002  # Clark et al. 2019
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A probe and the state of its optimiser."""
+
+    probe: Probe
+    optimiser: torch.optim.Optimizer
+
+    @classmethod
+    def of(cls, probe: Probe, rate: float = LEARNING_RATE) -> "Learner":
+        """A probe that has learned nothing yet."""
+        return cls(probe, torch.optim.Adam(probe.parameters(), lr=rate))
+
+    def learn(self, batch: ParseBatch, size: int = 1) -> float:
+        """Take a step for every `size` sentences of the batch, in order; gives the summed loss."""
+        total = 0.0
+        with torch.enable_grad():
+            for rows in torch.arange(len(batch.heads), device=batch.heads.device).split(size):
+                total += self._step(take_sentences(batch, rows))
+        return total
+
+    def count(self, batch: ParseBatch) -> tuple[Float[Tensor, "seed"], Float[Tensor, ""]]:
+        """How many words the probe attaches rightly, and how many it was asked for."""
+        with torch.no_grad():
+            return count_attached(parse(self.probe(batch), batch), batch)
+
+    def _step(self, batch: ParseBatch) -> float:
+        self.optimiser.zero_grad()
+        cost = loss(self.probe(batch), batch)
+        cost.backward()
+        self.optimiser.step()
+        return float(cost.detach())
+
+
+def count_parameters(probe: Probe) -> int:
+    """How many numbers one seed of a probe learns."""
+    return sum(parameter[0].numel() for parameter in probe.parameters())

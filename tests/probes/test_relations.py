@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.probes.gold import ALL, CONTENT, Classes, half_of, is_punctuation, make_gold
+from headscope.probes.relations import (
+    DIRECTIONS,
+    OFFSETS,
+    count_correct,
+    count_offsets,
+    predict,
+    scored_words,
+)
+from headscope.text.sentence import ROOT, Sentence, Word
+from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
+
+CLASSES = Classes.of([*LABELS, "root"])
+HEADS = 3
+
+
+def in_class(sentence: Sentence, i: int, name: str) -> bool:
+    word = sentence.words[i]
+    if name == CONTENT:
+        return word.head != ROOT and not is_punctuation(word)
+    return name == ALL or word.deprel == name.removesuffix(" with 's")
+
+
+def answering(sentence: Sentence, i: int, name: str) -> int:
+    """Whose prediction counts for word i in a class."""
+    following = i + 1 < len(sentence.words) and sentence.words[i + 1].text == "'s"
+    return i + 1 if name.endswith(" with 's") and following else i
+
+
+def is_scored(sentence: Sentence, i: int, direction: str, is_causal: bool) -> bool:
+    head = sentence.words[i].head
+    if not is_causal:
+        return True
+    if head is None or head == ROOT:
+        return False
+    return head < i if direction == "dependent_to_head" else head > i
+
+
+def plain_prediction(weights: np.ndarray, i: int, direction: str) -> int:
+    best, best_weight = 0, -1.0
+    for j in range(len(weights)):
+        weight = weights[i, j] if direction == "dependent_to_head" else weights[j, i]
+        weight = 0.0 if i == j else weight
+        if weight > best_weight:
+            best, best_weight = j, weight
+    return best
+
+
+def plain_counts(
+    sentences: list[Sentence], weights: list[np.ndarray], is_causal: bool
+) -> tuple[np.ndarray, ...]:
+    correct = np.zeros((2, HEADS, len(DIRECTIONS), len(CLASSES)))
+    scored = np.zeros((2, len(DIRECTIONS), len(CLASSES)))
+    offsets = np.zeros((2, len(DIRECTIONS), len(OFFSETS), len(CLASSES)))
+    for sentence, maps in zip(sentences, weights, strict=True):
+        half = half_of(sentence.text)
+        for c, name in enumerate(CLASSES.names):
+            for i in range(len(sentence.words)):
+                for d, direction in enumerate(DIRECTIONS):
+                    if not in_class(sentence, i, name):
+                        continue
+                    if not is_scored(sentence, i, direction, is_causal):
+                        continue
+                    scored[half, d, c] += 1
+                    head = sentence.words[i].head
+                    for o, offset in enumerate(OFFSETS):
+                        hit = head != ROOT and head == i + offset
+                        offsets[half, d, o, c] += hit
+                    for h in range(HEADS):
+                        who = answering(sentence, i, name)
+                        hit = plain_prediction(maps[h], who, direction) == head
+                        correct[half, h, d, c] += hit
+    return correct, scored, offsets
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_accuracies_and_baselines_equal_plain_loops(seed: int, is_causal: bool) -> None:
+    rng = np.random.default_rng(seed)
+    sentences = [random_sentence(rng) for _ in range(3)]
+    weights = [random_weights(rng, HEADS, len(s.words), is_causal=is_causal) for s in sentences]
+    gold = make_gold(sentences, CLASSES)
+    scored = scored_words(gold.heads, gold.words, is_causal=is_causal)
+    correct = count_correct(predict(padded(weights), gold.words), gold, scored)
+    offsets = count_offsets(gold, scored)
+    expected = plain_counts(sentences, weights, is_causal)
+    np.testing.assert_array_equal(correct, expected[0])
+    np.testing.assert_array_equal(offsets.scored, expected[1])
+    np.testing.assert_array_equal(offsets.correct, expected[2])
+    assert offsets.words[:, 0].sum() == sum(len(s.words) for s in sentences)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_counts_of_two_batches_add_to_the_counts_of_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sentences = [random_sentence(rng) for _ in range(4)]
+    weights = [random_weights(rng, HEADS, len(s.words)) for s in sentences]
+
+    def count(part: slice) -> torch.Tensor:
+        gold = make_gold(sentences[part], CLASSES)
+        scored = scored_words(gold.heads, gold.words, is_causal=False)
+        return count_correct(predict(padded(weights[part]), gold.words), gold, scored)
+
+    torch.testing.assert_close(count(slice(0, 1)) + count(slice(1, 4)), count(slice(0, 4)))
+
+
+def test_of_equal_weights_the_first_word_is_predicted() -> None:
+    maps = torch.full((1, 1, 3, 3), 0.25)
+    predicted = predict(maps, torch.ones(1, 3, dtype=torch.bool))
+    assert predicted[:, 0, 0].tolist() == [[1, 0, 0], [1, 0, 0]]
+
+
+def test_the_diagonal_is_never_chosen_over_a_word_that_is_attended_to() -> None:
+    maps = torch.tensor([[[[0.9, 0.1], [0.2, 0.8]]]])
+    predicted = predict(maps, torch.ones(1, 2, dtype=torch.bool))
+    assert predicted[0, 0, 0].tolist() == [1, 0]
+
+
+def test_padding_is_never_predicted() -> None:
+    maps = torch.zeros(1, 1, 3, 3)
+    predicted = predict(maps, torch.tensor([[True, False, False]]))
+    assert predicted[:, 0, 0, 0].tolist() == [0, 0]
+
+
+def test_the_root_of_a_sentence_is_not_the_word_before_it() -> None:
+    word = Word("Go", 0, 2, head=ROOT, deprel="root")
+    gold = make_gold([Sentence("Go", (word,))], Classes.of(["root"]))
+    scored = scored_words(gold.heads, gold.words, is_causal=False)
+    assert count_offsets(gold, scored).correct.sum() == 0
+
+
+@pytest.mark.parametrize(("direction", "expected"), [(0, [False, True]), (1, [True, False])])
+def test_a_causal_head_is_asked_for_what_it_could_see(direction: int, expected: list[bool]) -> None:
+    heads = torch.tensor([[1, ROOT, 1]])
+    scored = scored_words(heads, torch.ones(1, 3, dtype=torch.bool), is_causal=True)
+    assert scored[direction, 0, [0, 2]].tolist() == expected
+    assert not scored[direction, 0, 1]

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from headscope.probes.proportion import accuracy, standard_error, wilson
+from headscope.probes.selection import RelationCounts, best_heads
+
+
+@pytest.mark.parametrize(("right", "total"), [(0, 5), (5, 5), (3, 10), (800, 1000)])
+def test_intervals_equal_scipys(right: int, total: int) -> None:
+    expected = binomtest(right, total).proportion_ci(method="wilson")
+    np.testing.assert_allclose(wilson(np.array(right), np.array(total)), list(expected), atol=1e-9)
+
+
+def test_nothing_counted_is_not_a_number() -> None:
+    assert np.isnan(accuracy(np.array(0), np.array(0)))
+    assert np.isnan(standard_error(np.array(0), np.array(0)))
+    assert np.isnan(wilson(np.array(0), np.array(0))).all()
+
+
+def counts() -> RelationCounts:
+    """Two layers of one head, both directions, classes a and b; ten words of a in each half."""
+    correct = np.zeros((2, 2, 1, 2, 2))
+    correct[0, 0, 0, 0, 0], correct[1, 0, 0, 0, 0] = 9, 2  # best on the first half
+    correct[0, 1, 0, 1, 0], correct[1, 1, 0, 1, 0] = 5, 7  # best on the second half and overall
+    scored = np.zeros((2, 2, 2))
+    scored[..., 0] = 10
+    offsets = np.zeros((2, 2, 6, 2))
+    offsets[:, 1, 2, 0] = 4
+    return RelationCounts(correct, scored, np.array([[20.0, 0.0], [20.0, 0.0]]), offsets)
+
+
+def test_the_best_head_on_the_same_data_and_on_the_other_half_are_both_reported() -> None:
+    (row,) = best_heads(counts(), ("a", "b"))
+    assert (row.relation, row.layer, row.head) == ("a", 1, 0)
+    assert row.direction == "head_to_dependent"
+    assert row.accuracy == pytest.approx(12 / 20)
+    # The first half chooses layer 0, which gets 2 of 10 on the second; that chooses layer 1: 5.
+    assert row.held_out == pytest.approx(7 / 20)
+    assert not row.same_choice
+
+
+def test_margin_and_coverage_are_over_the_words_that_were_scored() -> None:
+    (row,) = best_heads(counts(), ("a", "b"))
+    assert (row.offset, row.baseline) == (-1, pytest.approx(0.4))
+    assert row.margin == pytest.approx(0.2)
+    assert row.coverage == pytest.approx(0.5)
+    assert row.words == 40

@@ -1,0 +1,92 @@
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from headscope.probes.gold import Classes, is_punctuation, make_gold
+from headscope.probes.tree import (
+    Symmetry,
+    count_arcs,
+    count_neighbours,
+    spanning_parents,
+    symmetric,
+)
+from headscope.text.sentence import ROOT
+from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
+
+CLASSES = Classes.of([*LABELS, "root"])
+
+
+def distinct_weights(rng: np.random.Generator, heads: int, size: int) -> np.ndarray:
+    """No two equal, so that there is one spanning tree."""
+    values = rng.permutation(heads * size * size).reshape(heads, size, size)
+    return (values + 1).astype(np.float32) / values.size
+
+
+def edges(parents: np.ndarray) -> set[frozenset[int]]:
+    return {frozenset((i, int(p))) for i, p in enumerate(parents) if p >= 0}
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["max", "sum"]))
+def test_spanning_trees_equal_scipys(seed: int, symmetry: Symmetry) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 9))
+    maps = torch.from_numpy(distinct_weights(rng, 1, size))
+    weights = symmetric(maps, symmetry)
+    # Adding may make edges equal; a tree is then as good as another of the same weight.
+    parents = spanning_parents(weights, torch.ones(1, size, dtype=torch.bool))[0].numpy()
+    reference = minimum_spanning_tree(-np.triu(weights[0].numpy(), 1))
+    total = sum(weights[0, i, p] for i, p in enumerate(parents) if p >= 0)
+    assert len(edges(parents)) == size - 1
+    np.testing.assert_allclose(float(total), -reference.sum(), rtol=1e-5)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_arcs_of_a_padded_batch_equal_arcs_counted_sentence_by_sentence(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sentences = [random_sentence(rng) for _ in range(3)]
+    weights = [distinct_weights(rng, 2, len(s.words)) for s in sentences]
+    found = count_arcs(padded(weights), make_gold(sentences, CLASSES))
+    expected = np.zeros(2)
+    for sentence, maps in zip(sentences, weights, strict=True):
+        for head in range(2):
+            both = np.maximum(maps[head], maps[head].T)
+            tree = minimum_spanning_tree(-np.triu(both, 1)).nonzero()
+            joined = {frozenset(pair) for pair in zip(*map(np.ndarray.tolist, tree), strict=True)}
+            for i, word in enumerate(sentence.words):
+                counts = word.head != ROOT and not is_punctuation(word)
+                expected[head] += counts and frozenset((i, word.head)) in joined
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_head_that_looks_at_its_governor_has_every_arc() -> None:
+    rng = np.random.default_rng(1)
+    sentence = random_sentence(rng, longest=8)
+    size = len(sentence.words)
+    maps = np.full((1, size, size), 1e-3, dtype=np.float32)
+    for i, word in enumerate(sentence.words):
+        if word.head != ROOT:
+            maps[0, i, word.head] = 1
+    gold = make_gold([sentence], CLASSES)
+    arcs = ((gold.heads >= 0) & ~gold.punctuation).sum()
+    assert count_arcs(torch.from_numpy(maps)[None], gold).tolist() == [float(arcs)]
+
+
+def test_the_chain_of_words_has_the_arcs_between_neighbours() -> None:
+    rng = np.random.default_rng(2)
+    sentences = [random_sentence(rng) for _ in range(5)]
+    expected = sum(
+        word.head not in (ROOT, None) and word.head in (i - 1, i + 1) and not is_punctuation(word)
+        for sentence in sentences
+        for i, word in enumerate(sentence.words)
+    )
+    assert count_neighbours(make_gold(sentences, CLASSES)) == expected
+
+
+def test_a_graph_without_edges_still_gives_a_tree() -> None:
+    zeros = torch.from_numpy(random_weights(np.random.default_rng(0), 1, 4)) * 0
+    parents = spanning_parents(zeros, torch.ones(1, 4, dtype=torch.bool))
+    assert parents.tolist() == [[-1, 0, 0, 0]]
