@@ -5,15 +5,19 @@ which are never held for more than one shard: `compute` reads them back shard by
 a frozen value; everything that changes is in the state.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
 
 from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.layer import ObservedLayer
+
+if TYPE_CHECKING:
+    from headscope.model.batch import Batch
+    from headscope.model.model import Model
 
 Sums = dict[str, np.ndarray]
 Records = Callable[[], Iterator[Mapping[str, np.ndarray]]]  # one mapping per shard, in shard order
@@ -84,6 +88,26 @@ class LayerMetric(Metric, Protocol):
 
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Add one layer of one batch to the state."""
+        ...
+
+
+@runtime_checkable
+class BatchMetric(Metric, Protocol):
+    """A metric that compares layers: sees all of them, for one batch at a time."""
+
+    def update_batch(self, state: State, layers: Sequence[ObservedLayer]) -> None:
+        """Add one batch to the state; the weights of all layers are kept until then."""
+        ...
+
+
+@runtime_checkable
+class ModelMetric(Metric, Protocol):
+    """A metric that runs the model itself: a loss, a gradient, an intervention."""
+
+    def update_model(
+        self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
+    ) -> None:
+        """Add one batch to the state."""
         ...
 
 

@@ -1,0 +1,58 @@
+"""One short stretch of the corpus with the attention of every head, to be drawn (Fig. 1)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+
+NONE = np.inf
+
+
+@dataclass(frozen=True)
+class ExampleMap:
+    """The input whose length is nearest to `size`, cut to its first `size` tokens.
+
+    Of several the first in the corpus is taken, so the choice does not depend on batches or shards.
+    """
+
+    grid: Grid
+    decode: Callable[[Sequence[int]], Sequence[str]]  # ids to readable tokens
+    size: int = 32
+    name: str = "example_map"
+
+    def zero(self, inputs: int) -> State:
+        """No example yet."""
+        weights = np.zeros((*self.grid.shape, self.size, self.size), np.float32)
+        ids = np.full(self.size, -1)
+        return State({"rank": np.full(2, NONE), "weights": weights, "ids": ids})
+
+    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+        """Keep the weights if the batch has a better example, or the one being kept."""
+        batch = layer.batch
+        lengths = batch.mask.sum(-1).tolist()
+        ranks = [(abs(n - self.size), int(k)) for n, k in zip(lengths, batch.numbers, strict=True)]
+        row = min(range(len(ranks)), key=ranks.__getitem__)
+        if ranks[row] > tuple(state.sums["rank"]):
+            return
+        size = min(lengths[row], self.size)
+        ids = batch.labels["token"][row, :size].cpu().numpy()
+        state.sums["rank"][:] = ranks[row]
+        state.sums["ids"][:] = np.pad(ids, (0, self.size - size), constant_values=-1)
+        state.sums["weights"][layer.index] = 0
+        weights = layer.weights[row, :, :size, :size].float().cpu().numpy()
+        state.sums["weights"][layer.index, :, :size, :size] = weights
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """The better of the two."""
+        return left if tuple(left["rank"]) <= tuple(right["rank"]) else right
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """example_map(layer, head, query, key), labelled with the tokens."""
+        ids = [int(index) for index in sums["ids"] if index >= 0]
+        tokens = tuple(f"{place} {text}" for place, text in enumerate(self.decode(ids)))
+        weights = sums["weights"][..., : len(ids), : len(ids)]
+        example = self.grid.array(weights, Axis("query", tokens), Axis("key", tokens))
+        return {"example_map": example.assign_attrs(sentence=int(sums["rank"][1]))}

@@ -1,0 +1,74 @@
+"""Divergences between all heads over a corpus, and what follows: map, order, neighbours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import xarray as xr
+
+from headscope.metrics.clusters import head_order, head_positions, nearest_heads, why_no_map
+from headscope.metrics.divergence import divergence
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+
+NEIGHBOURS = 5
+
+
+@dataclass(frozen=True)
+class HeadDivergence:
+    """Jensen–Shannon divergences summed over all rows of all inputs (Clark et al. 2019, §6)."""
+
+    grid: Grid
+    seed: int = 0  # of the map
+    name: str = "head_divergence"
+
+    def zero(self, inputs: int) -> State:
+        """No rows compared yet."""
+        units = len(self.units)
+        return State({"divergence": np.zeros((units, units)), "rows": np.zeros(())})
+
+    def update_batch(self, state: State, layers: Sequence[ObservedLayer]) -> None:
+        """Compare all heads on every input of a batch."""
+        batch = layers[0].batch
+        for row, mask in enumerate(batch.mask):
+            (places,) = torch.where(mask)
+            real = slice(int(places[0]), int(places[-1]) + 1)
+            heads = torch.cat([layer.weights[row, :, real, real] for layer in layers])
+            state.sums["divergence"][...] += divergence(heads, causal=batch.is_causal)
+            state.sums["rows"][...] += len(places)
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """Sums add."""
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """head_divergence, and where the heads can be laid out, head_position and their order."""
+        unit, other = Axis("unit", self.units), Axis("other", self.units)
+        matrix = label(sums["divergence"], unit, other)
+        rows = float(sums["rows"])
+        found = {"head_divergence": matrix.assign_attrs(rows=rows, bound=rows * np.log(2))}
+        reason = why_no_map(sums["divergence"])
+        if reason is not None:
+            return {"head_divergence": found["head_divergence"].assign_attrs(no_map=reason)}
+        return found | self._layout(sums["divergence"], unit)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """All heads of all layers, L0H0 first."""
+        return tuple(
+            f"L{layer}H{head}" for layer in self.grid.layers for head in range(self.grid.heads)
+        )
+
+    def _layout(self, matrix: np.ndarray, unit: Axis) -> dict[str, xr.DataArray]:
+        positions, stress = head_positions(matrix, seed=self.seed)
+        rank = Axis("neighbour", range(min(NEIGHBOURS, len(matrix) - 1)))
+        nearest = np.array(self.units)[nearest_heads(matrix, len(rank))]
+        place = np.argsort(head_order(matrix))
+        return {
+            "head_position": label(positions, unit, Axis("axis", ("x", "y"))).assign_attrs(
+                stress=stress
+            ),
+            "head_order": label(place, unit),
+            "nearest_head": label(nearest, unit, rank),
+        }
