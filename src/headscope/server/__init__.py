@@ -1,0 +1,1 @@
+"""The explorer: a web app over runs and, if asked for, one loaded model."""

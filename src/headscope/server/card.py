@@ -1,0 +1,105 @@
+"""One head's card: all its measures with ranks, what it attends to and from, and its exemplars."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.compare import measure_names
+from headscope.server.baselines import baseline_of
+from headscope.server.head_name import head_place
+from headscope.server.jsonable import number
+from headscope.server.measures import Slice, further, plain_label, slices
+from headscope.server.nearest import nearest_heads
+from headscope.server.runs import Run
+from headscope.server.titles import DIMENSIONS, title_of
+
+FEW = 8  # a measure with up to so many slices is listed, one with more is drawn as bars
+
+
+def card(run: Run, name: str) -> dict[str, Any]:
+    """Everything the run knows about one head."""
+    data = run.data
+    layer, head = head_place(data, name)
+    listed = [one for one in measure_names(data) if _slice_count(data, one) <= FEW]
+    drawn = [one for one in measure_names(data) if _slice_count(data, one) > FEW]
+    return {
+        "name": name,
+        "layer": layer,
+        "head": head,
+        "behaviour": behaviour_of(data, layer, head),
+        "measures": [_line(data, cut, layer, head) for one in listed for cut in slices(data, one)],
+        "groups": [group for one in drawn for group in _groups(data, one, layer, head)],
+        "best_relation": _best_relation(data, layer, head),
+        "nearest": nearest_heads(data, layer, head),
+        "exemplars": exemplars_of(run, layer, head),
+    }
+
+
+def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
+    """The label that the study gave the head, None where it gives none."""
+    if "behaviour" not in data:
+        return None
+    return str(data["behaviour"].sel(layer=layer, head=head).values.item())
+
+
+def exemplars_of(run: Run, layer: int, head: int) -> list[dict[str, Any]]:
+    """The head's stored sentences, surest first."""
+    own = [one for one in run.exemplars if (one["layer"], one["head"]) == (layer, head)]
+    return sorted(own, key=lambda one: -one["weight"])
+
+
+def _slice_count(data: xr.Dataset, name: str) -> int:
+    return int(np.prod([len(labels) for labels in further(data, name).values()]))
+
+
+def _line(data: xr.Dataset, cut: Slice, layer: int, head: int) -> dict[str, Any]:
+    """A slice's value at the head, its error, its rank from the top and the mean over heads."""
+    values = cut.values
+    own = number(values.sel(layer=layer, head=head))
+    errors = None if cut.errors is None else number(cut.errors.sel(layer=layer, head=head))
+    baseline = baseline_of(data, cut.name, cut.at)
+    finite = values.values[np.isfinite(values.values)]
+    return {
+        "spec": cut.spec,
+        "title": cut.title,
+        "unit": title_of(cut.name).unit,
+        "value": own,
+        "error": errors,
+        "rank": None if own is None else int((finite > own).sum()) + 1,
+        "of": int(finite.size),
+        "mean": number(finite.mean()) if finite.size else None,
+        "baseline": None if baseline is None else baseline.as_json(),
+    }
+
+
+def _groups(data: xr.Dataset, name: str, layer: int, head: int) -> Iterator[dict[str, Any]]:
+    """The slices of a large measure, one group for each label of all but the longest dimension."""
+    axes = further(data, name)
+    longest = max(axes, key=lambda axis: len(axes[axis]))
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for cut in slices(data, name):
+        key = tuple(label for axis, label in cut.at.items() if axis != longest)
+        line = _line(data, cut, layer, head) | {"label": cut.at[longest]}
+        groups.setdefault(key, []).append(line)
+    for key, lines in groups.items():
+        labels = ", ".join(map(plain_label, key))
+        title = title_of(name).title
+        yield {
+            "name": name,
+            "title": f"{title}: {labels}" if labels else title,
+            "axis": DIMENSIONS.get(longest, longest),
+            "lines": [line for line in lines if line["value"] is not None],
+        }
+
+
+def _best_relation(data: xr.Dataset, layer: int, head: int) -> dict[str, Any] | None:
+    """The relation for which the head is furthest above its baseline."""
+    if "relation_accuracy" not in data:
+        return None
+    lines = [_line(data, cut, layer, head) for cut in slices(data, "relation_accuracy")]
+    known = [line for line in lines if line["value"] is not None and line["baseline"] is not None]
+    if not known:
+        return None
+    return max(known, key=lambda line: line["value"] - line["baseline"]["value"])

@@ -1,0 +1,50 @@
+"""The map of heads: where each lies, and how it behaves."""
+
+import json
+from typing import Any
+
+import xarray as xr
+
+from headscope.server.jsonable import number
+from headscope.server.refusal import RefusedError
+
+
+def clusters(data: xr.Dataset) -> dict[str, Any]:
+    """Position and behaviour of every head, or a RefusedError that says why there is no map."""
+    if "head_position" not in data:
+        reason = left_out(data).get("head_position")
+        raise RefusedError(
+            409, reason or "This study has no map of heads; `headscope study clark2019` makes one."
+        )
+    positions = data["head_position"].transpose("unit", "axis")
+    labels = _behaviours(data)
+    return {
+        "heads": [
+            {
+                "name": str(name),
+                "x": number(place[0]),
+                "y": number(place[1]),
+                "behaviour": labels.get(str(name)),
+            }
+            for name, place in zip(positions["unit"].values, positions.values, strict=True)
+        ],
+        "behaviours": sorted(set(labels.values())),
+        "stress": number(data["head_position"].attrs.get("stress", float("nan"))),
+    }
+
+
+def left_out(data: xr.Dataset) -> dict[str, str]:
+    """What the corpus could not support, with the reason."""
+    found = json.loads(data.attrs.get("left_out", "{}"))
+    return {str(name): str(reason) for name, reason in found.items()}
+
+
+def _behaviours(data: xr.Dataset) -> dict[str, str]:
+    if "behaviour" not in data:
+        return {}
+    array = data["behaviour"].transpose("layer", "head")
+    return {
+        f"L{int(layer)}H{int(head)}": str(array.values[i, j])
+        for i, layer in enumerate(array["layer"].values)
+        for j, head in enumerate(array["head"].values)
+    }

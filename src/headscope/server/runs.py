@@ -1,0 +1,155 @@
+"""The runs named on the command line: found by their short name, never by a path from a request."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headscope.errors import RunError
+from headscope.server.refusal import RefusedError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RUN, RESULT, EXEMPLARS = "run.json", "result.nc", "exemplars.parquet"
+State = Literal["complete", "unfinished", "damaged"]
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run directory as it is now: what it says about itself and what can be read of it."""
+
+    slug: str
+    path: Path
+    state: State
+    notes: tuple[str, ...]  # what a visitor should know, in sentences
+    about: dict[str, Any]  # run.json
+    result: "xr.Dataset | None" = None
+    exemplars: tuple[dict[str, Any], ...] = ()
+    tables: dict[str, list[list[str]]] = field(default_factory=dict)
+
+    @property
+    def study(self) -> str:
+        """The study's name, or "unknown"."""
+        found = self.about.get("study") or (self.result.attrs.get("study") if self.result else None)
+        return str(found or "unknown")
+
+    @property
+    def data(self) -> "xr.Dataset":
+        """The result; a RefusedError with the notes where there is none."""
+        if self.result is None:
+            raise RefusedError(
+                409, f"The run {self.slug} has no result to show. {' '.join(self.notes)}"
+            )
+        return self.result
+
+
+class Library:
+    """The runs by short name; a run is read again when its files have changed."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths: dict[str, Path] = {}
+        for path in paths:
+            _require_run(path)
+            self._paths[_slug(path, self._paths)] = path
+        self._read: dict[str, tuple[Stamp, Run]] = {}
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The short names in the order of the command line."""
+        return tuple(self._paths)
+
+    def run(self, slug: str) -> Run:
+        """The run of that name, or a RefusedError."""
+        if slug not in self._paths:
+            known = ", ".join(self._paths) or "none"
+            raise RefusedError(404, f"There is no run of that name; the runs are: {known}.")
+        path = self._paths[slug]
+        stamp = _stamp(path)
+        known = self._read.get(slug)
+        if known is None or known[0] != stamp:
+            known = (stamp, read_run(slug, path))
+            self._read[slug] = known
+        return known[1]
+
+
+def read_run(slug: str, path: Path) -> Run:
+    """Read what can be read; what cannot becomes a note that says how to repair it."""
+    from headscope.server.run_files import read_exemplars, read_result, read_tables
+
+    about, notes = _about(path)
+    notes += _version_notes(about)
+    if not (path / RESULT).exists():
+        return Run(slug, path, "unfinished", (*notes, _how_to_finish(path, about)), about)
+    try:
+        result = read_result(path / RESULT)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        return Run(slug, path, "damaged", (*notes, _how_to_repair(path, error)), about)
+    exemplars, problem = read_exemplars(path / EXEMPLARS)
+    notes += [problem] if problem else []
+    tables = read_tables(path / "tables")
+    return Run(slug, path, "complete", tuple(notes), about, result, exemplars, tables)
+
+
+def _require_run(path: Path) -> None:
+    if not path.is_dir():
+        raise RunError(f"{path} is not a directory; give the --out of a `headscope study`.")
+    if not ((path / RUN).exists() or (path / RESULT).exists()):
+        raise RunError(f"{path} is not a run: it has neither {RUN} nor {RESULT}.")
+
+
+def _slug(path: Path, taken: dict[str, Path]) -> str:
+    kept = (char if char.isalnum() or char in "-_." else "-" for char in path.resolve().name)
+    name = "".join(kept).strip(".-") or "run"
+    number, slug = 2, name
+    while slug in taken:
+        number, slug = number + 1, f"{name}-{number}"
+    return slug
+
+
+def _stamp(path: Path) -> Stamp:
+    """Changes when any of the files does; finished shards count for an unfinished run."""
+    files = [path / RUN, path / RESULT, path / EXEMPLARS, path / "shards"]
+    known = [(file.name, file.stat()) for file in files if file.exists()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in known)
+
+
+def _about(path: Path) -> tuple[dict[str, Any], list[str]]:
+    try:
+        about = json.loads((path / RUN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}, [f"{RUN} is missing: what was run on what is unknown."]
+    except (OSError, ValueError) as error:
+        return {}, [f"{RUN} cannot be read ({error}): what was run on what is unknown."]
+    if not isinstance(about, dict):
+        return {}, [f"{RUN} is not a JSON object: what was run on what is unknown."]
+    return about, []
+
+
+def _version_notes(about: dict[str, Any]) -> list[str]:
+    import headscope
+
+    versions = about.get("versions")
+    made_by = versions.get("headscope") if isinstance(versions, dict) else None
+    if made_by is None or made_by == headscope.__version__:
+        return []
+    return [f"Made by headscope {made_by}, read by {headscope.__version__}: some may be missing."]
+
+
+def _how_to_finish(path: Path, about: dict[str, Any]) -> str:
+    shards = sorted((path / "shards").glob("*")) if (path / "shards").is_dir() else []
+    done = f"{len(shards)} shard{'' if len(shards) == 1 else 's'} done so far"
+    if "study" not in about:
+        return f"This run is not finished ({done}); run its `headscope study` command again."
+    command = f"headscope study {about['study']} --out {path}"
+    return f"This run is not finished ({done}); `{command}` with the same model and corpus goes on."
+
+
+def _how_to_repair(path: Path, error: Exception) -> str:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return (
+        f"{RESULT} cannot be read ({reason}). Delete it and run the study again with the same "
+        "--out: finished shards are kept."
+    )
