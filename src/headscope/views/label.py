@@ -1,6 +1,7 @@
 """What a token looks like on screen and paper: always visible, never executed, never reordering."""
 
 import unicodedata
+from collections.abc import Iterable
 
 SPACE = "\u2423"  # ␣
 LONGEST_IN_PRINT = 22
@@ -21,11 +22,18 @@ def short(shown: str, longest: int = LONGEST_IN_PRINT) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-def is_right_to_left(labels: tuple[str, ...]) -> bool:
-    """Whether most letters with a direction run from right to left."""
-    kinds = [unicodedata.bidirectional(char) for shown in labels for char in shown]
-    right = sum(kind in ("R", "AL") for kind in kinds)
-    return right > sum(kind == "L" for kind in kinds)
+def is_right_to_left(labels: Iterable[str]) -> bool:
+    """Whether most labels that have a direction run from right to left."""
+    directions = [_direction(shown) for shown in labels]
+    return directions.count("right") > directions.count("left")
+
+
+def _direction(shown: str) -> str | None:
+    kinds = (_DIRECTIONS.get(unicodedata.bidirectional(char)) for char in shown)
+    return next((kind for kind in kinds if kind is not None), None)
+
+
+_DIRECTIONS = {"L": "left", "R": "right", "AL": "right"}
 
 
 def _visible(char: str) -> str:

@@ -1,30 +1,30 @@
 """Head colours: 64 for a light and 64 for a dark background.
 
-Each was taken as the colour farthest from all before it, in OKLab, for the worst of four kinds of
-sight: normal, protan, deutan and tritan. So any prefix is about as distinguishable as that many
-colours can be; `tests/views/test_palette.py` measures the distances.
+After a handful chosen by eye, each is the colour farthest from all before it, in OKLab, for the worst
+of four kinds of sight: normal, protan, deutan and tritan. So any prefix is about as distinguishable as
+that many colours can be; `tests/views/test_palette.py` measures the distances.
 """
 
 LIGHT = (
-    "#1f70eb #f5ad29 #473d00 #52ccff #ad7066 #850085 #0000d6 #8f8fc2 "
-    "#7a5c0a #7a66a3 #d68529 #99c299 #a32966 #5c8fff #661f52 #5c52b8 "
-    "#5cadff #c2660a #70ad70 #cca3cc #1f5c47 #d60a8f #0033ff #7a7acc "
-    "#6600ad #c27a99 #7ad670 #70471f #a35c47 #29667a #ff7a66 #e09900 "
-    "#6666c2 #cc8fa3 #c28fe0 #9929a3 #333d70 #701433 #ad0a47 #7033d6 "
-    "#857aad #b80085 #cc7047 #cc66eb #ad3d66 #479985 #b833e0 #eb477a "
-    "#850a00 #1f8f66 #52d63d #290aeb #85b885 #6629c2 #520099 #cc14ff "
-    "#ff3db8 #850066 #708514 #ccadeb #ad9952 #8f0a99 #eb0aad #ff291f"
+    "#1f70eb #e69f00 #8a0f6e #56c2f0 #00794c #f50099 #5c14b8 #5299f5 "
+    "#ff708f #668f00 #295c00 #0000f5 #9970b8 #c2c27a #b80a8f #cc3d66 "
+    "#70a366 #a33dc2 #cc85c2 #ad0a00 #eba3c2 #ff290a #e066eb #a3668f "
+    "#7a008f #990047 #cc0033 #ff6652 #29b899 #1f47ff #8f3d70 #1fd6e0 "
+    "#eb33cc #5c0ad6 #008570 #8547a3 #338fd6 #66cc52 #e08fb8 #3da33d "
+    "#3de03d #145c85 #d647ad #c21f52 #c200e0 #70d699 #663dad #9970ff "
+    "#cc99d6 #85adff #d65270 #d68570 #3d6629 #d62947 #0085a3 #991485 "
+    "#1466b8 #f58f85 #66c200 #700aa3 #85335c #cc5ce0 #523dc2 #47b8e0"
 ).split()
 
 DARK = (
-    "#5ca3ff #f5f570 #996600 #c2ad7a #7af5ff #3d7a99 #8f14ff #66ccff "
-    "#ad8f00 #ebc200 #c2e0ad #e0007a #e085b8 #8570d6 #cc7a70 #ccffc2 "
-    "#ff99d6 #d633b8 #85e070 #5285ff #8fb800 #cc7ad6 #a37a3d #ad14cc "
-    "#ebe00a #a3cca3 #70e0ff #ad5252 #33ad99 #5cb8ff #99ebd6 #eb1fe0 "
-    "#a3a352 #adffeb #d6eb8f #cc2999 #6670b8 #ff7099 #b87ab8 #f585d6 "
-    "#adc25c #c25cff #3da37a #d6ff00 #e0a3b8 #e03d99 #47e01f #ffadc2 "
-    "#47995c #eb5252 #eb2914 #adf5cc #f5b8e0 #c2c285 #f55c8f #ebcc8f "
-    "#a38feb #ada3eb #8f7acc #9933e0 #9947ff #99667a #8feb66 #ff8f00"
+    "#5ca3ff #ffb03b #d64fb0 #8ce0ff #8f7a00 #ccf5b8 #8f47ff #c29966 "
+    "#ffeb00 #f57ab8 #a3d6a3 #d62970 #7ac2ff #c214cc #ff7a14 #ff1f00 "
+    "#a3f5eb #c27a85 #ff47e0 #cce07a #8fc28f #f5b8d6 #5c8fe0 #5285ad "
+    "#b87052 #ebd600 #adcc70 #ff8fd6 #a3668f #e0f57a #ad66ff #f514d6 "
+    "#5cada3 #c2ad5c #f54766 #99ebc2 #a3a329 #eb70ff #52f599 #ff99ff "
+    "#00a38f #7aad85 #5cd600 #85ccad #478f3d #a370c2 #00b8c2 #c200eb "
+    "#ffc2f5 #b8d666 #5c9970 #7ab8e0 #52e0e0 #d65233 #85ff99 #6699eb "
+    "#ff00b8 #85d6c2 #85b885 #e0e05c #b88f47 #99cc8f #ad5ccc #ff66cc"
 ).split()
 
 POSITIVE, NEGATIVE = "#1f6fd6", "#e07b12"  # blue and orange: apart for every kind of sight

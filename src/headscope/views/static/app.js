@@ -12,6 +12,7 @@
  * @property {() => Scene} scene  what is on screen, for print
  * @property {() => Line[]} lines  what is drawn
  * @property {() => string} title
+ * @property {() => void} remove  stop listening to the page
  * @property {() => Promise<void>} [finished]  settles when what is off screen is drawn too
  *
  * @typedef {object} App
@@ -62,6 +63,7 @@ export function mount(el, data, store) {
     stop();
     dark.removeEventListener("change", redraw);
     watch.disconnect();
+    view.remove();
     root.remove();
   };
   const idle = () => work.then(() => view.finished?.());

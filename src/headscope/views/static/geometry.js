@@ -20,7 +20,6 @@
  */
 
 const COLUMN = 46;
-export const MOST_COLUMNS = 4;
 const GAP = 8;
 
 /**
@@ -35,8 +34,7 @@ export function geometryOf(drawing, layout, room, measure) {
   const vertical = layout === "vertical";
   const pitch = count <= 48 ? 23 : count <= 160 ? 19 : 16;
   const size = pitch >= 23 ? 13 : pitch >= 19 ? 12 : 11;
-  const columns = drawing.heads.length <= MOST_COLUMNS ? Math.max(1, drawing.heads.length) : 2;
-  const numbers = columns * COLUMN + GAP;
+  const numbers = numberColumns(drawing.heads.length, vertical) * COLUMN + GAP;
   const label = labelDepth(drawing, size, measure);
   const free = vertical ? room - 2 * (numbers + label + GAP) : 260;
   const span = Math.max(160, Math.min(420, free));
@@ -46,6 +44,17 @@ export function geometryOf(drawing, layout, room, measure) {
   const flipped = !vertical && drawing.queries.rtl;
   const [width, height] = vertical ? [depth, length] : [length, depth];
   return { vertical, flipped, pitch, size, margin, numbers, label, span, length, depth, width, height };
+}
+
+/**
+ * A number for each head where there is room, else their mean and largest.
+ * @param {number} heads
+ * @param {boolean} vertical
+ * @returns {number}
+ */
+export function numberColumns(heads, vertical) {
+  const most = vertical ? 4 : 2;
+  return heads <= most ? Math.max(1, heads) : 2;
 }
 
 /** @param {Drawing} drawing @param {number} size @param {(text: string, size: number) => number} measure */
@@ -67,6 +76,18 @@ export function place(g, along, depth) {
 /** @param {Geometry} g @param {number} index @returns {number} middle of a token along the axis */
 export function middle(g, index) {
   return g.margin + (index + 0.5) * g.pitch;
+}
+
+/**
+ * Heads side by side across a token, so that lines of the same pair stay apart.
+ * @param {Geometry} g
+ * @param {number} place
+ * @param {number} heads
+ * @returns {number}
+ */
+export function headShift(g, place, heads) {
+  const spread = Math.min(g.pitch * 0.6, 2.5 * (heads - 1));
+  return heads < 2 ? 0 : spread * (place / (heads - 1) - 0.5);
 }
 
 /** @param {Geometry} g @param {"q" | "k"} side @returns {number} depth at which the side's lines end */

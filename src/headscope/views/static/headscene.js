@@ -19,15 +19,17 @@
  */
 
 import { headColor, INK, lineWidth, opacity } from "./colors.js";
-import { labelStart, lineEnd, middle, MOST_COLUMNS, numberAt, place } from "./geometry.js";
+import { headShift, labelStart, lineEnd, middle, numberAt, numberColumns, place } from "./geometry.js";
+import { isShown } from "./units.js";
 
 /** @param {Line} line @param {Drawing} drawing @param {Geometry} g @param {Look} look @returns {Curve} */
 export function curveOf(line, drawing, g, look) {
   const strength = line.weight / drawing.reference;
+  const shift = headShift(g, drawing.heads.indexOf(line.head), drawing.heads.length);
   return {
     kind: "curve",
-    from: place(g, middle(g, line.query), lineEnd(g, "q")),
-    to: place(g, middle(g, line.key), lineEnd(g, "k")),
+    from: place(g, middle(g, line.query) + shift, lineEnd(g, "q")),
+    to: place(g, middle(g, line.key) + shift, lineEnd(g, "k")),
     across: g.vertical,
     color: headColor(look.palette, look.theme, line.head),
     alpha: opacity(strength),
@@ -39,14 +41,15 @@ export function curveOf(line, drawing, g, look) {
  * The numbers beside the tokens on the other side of the pinned one.
  * @param {Drawing} drawing
  * @param {Pin} pin
+ * @param {boolean} vertical
  * @returns {{headings: string[], heads: (number | null)[], rows: number[][]}}
  */
-export function numbersOf(drawing, pin) {
+export function numbersOf(drawing, pin, vertical) {
   const columns = drawing.keys.labels.length;
   const others = pin.side === "q" ? columns : drawing.queries.labels.length;
   /** @param {Float32Array} values @param {number} other */
   const at = (values, other) => values[pin.side === "q" ? pin.index * columns + other : other * columns + pin.index];
-  const few = drawing.heads.length <= MOST_COLUMNS;
+  const few = drawing.heads.length <= numberColumns(drawing.heads.length, vertical);
   const rows = Array.from({ length: others }, (_, other) => {
     const each = drawing.weights.map((values) => at(values, other));
     return few ? each : [each.reduce((sum, one) => sum + one, 0) / each.length, Math.max(...each)];
@@ -57,9 +60,8 @@ export function numbersOf(drawing, pin) {
 
 /** @param {Drawing} drawing @param {Pin} pin @param {Geometry} g @param {Look} look @returns {Shape[]} */
 export function numberShapes(drawing, pin, g, look) {
-  const { headings, heads, rows } = numbersOf(drawing, pin);
+  const { headings, heads, rows } = numbersOf(drawing, pin, g.vertical);
   const side = pin.side === "q" ? "k" : "q";
-  const units = side === "k" ? drawing.keys : drawing.queries;
   const ink = INK[look.theme];
   /** @type {Shape[]} */
   const shapes = [];
@@ -69,7 +71,7 @@ export function numberShapes(drawing, pin, g, look) {
     shapes.push(numberText(g, numberAt(g, side, -0.9, column), text, color, true));
   });
   rows.forEach((row, other) => {
-    if (!units.kept[other]) return;
+    if (!(side === "k" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index))) return;
     row.forEach((weight, column) => {
       const color = weight / drawing.reference < 0.01 ? ink.faint : ink.ink;
       shapes.push(numberText(g, numberAt(g, side, other, column), format(weight), color, false));
@@ -86,6 +88,7 @@ function numberText(g, at, text, color, bold) {
 
 /** @param {number} weight @returns {string} */
 export function format(weight) {
+  if (weight === 0) return "0";
   return weight.toFixed(weight >= 100 ? 0 : weight >= 10 ? 1 : weight >= 1.0005 ? 2 : 3);
 }
 

@@ -71,7 +71,7 @@ export function headView(root, data, store, theme) {
     const look = lookOf(data, stack, state, drawing, theme());
     stage.show({ drawing, look, layout: state.layout, mass: state.mass, pin: pinFrom(state.pinned) });
   };
-  return { update, scene: () => stage.scene(), lines: () => stage.drawn, title: () => titleOf(data, store.state) };
+  return { update, scene: () => stage.scene(), lines: () => stage.drawn, title: () => titleOf(data, store.state), remove: () => stage.remove() };
 }
 
 /** @param {Data} data @param {Stack} stack @param {State} state @param {Drawing} drawing @param {Theme} theme @returns {Look} */

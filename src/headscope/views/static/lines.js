@@ -17,12 +17,21 @@ export const MOST_LINES = 12000;
 const BINS = 16384;
 
 /**
+ * The smallest weight kept in each row of each head.
  * @param {Drawing} drawing
  * @param {number} mass
+ * @returns {Float32Array[]}
+ */
+export function cutoffs(drawing, mass) {
+  return drawing.weights.map((values) => rowCutoffs(drawing, values, mass));
+}
+
+/**
+ * @param {Drawing} drawing
+ * @param {Float32Array[]} cuts
  * @returns {{lines: Line[], total: number}} strongest last, at most MOST_LINES of `total`
  */
-export function overviewLines(drawing, mass) {
-  const cuts = drawing.weights.map((values) => rowCutoffs(drawing, values, mass));
+export function overviewLines(drawing, cuts) {
   const counts = new Uint32Array(BINS + 1);
   let total = 0;
   eachKept(drawing, cuts, (_head, _query, _key, weight) => {
@@ -40,13 +49,14 @@ export function overviewLines(drawing, mass) {
 }
 
 /**
- * All lines of one token, weak ones included.
+ * All lines of one token.
  * @param {Drawing} drawing
+ * @param {Float32Array[]} cuts
  * @param {"q" | "k"} side
  * @param {number} index
  * @returns {Line[]}
  */
-export function tokenLines(drawing, side, index) {
+export function tokenLines(drawing, cuts, side, index) {
   const columns = drawing.keys.labels.length;
   const others = side === "q" ? columns : drawing.queries.labels.length;
   /** @type {Line[]} */
@@ -56,7 +66,7 @@ export function tokenLines(drawing, side, index) {
       const query = side === "q" ? index : other;
       const key = side === "q" ? other : index;
       const weight = values[query * columns + key];
-      if (weight > 0 && isShown(drawing, query, key)) lines.push({ head: drawing.heads[place], query, key, weight });
+      if (weight > 0 && weight >= cuts[place][query] && isShown(drawing, query, key)) lines.push({ head: drawing.heads[place], query, key, weight });
     }
   });
   return lines;

@@ -57,6 +57,7 @@ export function modelView(root, data, store, theme) {
     scene: () => modelScene(sheet, store.state.enlarged ? enlarged.scene() : null, theme()),
     lines: () => (store.state.enlarged ? enlarged.lines() : []),
     title: () => `${data.header.model} · model view`,
+    remove: () => enlarged.stage.remove(),
   };
 }
 

@@ -40,8 +40,14 @@ export function columnsOf({ head, parts, query }) {
   if (head.softcap !== null) {
     columns.push({ title: `cap ${head.softcap}`, hint: "c · tanh(score / c)", value: (key) => signed(parts.capped[key]) });
   }
-  if (bias) columns.push({ title: "+ bias", hint: "mask or position bias added to the score", value: (key) => added(bias(query, key)) });
+  if (bias) columns.push({ title: biasTitle(head, query), hint: "added to the score before the softmax", value: (key) => added(bias(query, key)) });
   return columns;
+}
+
+/** A bias that is nothing but zeros and −∞ is a mask. @param {Head} head @param {number} query @returns {string} */
+function biasTitle({ bias, keys }, query) {
+  const values = Array.from({ length: keys }, (_, key) => (bias ? bias(query, key) : 0));
+  return values.every((value) => value === 0 || value < -1e4) ? "+ mask" : "+ bias";
 }
 
 /** @param {number} value @returns {string} */
@@ -51,7 +57,8 @@ export function signed(value) {
 
 /** @param {number} bias @returns {string} */
 function added(bias) {
-  return bias < -1e4 ? "masked" : signed(bias);
+  if (bias < -1e4) return "masked";
+  return bias === 0 ? "0" : signed(bias);
 }
 
 export class NeuronTable {

@@ -71,6 +71,7 @@ export function neuronView(root, data, store, theme) {
     scene: () => (store.state.expanded ? neuronScene(table.current()) : stage.scene()),
     lines: () => (store.state.expanded ? [] : stage.drawn),
     title: () => `${data.header.model} · layer ${store.state.layer} · head ${store.state.head} · neurons`,
+    remove: () => stage.remove(),
   };
 }
 

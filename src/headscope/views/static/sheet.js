@@ -12,7 +12,7 @@
 import { headColor } from "./colors.js";
 import { element } from "./controls.js";
 import { cellRows, neighbour, same } from "./grid.js";
-import { paint } from "./scene.js";
+import { paintAll } from "./scene.js";
 import { binned, thumbnailShapes } from "./thumbnail.js";
 import { drawingOf } from "./units.js";
 
@@ -161,7 +161,7 @@ export class Sheet {
   paint(thumb) {
     const pen = /** @type {CanvasRenderingContext2D} */ (thumb.canvas.getContext("2d"));
     pen.scale(thumb.canvas.width / this.size, thumb.canvas.width / this.size);
-    for (const shape of this.shapes(thumb, 0, 0)) paint(pen, shape);
+    paintAll(pen, this.shapes(thumb, 0, 0));
   }
 
   /** @param {Thumb} thumb @param {number} x @param {number} y */

@@ -23,8 +23,8 @@ import { INK } from "./colors.js";
 import { element } from "./controls.js";
 import { geometryOf, labelBox } from "./geometry.js";
 import { curveOf, labelShapes, markShapes, numberShapes } from "./headscene.js";
-import { overviewLines, tokenLines } from "./lines.js";
-import { paint, SANS } from "./scene.js";
+import { cutoffs, overviewLines, tokenLines } from "./lines.js";
+import { paintAll, SANS } from "./scene.js";
 
 const MOST_PIXELS = 16e6;
 
@@ -52,11 +52,14 @@ export class Stage {
     this.geometry = null;
     /** @type {Pin | null} */
     this.hover = null;
+    /** @type {Float32Array[]} */
+    this.cuts = [];
     /** @type {Line[]} */
     this.overviewDrawn = [];
     this.total = 0;
     /** @type {Line[]} */
     this.drawn = [];
+    this.onScroll = () => this.picture && this.paintDetail(this.active());
     this.listen();
   }
 
@@ -67,6 +70,7 @@ export class Stage {
     this.root.addEventListener("focusout", () => this.setHover(null));
     this.root.addEventListener("click", (event) => this.togglePin(pinOf(event.target)));
     this.root.addEventListener("keydown", (event) => this.onKey(event));
+    window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
   }
 
   /** @param {Picture} picture */
@@ -91,7 +95,7 @@ export class Stage {
     this.root.style.height = `${g.height}px`;
     this.root.style.fontSize = `${g.size}px`;
     this.root.dataset.layout = g.vertical ? "vertical" : "horizontal";
-    for (const canvas of [this.overview, this.detail]) fit(canvas, g.width, g.height);
+    fit(this.overview, g.width, g.height);
     this.columns.q.replaceChildren(...drawing.queries.labels.map((text, i) => token("q", i, text, g)));
     this.columns.k.replaceChildren(...drawing.keys.labels.map((text, i) => token("k", i, text, g)));
   }
@@ -111,7 +115,8 @@ export class Stage {
 
   drawOverview() {
     const { drawing, look, mass } = this.current();
-    const found = overviewLines(drawing, mass);
+    this.cuts = cutoffs(drawing, mass);
+    const found = overviewLines(drawing, this.cuts);
     this.overviewDrawn = found.lines;
     this.total = found.total;
     this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look), ...this.curves(found.lines)]);
@@ -121,11 +126,32 @@ export class Stage {
     const { drawing, look, pin } = this.current();
     const active = this.active();
     this.root.classList.toggle("hs-focused", active !== null);
-    this.drawn = active ? tokenLines(drawing, active.side, active.index) : this.overviewDrawn;
-    this.paintOn(this.detail, active ? this.detailShapes(active) : []);
+    this.drawn = active ? tokenLines(drawing, this.cuts, active.side, active.index) : this.overviewDrawn;
+    this.paintDetail(active);
     this.markActive(active);
     const pair = pin && this.hover && this.hover.side !== pin.side ? this.hover : null;
     this.onFocus({ pin: active, pair, drawn: this.overviewDrawn.length, total: this.total });
+  }
+
+  /**
+   * Only the part of a long stage that is on screen, for speed; scrolling paints the rest.
+   * @param {Pin | null} active
+   */
+  paintDetail(active) {
+    const g = this.placed();
+    const { top, bottom } = this.onScreen();
+    this.detail.hidden = active === null || bottom <= top;
+    if (!active || bottom <= top) return;
+    fit(this.detail, g.width, bottom - top);
+    this.detail.style.top = `${top}px`;
+    this.paintOn(this.detail, this.detailShapes(active).filter((shape) => reaches(shape, top, bottom)), top);
+  }
+
+  /** The visible part of the stage. @returns {{top: number, bottom: number}} */
+  onScreen() {
+    const { top } = this.root.getBoundingClientRect();
+    const { height } = this.placed();
+    return { top: Math.max(0, Math.floor(-top)), bottom: Math.min(height, Math.ceil(window.innerHeight - top)) };
   }
 
   /** @param {Pin} active @returns {Shape[]} */
@@ -193,14 +219,14 @@ export class Stage {
     next.focus();
   }
 
-  /** @param {HTMLCanvasElement} canvas @param {Shape[]} shapes */
-  paintOn(canvas, shapes) {
+  /** @param {HTMLCanvasElement} canvas @param {Shape[]} shapes @param {number} [top]  where the canvas begins */
+  paintOn(canvas, shapes, top = 0) {
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, canvas.width, canvas.height);
     const scale = canvas.width / this.placed().width;
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    for (const shape of shapes) paint(pen, shape);
+    pen.setTransform(scale, 0, 0, scale, 0, -top * scale);
+    paintAll(pen, shapes);
   }
 
   /** What is on screen now, as shapes for print. @returns {Scene} */
@@ -211,6 +237,10 @@ export class Stage {
     const numbers = active ? numberShapes(drawing, active, g, look) : [];
     const shapes = [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...labelShapes(drawing, g, look), ...numbers];
     return { width: g.width, height: g.height, paper: INK[look.theme].paper, shapes };
+  }
+
+  remove() {
+    window.removeEventListener("scroll", this.onScroll, { capture: true });
   }
 
   /** @returns {Picture} */
@@ -236,6 +266,13 @@ function token(side, index, text, g) {
   label.append(name);
   Object.assign(label.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
   return label;
+}
+
+/** @param {Shape} shape @param {number} top @param {number} bottom */
+function reaches(shape, top, bottom) {
+  if (shape.kind === "cells") return true;
+  const [a, b] = shape.kind === "text" ? [shape.at[1] - 20, shape.at[1] + 20] : [shape.from[1], shape.to[1]];
+  return Math.max(a, b) >= top && Math.min(a, b) <= bottom;
 }
 
 /** @param {EventTarget | null} target @returns {Pin | null} */

@@ -7,7 +7,7 @@
  */
 
 import { lineWidth, opacity } from "./colors.js";
-import { overviewLines } from "./lines.js";
+import { cutoffs, overviewLines } from "./lines.js";
 import { isShown } from "./units.js";
 
 const MOST_BINS = { lines: 28, matrix: 64 };
@@ -74,7 +74,7 @@ function lineShapes(small, { x, y, size }, color, mass) {
   const inset = size * 0.1;
   const down = size - 2 * inset;
   const [rows, columns] = [small.queries.labels.length, small.keys.labels.length];
-  return overviewLines(small, mass).lines.map(({ query, key, weight }) => {
+  return overviewLines(small, cutoffs(small, mass)).lines.map(({ query, key, weight }) => {
     const strength = weight / small.reference;
     return {
       kind: "curve",
