@@ -41,17 +41,19 @@ class Batch:
         return slice(0, length) if self.side == "right" else slice(width - length, width)
 
 
-def buckets(lengths: Sequence[int], budget: int) -> list[list[int]]:
+def buckets(lengths: Sequence[int], budget: int, *, equal: bool = False) -> list[list[int]]:
     """Indices grouped by similar length, so that texts × longest stays within the budget.
 
     A text longer than the budget is alone in its bucket. The same lengths give the same buckets.
+    `equal` puts only texts of the same length together, for networks that cannot be padded.
     """
     if budget < 1:
         raise ModelError(f"The token budget of a batch must be positive, not {budget}.")
     found: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
         # Lengths ascend, so the newcomer is the longest of its bucket.
-        if found and (len(found[-1]) + 1) * lengths[index] <= budget:
+        fits = found and (len(found[-1]) + 1) * lengths[index] <= budget
+        if fits and not (equal and lengths[found[-1][0]] != lengths[index]):
             found[-1].append(index)
         else:
             found.append([index])

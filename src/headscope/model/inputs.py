@@ -24,7 +24,7 @@ class Entry:
 def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
     """Look at a network's forward."""
     accepts = frozenset(inspect.signature(network.forward).parameters)
-    return Entry(accepts, _has_segments(accepts, config), learned_padding(network) is not None)
+    return Entry(accepts, _has_segments(accepts, config), padding_position(network) is not None)
 
 
 def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
@@ -52,20 +52,21 @@ def positions(mask: Bool[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
     return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
-def learned_padding(network: nn.Module) -> nn.Embedding | None:
-    """The position table that skips a padding id (RoBERTa and its kin), if there is one."""
+def padding_position(network: nn.Module) -> tuple[int, int] | None:
+    """Rows and padding id of the position table of RoBERTa and its kin, which skips that id."""
     for name, module in network.named_modules():
-        is_position = "position" in name.rsplit(".", 1)[-1]
-        if is_position and isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            return module
+        padding, table = getattr(module, "padding_idx", None), getattr(module, "weight", None)
+        if "position" in name.rsplit(".", 1)[-1] and padding is not None and table is not None:
+            return table.shape[0], padding
     return None
 
 
 def max_positions(network: PreTrainedModel) -> int | None:
     """How many tokens the network has positions for, or None where positions are unbounded."""
-    table = learned_padding(network)
-    if table is not None and table.padding_idx is not None:
-        return table.num_embeddings - table.padding_idx - 1
+    table = padding_position(network)
+    if table is not None:
+        rows, padding = table
+        return rows - padding - 1
     text = network.config.get_text_config()
     for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
         limit = getattr(text, name, None)

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
-from headscope.model.batch import Batch, Side, make_batch
+from headscope.model.batch import Batch, Side, buckets, make_batch
 from headscope.model.capture.capture import capture
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
@@ -28,10 +28,11 @@ from headscope.model.inputs import (
     arguments,
     entry,
     max_positions,
+    padding_position,
     probe_ids,
     vocabulary_size,
 )
-from headscope.model.padding import pads_left
+from headscope.model.padding import can_pad
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
 from headscope.model.target import decoder_start, encode_target
@@ -59,6 +60,7 @@ class Model:
         self.revision = revision
         self.network = network.eval()
         self.tokenizer = tokenizer
+        self._padding: dict[Side, bool] = {}
         check_family(self.name, network.config)
         with quiet():
             network.set_attn_implementation("eager")
@@ -112,8 +114,28 @@ class Model:
     @property
     def pad(self) -> int:
         """An id to pad with; it is masked, but RoBERTa-like networks also count positions by it."""
-        known = (self.network.config.get_text_config().pad_token_id, self.tokenizer.pad_token_id)
+        table = padding_position(self.network)
+        known = (
+            None if table is None else table[1],
+            self.network.config.get_text_config().pad_token_id,
+            self.tokenizer.pad_token_id,
+        )
         return next((index for index in known if isinstance(index, int) and index >= 0), 0)
+
+    def can_pad(self, side: Side) -> bool:
+        """Whether padding on this side leaves a text's attention alone; proved once, on the probe.
+
+        BART counts positions from the first column, padding included; ConvBERT's convolutions reach
+        into the padding.
+        """
+        if side not in self._padding:
+            show = partial(self.forward, validate="shape")
+            self._padding[side] = can_pad(show, self._probe_batch(), self.pad, side)
+        return self._padding[side]
+
+    def buckets(self, lengths: Sequence[int], budget: int) -> list[list[int]]:
+        """Indices of texts to batch: of similar length, or of equal length if padding is out."""
+        return buckets(lengths, budget, equal=not self.can_pad("right"))
 
     def encode(
         self, text: str, pair: str | None = None, *, special: bool = True, truncate: bool = False
@@ -143,15 +165,15 @@ class Model:
     ) -> Batch:
         """The chosen texts as one batch, padded on one side; `rows` are indices into `encoded`.
 
-        On the right is right for every family; on the left only where the probe proves it.
+        Padding that would change a text's attention is refused.
         """
-        if side == "left" and not self._pads_left:
-            raise ModelError(
-                f"{self.name} counts positions from the first column, so it cannot be padded on the "
-                "left; pad on the right."
-            )
         chosen = range(len(encoded)) if rows is None else rows
         batch = make_batch(encoded, chosen, pad=self.pad, side=side, device=self.device)
+        if len(set(batch.lengths)) > 1 and not self.can_pad(side):
+            raise ModelError(
+                f"Padding on the {side} changes the attention of {self.name}; "
+                f"{'pad on the right, or ' if side == 'left' else ''}batch texts of equal length."
+            )
         if target is None:
             return batch
         self._require_decoder()
@@ -223,10 +245,6 @@ class Model:
         body = self.network.base_model
         return body, entry(body, self.network.config)
 
-    @cached_property
-    def _pads_left(self) -> bool:
-        return pads_left(partial(self.forward, validate="shape"), self._probe_batch(), self.pad)
-
     def _probe_batch(self) -> Batch:
         batch = _plain_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
         if not self.is_encoder_decoder:
@@ -236,10 +254,7 @@ class Model:
 
     def _make_plan(self) -> Plan:
         given = arguments(self._entry, self._probe_batch())
-        streams = 1 + getattr(self.network.config, "ngram", 0)
-        return make_plan(
-            self.name, self.network, lambda **more: self.network(**given, **more), streams=streams
-        )
+        return make_plan(self.name, self.network, lambda **more: self.network(**given, **more))
 
     def _expectations(self, batch: Batch) -> dict[Stack, Expectation]:
         source, target = batch.mask, None if batch.target is None else batch.target.mask

@@ -81,6 +81,8 @@ def _layer(call: Call, slot: Slot) -> LayerAttention:
     weights = call.weights
     if slot.streams > 1:
         weights = weights[:, :, : weights.shape[2] // slot.streams]
+    if slot.scores:
+        weights = weights.softmax(-1)
     return LayerAttention(
         stack=slot.stack,
         layer=slot.layer,

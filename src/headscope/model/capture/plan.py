@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Stack
@@ -18,6 +19,7 @@ from headscope.model.capture.events import Event, Projection, Recorder
 from headscope.model.capture.hooks import HooksBackend, find_sites
 from headscope.model.capture.interface import InterfaceBackend
 from headscope.model.capture.outputs import OutputsBackend, reported
+from headscope.model.capture.quirks import query_streams, reports_scores
 from headscope.model.capture.score import rebuilds, sink
 from headscope.model.capture.validate import TOLERANCE
 
@@ -41,6 +43,7 @@ class Slot:
     layer: int
     projection: Projection | None = None
     streams: int = 1  # how often the queries hold the text; the first time is the text itself
+    scores: bool = False  # what is seen still has to go through the softmax
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,10 @@ class Plan:
         return next(stack for stack in self.stacks if stack.name == name)
 
 
-def make_plan(name: str, network: nn.Module, forward: Forward, *, streams: int = 1) -> Plan:
-    """Find the first backend whose weights are those that the network itself reports.
-
-    `streams` is for ProphetNet, whose decoder looks at the source once for the text and once more
-    for every n-gram it predicts.
-    """
+def make_plan(name: str, network: PreTrainedModel, forward: Forward) -> Plan:
+    """Find the first backend whose weights are those that the network itself reports."""
     with torch.no_grad():
-        reference = _reference(name, forward, streams)
+        reference = _reference(name, network.config, forward)
         for backend in _backends(network, forward):
             events = _attempt(network, backend, forward)
             matched = _match(events, reference)
@@ -93,7 +92,7 @@ def make_plan(name: str, network: nn.Module, forward: Forward, *, streams: int =
     )
 
 
-def _reference(name: str, forward: Forward, streams: int) -> Reference:
+def _reference(name: str, config: PreTrainedConfig, forward: Forward) -> Reference:
     reference = reported(forward(output_attentions=True))
     if not reference:
         raise CaptureError(
@@ -102,11 +101,16 @@ def _reference(name: str, forward: Forward, streams: int) -> Reference:
         )
     for stack, matrices in reference.items():
         for matrix in matrices:
-            if not _fits(matrix, stack, streams):
+            if not _fits(matrix, stack, query_streams(config)):
                 raise CaptureError(
                     f"{name} computes banded, pooled or approximate attention of shape "
                     f"{tuple(matrix.shape)}, not batch × head × query × key; such layers are not "
                     "supported, see docs/models.md."
+                )
+            if not _are_weights(matrix) and not reports_scores(config):
+                raise CaptureError(
+                    f"{name} reports numbers as attention that are negative or sum to more than 1; "
+                    "such weights cannot be trusted, see docs/models.md."
                 )
         if len({matrix.shape[1] for matrix in matrices}) > 1:
             raise CaptureError(
@@ -120,6 +124,11 @@ def _fits(matrix: Tensor, stack: Stack, streams: int) -> bool:
     queries, keys = SHAPES[stack]
     shapes = {(queries, keys), (queries * streams, keys) if stack == "cross" else (queries, keys)}
     return matrix.ndim == 4 and tuple(matrix.shape[2:]) in shapes
+
+
+def _are_weights(matrix: Tensor) -> bool:
+    sums = matrix.float().sum(-1)
+    return bool((matrix >= 0).all()) and bool((sums <= 1 + TOLERANCE[matrix.dtype]).all())
 
 
 def _backends(network: nn.Module, forward: Forward) -> Iterator[Backend]:
@@ -180,7 +189,8 @@ def _plan(backend: Backend, events: Sequence[Event], stacks: Sequence[Stack | No
         layers, attending = _numbers(own)
         for position, layer, event in zip(positions, attending, own, strict=True):
             streams = event.call.weights.shape[2] // SHAPES[name][0]
-            slots[position] = Slot(name, layer, event.projection(), streams)
+            scores = not _are_weights(event.call.weights)
+            slots[position] = Slot(name, layer, event.projection(), streams, scores)
         plans.append(_stack_plan(name, own, layers, attending, backend.name))
     return Plan(backend, tuple(slots), tuple(plans))
 
