@@ -199,6 +199,7 @@ CAUSAL: tuple[Family, ...] = (
         },
         "hybrid, shared attention",
         layers=(2, 4),
+        spread=0.1,
     ),
     Family(
         "LFM2",

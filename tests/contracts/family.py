@@ -59,7 +59,7 @@ class Family:
     layers: tuple[int, ...] = (0, 1)  # the layers with attention, where there is one stack
     causal: bool | None = None  # None: as its kind says
     pads: tuple[Side, ...] = ("right", "left")  # where padding leaves the attention alone
-    spread: float = 0.3  # standard deviation of the random weights
+    spread: float = 0.2  # standard deviation of the random weights
     scores: tuple[str, ...] = ()  # stacks whose reported attention is before the softmax
 
     @property

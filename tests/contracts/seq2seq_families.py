@@ -36,9 +36,9 @@ GEMMA = {
 }
 
 SEQ2SEQ: tuple[Family, ...] = (
-    Family("T5", "t5", "seq2seq", T5, "position bias", common=False),
-    Family("mT5", "mt5", "seq2seq", T5, "position bias", common=False),
-    Family("UMT5", "umt5", "seq2seq", T5, "position bias", common=False),
+    Family("T5", "t5", "seq2seq", T5, "position bias", common=False, spread=0.1),
+    Family("mT5", "mt5", "seq2seq", T5, "position bias", common=False, spread=0.1),
+    Family("UMT5", "umt5", "seq2seq", T5, "position bias", common=False, spread=0.1),
     Family("BART", "bart", "seq2seq", BART, common=False, pads=("right",)),
     Family("mBART", "mbart", "seq2seq", BART, common=False, pads=("right",)),
     Family("Marian", "marian", "seq2seq", BART, common=False, pads=("right",)),
@@ -99,5 +99,6 @@ SEQ2SEQ: tuple[Family, ...] = (
         {**T5, "num_experts": 2, "num_sparse_encoder_layers": 0, "num_sparse_decoder_layers": 0},
         "position bias",
         common=False,
+        spread=0.1,
     ),
 )
