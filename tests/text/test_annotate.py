@@ -151,7 +151,7 @@ def test_files_that_are_not_raw_text_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"no file .*none\.txt"):
         DocumentFiles([tmp_path / "none.txt"])
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n[1]\n')
-    with pytest.raises(CorpusError, match=r'a\.jsonl:2: not an object with "text"'):
+    with pytest.raises(CorpusError, match=r"a\.jsonl:2: not a JSON object"):
         list(DocumentFiles([tmp_path / "a.jsonl"]))
 
 

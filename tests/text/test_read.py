@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,3 +165,13 @@ def test_a_cache_that_cannot_be_written_is_named(
     monkeypatch.setenv("HEADSCOPE_CACHE", str(write(tmp_path / "file", "")))
     with pytest.raises(CorpusError, match="HEADSCOPE_CACHE"):
         hs.read_corpus(write(tmp_path / "a.txt", "a"))
+
+
+def test_reading_annotating_and_aligning_need_no_torch() -> None:
+    code = (
+        "import sys, headscope.text.annotate, headscope.text.alignment, headscope.text.demo\n"
+        "headscope.text.demo.demo_corpus()\n"
+        "print({'torch', 'transformers', 'spacy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

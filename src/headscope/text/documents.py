@@ -1,14 +1,14 @@
 """Raw documents, not yet cut into sentences: what `annotate` reads."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headscope.errors import CorpusError
 from headscope.text.lines import mistake, read_lines
+from headscope.text.readers.record import RecordError, parse_record
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,13 @@ def _jsonl(path: Path) -> Iterator[RawDocument]:
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             try:
-                record = json.loads(line)
-                yield RawDocument(str(record["text"]), str(record.get("document", "")))
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise mistake(path, number, 'not an object with "text"; correct it.') from error
+                yield _record_document(parse_record(line))
+            except RecordError as error:
+                raise mistake(path, number, str(error)) from error
+
+
+def _record_document(record: dict[str, Any]) -> RawDocument:
+    text, name = record.get("text"), record.get("document", "")
+    if not isinstance(text, str) or not isinstance(name, str):
+        raise RecordError('"text" and "document" are not strings; correct them.')
+    return RawDocument(text, name)

@@ -68,6 +68,12 @@ def test_text_alone_is_enough_and_objects_without_document_are_apart(tmp_path: P
             '{"words": ["a"], "mentions": [{"entity": "e", "spans": [[0, 2]]}]}',
             "not in the 1 words",
         ),
+        (
+            '{"words": ["a"], "mentions": [{"entity": "e", "spans": [[0, 1.5]]}]}',
+            "is not {",
+        ),
+        ('{"text": "\\ud83d"}', "half of a surrogate pair"),
+        ('{"text": "a", "paragraph": -1}', "number paragraphs from 0"),
         ('{"words": ["a"], "mentions": 3}', '"mentions" is not a list'),
     ],
 )

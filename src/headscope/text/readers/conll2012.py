@@ -12,6 +12,7 @@ from headscope.text.sentence import Sentence, Word
 _BEGIN = re.compile(r"#begin document \((?P<name>.*)\)(?:;\s*part\s+(?P<part>\d+))?\s*")
 _BRACKET = re.compile(r"\((?P<single>[^()|]+)\)|\((?P<open>[^()|]+)|(?P<close>[^()|]+)\)")
 _WORD, _TAG = 3, 4
+_NOTHING = ("-", "_", "*")
 _COLUMNS = 12  # without predicates: eleven fixed columns, then coreference
 
 # Written in the treebank for characters that its own notation needed.
@@ -23,6 +24,13 @@ _ESCAPES = {
 
 def read_conll2012(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
     """The sentences of one file; the part belongs to the document id."""
+    try:
+        yield from _sentences(path, documents)
+    except BracketError as error:
+        raise mistake(path, error.line, str(error)) from error
+
+
+def _sentences(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
     document, begun, count = None, 0, 0
     block = _Block(path)
     for number, line in enumerate(read_lines(path), start=1):
@@ -75,12 +83,9 @@ def _read_row(line: str, number: int, block: _Block) -> None:
     start = block.length + 1 if index else 0
     block.length = start + len(form)
     tag = columns[_TAG]
-    block.words.append(Word(form, start, block.length, xpos=None if tag in "-_*" else tag))
-    if columns[-1] not in "-_*":
-        try:
-            _read_brackets(columns[-1], index, number, block.mentions)
-        except BracketError as error:
-            raise mistake(block.path, error.line, str(error)) from error
+    block.words.append(Word(form, start, block.length, xpos=None if tag in _NOTHING else tag))
+    if columns[-1] not in _NOTHING:
+        _read_brackets(columns[-1], index, number, block.mentions)
 
 
 def _read_brackets(column: str, index: int, line: int, into: MentionBuilder) -> None:
@@ -98,9 +103,5 @@ def _read_brackets(column: str, index: int, line: int, into: MentionBuilder) -> 
 
 
 def _finish(block: _Block, document: str, count: int) -> Sentence:
-    try:
-        mentions = block.mentions.finish()
-    except BracketError as error:
-        raise mistake(block.path, error.line, str(error)) from error
     text = " ".join(word.text for word in block.words)
-    return Sentence(text, tuple(block.words), mentions, document, 0, str(count))
+    return Sentence(text, tuple(block.words), block.mentions.finish(), document, 0, str(count))

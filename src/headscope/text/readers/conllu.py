@@ -12,7 +12,7 @@ from headscope.text.readers.fused import merge_fused
 from headscope.text.readers.mentions import BracketError, MentionBuilder
 from headscope.text.readers.surface import SurfaceError, join, locate
 from headscope.text.readers.tree import find_cycle
-from headscope.text.sentence import Mention, Sentence, Word
+from headscope.text.sentence import Sentence, Word
 
 Fused = Literal["keep", "merge"]
 _COLUMNS = 10
@@ -26,7 +26,13 @@ def read_conllu(
     Words of a multiword token share out its characters when they spell it ("do" + "n't").
     Otherwise ("du" = "de" + "le") all keep its whole span, or with fused="merge" become one word.
     """
-    place = _Place(documents)
+    try:
+        yield from _sentences(path, _Place(documents), fused)
+    except BracketError as error:
+        raise mistake(path, error.line, str(error)) from error
+
+
+def _sentences(path: Path, place: "_Place", fused: Fused) -> Iterator[Sentence]:
     block = _Block(path)
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -95,10 +101,7 @@ def _read_comment(line: str, number: int, block: _Block, place: _Place) -> None:
         case "newpar" | "newpar id":
             place.start_paragraph()
         case "global.Entity":
-            try:
-                place.notation = EntityNotation.declared(value, number)
-            except BracketError as error:
-                raise mistake(block.path, error.line, str(error)) from error
+            place.notation = EntityNotation.declared(value, number)
 
 
 def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -> None:
@@ -130,8 +133,9 @@ def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -
         )
     if not form:
         raise mistake(block.path, number, "the word is empty; fill its second column.")
-    if "Entity=" in misc:
-        _read_entity(misc, start, end, number, block, notation)
+    for attribute in misc.split("|") if "Entity=" in misc else ():
+        if attribute.startswith("Entity="):
+            notation.read(attribute[7:], start, end, number, block.mentions)
 
 
 def _multiword(columns: list[str], number: int, block: _Block) -> _Token:
@@ -157,17 +161,6 @@ def _is_glued(misc: str) -> bool:
     return "SpaceAfter=No" in misc and "SpaceAfter=No" in misc.split("|")
 
 
-def _read_entity(
-    misc: str, start: int, end: int, number: int, block: _Block, notation: EntityNotation
-) -> None:
-    for attribute in misc.split("|"):
-        if attribute.startswith("Entity="):
-            try:
-                notation.read(attribute[7:], start, end, number, block.mentions)
-            except BracketError as error:
-                raise mistake(block.path, error.line, str(error)) from error
-
-
 def _finish(block: _Block, place: _Place, fused: Fused) -> Sentence:
     last = block.tokens[-1]
     if last.stop > len(block.words):
@@ -182,7 +175,7 @@ def _finish(block: _Block, place: _Place, fused: Fused) -> Sentence:
     place.sentences += 1
     text, spans = _surface(block)
     words = _words(block, spans)
-    mentions = _mentions(block)
+    mentions = block.mentions.finish()
     if fused == "merge":
         words, mentions = merge_fused(text, words, mentions)
     return Sentence(text, words, mentions, place.document or "", place.paragraph, block.id)
@@ -264,10 +257,3 @@ def _head(columns: list[str], line: int, block: _Block) -> int | None:
 
 def _value(column: str) -> str | None:
     return None if column == "_" else column
-
-
-def _mentions(block: _Block) -> tuple[Mention, ...]:
-    try:
-        return block.mentions.finish()
-    except BracketError as error:
-        raise mistake(block.path, error.line, str(error)) from error

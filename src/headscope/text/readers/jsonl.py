@@ -1,11 +1,11 @@
 """JSONL: one object per line with "text" or "words" and whatever annotation there is."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from headscope.text.lines import mistake, read_lines
+from headscope.text.readers.record import RecordError, parse_record
 from headscope.text.readers.surface import SurfaceError, locate
 from headscope.text.readers.tree import find_cycle
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
@@ -18,23 +18,9 @@ def read_jsonl(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             try:
-                yield _sentence(_object(line), documents)
-            except _FieldError as error:
+                yield _sentence(parse_record(line), documents)
+            except RecordError as error:
                 raise mistake(path, number, str(error)) from error
-
-
-class _FieldError(Exception):
-    """What is wrong with one object."""
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise _FieldError(f"not JSON ({error.msg} at column {error.colno}); correct it.") from error
-    if not isinstance(value, dict):
-        raise _FieldError('not a JSON object; write {"text": "…"}.')
-    return value
 
 
 def _sentence(record: dict[str, Any], documents: Iterator[str]) -> Sentence:
@@ -42,12 +28,15 @@ def _sentence(record: dict[str, Any], documents: Iterator[str]) -> Sentence:
     text = _text(record, forms)
     words = _words(record, text, forms)
     document = _plain(record, "document", str, None)
+    paragraph = _plain(record, "paragraph", int, 0)
+    if not 0 <= paragraph < 2**31:
+        raise RecordError(f'"paragraph" is {paragraph}; number paragraphs from 0.')
     return Sentence(
         text,
         words,
         _mentions(record, len(words)),
         next(documents) if document is None else document,
-        _plain(record, "paragraph", int, 0),
+        paragraph,
         _plain(record, "id", str, ""),
     )
 
@@ -55,21 +44,21 @@ def _sentence(record: dict[str, Any], documents: Iterator[str]) -> Sentence:
 def _plain(record: dict[str, Any], name: str, kind: type, default: Any) -> Any:
     value = record.get(name, default)
     if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise _FieldError(f'"{name}" is {value!r}; give a {kind.__name__}.')
+        raise RecordError(f'"{name}" is {value!r}; give a {kind.__name__}.')
     return value
 
 
 def _text(record: dict[str, Any], forms: Sequence[str]) -> str:
     text = _plain(record, "text", str, " ".join(forms))
     if not text.strip():
-        raise _FieldError('there is no text; give "text", "words" or both.')
+        raise RecordError('there is no text; give "text", "words" or both.')
     return text
 
 
 def _strings(record: dict[str, Any], name: str) -> list[str]:
     values = record.get(name, [])
     if not isinstance(values, list) or not all(isinstance(v, str) and v for v in values):
-        raise _FieldError(f'"{name}" is not a list of strings; correct it.')
+        raise RecordError(f'"{name}" is not a list of strings; correct it.')
     return values
 
 
@@ -79,13 +68,13 @@ def _words(record: dict[str, Any], text: str, forms: Sequence[str]) -> tuple[Wor
         spans = locate(forms, text) if forms else []
     except SurfaceError as error:
         word = repr(forms[error.index]) if error.index < count else "the end"
-        raise _FieldError(
+        raise RecordError(
             f'"text" has {error.found!r} where "words" has {word}; correct one or the other.'
         ) from error
     tags = [_column(record, name, count) for name in _TAGS]
     for name, values in zip(_TAGS, tags, strict=True):
         if not all(value is None or isinstance(value, str) for value in values):
-            raise _FieldError(f'"{name}" holds more than strings and null; correct it.')
+            raise RecordError(f'"{name}" holds more than strings and null; correct it.')
     heads = _heads(record, count)
     return tuple(
         Word(form, start, end, upos, xpos, feats, head, deprel)
@@ -100,7 +89,7 @@ def _column(record: dict[str, Any], name: str, count: int) -> list[Any]:
     if values is None:
         return [None] * count
     if not isinstance(values, list) or len(values) != count:
-        raise _FieldError(f'"{name}" is not a list with one value for each of {count} "words".')
+        raise RecordError(f'"{name}" is not a list with one value for each of {count} "words".')
     return values
 
 
@@ -108,31 +97,35 @@ def _heads(record: dict[str, Any], count: int) -> list[int | None]:
     heads = _column(record, "head", count)
     for head in heads:
         if head is not None and (type(head) is not int or not ROOT <= head < count):
-            raise _FieldError(
+            raise RecordError(
                 f'"head" {head!r} is not in the sentence; give word indices 0 to {count - 1}, '
                 f"or {ROOT} for the root."
             )
     cyclic = find_cycle(heads)
     if cyclic is not None:
-        raise _FieldError(f'the "head" values of word {cyclic} lead back to it; correct them.')
+        raise RecordError(f'the "head" values of word {cyclic} lead back to it; correct them.')
     return heads
 
 
 def _mentions(record: dict[str, Any], count: int) -> tuple[Mention, ...]:
     mentions = record.get("mentions", [])
     if not isinstance(mentions, list):
-        raise _FieldError('"mentions" is not a list; correct it.')
+        raise RecordError('"mentions" is not a list; correct it.')
     return tuple(_mention(value, count) for value in mentions)
 
 
 def _mention(value: Any, count: int) -> Mention:
-    try:
-        spans = tuple((int(start), int(end)) for start, end in value["spans"])
-        entity = value["entity"]
-    except (TypeError, KeyError, ValueError) as error:
-        raise _FieldError(
-            f'the mention {value!r} is not {{"entity": "e1", "spans": [[0, 2]]}}; correct it.'
-        ) from error
-    if not spans or not all(0 <= start < end <= count for start, end in spans):
-        raise _FieldError(f"the spans of the mention {value!r} are not in the {count} words.")
-    return Mention(str(entity), spans)
+    match value:
+        case {"entity": str(entity), "spans": [_, *_] as spans} if all(map(_is_span, spans)):
+            found = tuple((start, end) for start, end in spans)
+        case _:
+            raise RecordError(
+                f'the mention {value!r} is not {{"entity": "e1", "spans": [[0, 2]]}}; correct it.'
+            )
+    if not all(0 <= start < end <= count for start, end in found):
+        raise RecordError(f"the spans of the mention {value!r} are not in the {count} words.")
+    return Mention(entity, found)
+
+
+def _is_span(value: Any) -> bool:
+    return isinstance(value, list) and [type(edge) for edge in value] == [int, int]
