@@ -76,7 +76,7 @@ def variability(inputs: list[Input], head: int, size: int) -> tuple[float, float
         for each in inputs
     ]
     cells = {cell for corner in corners for cell in corner}
-    mean = {cell: np.mean([c[cell] for c in corners if cell in c]) for cell in cells}
+    mean = {cell: float(np.mean([c[cell] for c in corners if cell in c])) for cell in cells}
     terms = [(sum(abs(c[k] - mean[k]) for k in c), 2 * sum(c.values())) for c in corners]
     return ratio_and_error(terms)
 

@@ -9,15 +9,19 @@ q 0    · · · ·                       q 0    · · · ·
   3    · x x x                         3    · · · ·
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headscope.text.sentence import Sentence
+
+Made = TypeVar("Made")
 FORMS = ("attender_is_parent", "receiver_is_parent", "either")
 
 
@@ -37,6 +41,7 @@ class AnnotatedBatch:
     is_causal: bool
     labels: Mapping[str, Int[Tensor, "batch token"]] = field(default_factory=dict)
     arcs: Int[Tensor, "arc 3"] | None = None
+    sentences: tuple[Sentence, ...] = ()  # of every input, where a study needs whole sentences
 
     @cached_property
     def content(self) -> Bool[Tensor, "batch token"]:
@@ -84,6 +89,16 @@ class AnnotatedBatch:
             classes = torch.arange(size, device=codes.device)
             self._one_hot[key] = (codes[..., None] == classes).float()
         return self._one_hot[key]
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """What a metric makes of the batch for all layers; made when first asked for."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        return {}
 
     @cached_property
     def _one_hot(self) -> dict[tuple[str, int], Tensor]:

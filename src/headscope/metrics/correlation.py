@@ -16,8 +16,8 @@ def correlation(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
     left, right = left[known], right[known]
     if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
         return np.nan, np.nan
-    found = stats.pearsonr(left, right)
-    return float(found.statistic), float(found.pvalue)
+    r, p = stats.pearsonr(left, right)
+    return float(r), float(p)  # pyright: ignore[reportArgumentType]
 
 
 def correlations(pairs: dict[str, tuple[xr.DataArray, xr.DataArray]]) -> Variables:

@@ -1,1 +1,25 @@
-"""The two published studies, each declared in one place."""
+"""The published studies, each declared in one place."""
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from headscope.errors import RunError
+
+if TYPE_CHECKING:
+    from headscope.studies.study import Study
+
+# Name and home of every study; its module has the declaration as STUDY.
+STUDIES = {
+    "vig2019": "headscope.studies.vig2019",
+    "clark2019": "headscope.studies.clark2019",
+}
+
+
+def find_study(name: str) -> "Study":
+    """The study of that name."""
+    if name not in STUDIES:
+        near = get_close_matches(name, STUDIES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(STUDIES)}."
+        raise RunError(f"There is no study {name!r}; {hint}")
+    return import_module(STUDIES[name]).STUDY

@@ -1,0 +1,22 @@
+"""headscope report: figures, tables and one self-contained page for finished runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run directories.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="The page; RUN/report.html by default.")
+    ] = None,
+    heads: Annotated[
+        str, typer.Option(metavar="HEADS", help="Further heads to show, as L4H11,L0H3.")
+    ] = "",
+) -> None:
+    """Write figures, tables and one page that needs nothing but itself."""
+    import headscope as hs
+
+    asked = [name for name in heads.split(",") if name.strip()]
+    typer.echo(str(hs.report(*runs, out=out, heads=asked)))

@@ -1,0 +1,62 @@
+"""headscope study: run a published study on a model and a corpus."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.text.corpus import Corpus
+
+BATCH_TOKENS = 2048
+
+
+def study(
+    name: Annotated[str, typer.Argument(metavar="vig2019|clark2019", help="Which study.")],
+    model: Annotated[
+        str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory or a hub id.")
+    ],
+    corpus: Annotated[
+        str, typer.Option(metavar="CORPUS", help="demo, a .parquet or a .conllu file.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="RUN", help="Run directory; a second call with it resumes.")
+    ],
+    engine: Annotated[str, typer.Option(help="How shards are computed.")] = "local",
+    sentences: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Draw so many; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the draw.")] = 0,
+    device: Annotated[
+        str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")
+    ] = "float32",
+    batch_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
+    ] = BATCH_TOKENS,
+) -> None:
+    """Run a study over a corpus and write its result to a run directory."""
+    import headscope as hs
+    from headscope.studies import find_study
+
+    find_study(name)  # a misspelt name is said before a model is loaded
+    result = hs.study(
+        name,
+        hs.load(model, device=device, dtype=dtype),
+        _open_corpus(corpus),
+        out,
+        engine=engine,
+        sentences=sentences,
+        seed=seed,
+        batch_tokens=batch_tokens,
+    )
+    typer.echo(f"{out / 'result.nc'}: {name} of {model}, {result.attrs['sentences']:,} sentences")
+    typer.echo(f"Now: headscope report {out}")
+
+
+def _open_corpus(corpus: str) -> "Corpus":
+    import headscope as hs
+
+    return hs.demo_corpus() if corpus == "demo" else hs.read_corpus(corpus)

@@ -1,0 +1,75 @@
+"""What one shard contributes to a study, and its file: arrays only, each with a checksum."""
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from headscope.engine.files import write_atomically
+from headscope.metrics.metric import State, Sums
+
+SUMS, RECORDS, COUNTS = "sums", "records", "counts"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many inputs and tokens were read, and how many sentences were skipped and why."""
+
+    inputs: int = 0
+    tokens: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "Counts") -> "Counts":
+        skipped = dict(sorted((Counter(self.skipped) + Counter(other.skipped)).items()))
+        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The states of all metrics after one shard."""
+
+    states: Mapping[str, State]
+    counts: Counts
+
+
+def save(partial: Partial, path: Path) -> None:
+    """Write a partial result; the file appears when it is complete."""
+    arrays = {COUNTS: np.array(json.dumps(vars(partial.counts)))}
+    for name, state in partial.states.items():
+        arrays |= {f"{SUMS}/{name}/{key}": value for key, value in state.sums.items()}
+        arrays |= {f"{RECORDS}/{name}/{key}": value for key, value in state.records.items()}
+    with write_atomically(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def is_intact(path: Path) -> bool:
+    """Whether a file is a complete archive and every array in it has its checksum (CRC-32)."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None and f"{COUNTS}.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile, EOFError):
+        return False
+
+
+def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:
+    """The sums of every metric by name, and the counts; records stay on disk."""
+    sums: dict[str, Sums] = {}
+    with np.load(path, allow_pickle=False) as arrays:
+        for key in arrays.files:
+            kind, _, rest = key.partition("/")
+            if kind == SUMS:
+                metric, _, name = rest.partition("/")
+                sums.setdefault(metric, {})[name] = arrays[key]
+        return sums, Counts(**json.loads(str(arrays[COUNTS])))
+
+
+def load_records(path: Path, metric: str) -> dict[str, np.ndarray]:
+    """The records of one metric."""
+    prefix = f"{RECORDS}/{metric}/"
+    with np.load(path, allow_pickle=False) as arrays:
+        found = [key for key in arrays.files if key.startswith(prefix)]
+        return {key.removeprefix(prefix): arrays[key] for key in found}

@@ -1,0 +1,169 @@
+"""Running a study: over every shard of a corpus, resumable, to one Dataset."""
+
+import json
+import logging
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headscope import result
+from headscope.engine.engine import find_engine
+from headscope.engine.example import Example
+from headscope.engine.exemplars import write_exemplars
+from headscope.engine.job import Job
+from headscope.engine.partial import Counts
+from headscope.engine.progress import show_progress
+from headscope.engine.run import Run, open_run
+from headscope.errors import CorpusError, RunError
+from headscope.metrics.metric import Metric, Variables
+from headscope.model.model import Model
+from headscope.studies import find_study
+from headscope.studies.study import Setup, Study
+from headscope.text.corpus import Corpus
+
+SHARD_SENTENCES = 256
+BATCH_TOKENS = 2048
+
+log = logging.getLogger("headscope")
+
+
+def study(
+    name: str,
+    model: Model,
+    corpus: Corpus,
+    out: str | Path | None = None,
+    *,
+    engine: str = "local",
+    sentences: int | None = None,
+    seed: int = 0,
+    batch_tokens: int = BATCH_TOKENS,
+    **options: Any,
+) -> xr.Dataset:
+    """Run a study of a model on a corpus and return its result.
+
+    `out` is the run directory; a second call with the same one continues where the first stopped.
+    Without it nothing is kept. `sentences` draws a sample with the seed. `options` are the study's.
+    """
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
+            return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
+                         batch_tokens=batch_tokens, **options)  # fmt: skip
+    chosen = find_study(name)
+    drawn = _draw(chosen, corpus, sentences, seed)
+    setup = Setup(
+        model, drawn, chosen.with_options(options), chosen.labels(drawn), batch_tokens, seed
+    )
+    run = open_run(Path(out), _settings(chosen, setup, sentences, seed))
+    if run.result.exists():
+        return result.load(run.result)
+    return _finish(run, chosen, setup, _compute_shards(run, chosen, setup, engine))
+
+
+def _draw(study: Study, corpus: Corpus, sentences: int | None, seed: int) -> Corpus:
+    if len(corpus) == 0:
+        raise CorpusError("The corpus has no sentences; give one that has at least one.")
+    return corpus if sentences is None else study.draw(corpus, sentences, seed)
+
+
+def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> dict[str, Any]:
+    """What run.json says from the start; a run continues only if this has not changed."""
+    model, corpus = setup.model, setup.corpus
+    return {
+        "study": study.name,
+        "model": {
+            "name": model.name,
+            "revision": model.revision,
+            "fingerprint": model.fingerprint,
+            "layers": len(setup.grid.layers),
+            "heads": model.heads,
+            "is_causal": model.is_causal,
+            "dtype": str(model.network.dtype).removeprefix("torch."),
+            "device": model.device.type,
+        },
+        "corpus": {"fingerprint": corpus.fingerprint, "sentences": len(corpus)},
+        "options": {
+            "sentences": sentences,
+            "seed": seed,
+            "batch_tokens": setup.batch_tokens,
+            "shard_sentences": SHARD_SENTENCES,
+            **setup.options,
+        },
+        "left_out": study.left_out(setup),
+    }
+
+
+def _compute_shards(run: Run, study: Study, setup: Setup, engine: str) -> int:
+    """Compute what is missing; the number of shards."""
+    shards = setup.corpus.shards(SHARD_SENTENCES)
+    for index in run.damaged(len(shards)):
+        log.warning("Shard %d of %s is damaged and is computed again.", index, run.path)
+        run.shard(index).unlink()
+    missing = [shards[index] for index in run.missing(len(shards))]
+    job = Job(setup, study.parts(setup), run)
+    done = find_engine(engine).run(job, missing)
+    for _ in show_progress(done, sum(map(len, missing)), f"{study.name} on {setup.model.name}"):
+        pass
+    return len(shards)
+
+
+def _finish(run: Run, study: Study, setup: Setup, shards: int) -> xr.Dataset:
+    """Merge the shards in order, compute the result and write it."""
+    metrics = study.metrics(setup)
+    sums, counts = run.merge(metrics, shards)
+    _check_counts(counts)
+    variables: Variables = {}
+    for name, metric in metrics.items():
+        variables |= metric.compute(sums[name], run.records(name, shards))
+    dataset = study.derive(result.build(variables, _attributes(study, setup, counts)))
+    if setup.model.is_encoder_decoder:
+        dataset = dataset.expand_dims(stack=["encoder"])
+    run.record({"counts": vars(counts)})
+    _write_exemplars(run, study, setup, dataset)
+    result.save(dataset, run.result)
+    return dataset
+
+
+def _check_counts(counts: Counts) -> None:
+    if counts.inputs == 0:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.skipped.items())
+        raise RunError(
+            f"No sentence of the corpus could be used ({reasons}); "
+            "see docs/studies.md for what each reason means."
+        )
+
+
+def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]:
+    return {
+        "study": study.name,
+        "model": setup.model.name,
+        "is_causal": int(setup.model.is_causal),
+        "corpus": setup.corpus.fingerprint,
+        "sentences": counts.inputs,
+        "tokens": counts.tokens,
+        "mean_tokens": counts.tokens / counts.inputs,
+        "skipped": json.dumps(dict(counts.skipped)),
+        "left_out": json.dumps(study.left_out(setup)),
+        "options": json.dumps({"seed": setup.seed, **setup.options}),
+    }
+
+
+def _write_exemplars(run: Run, study: Study, setup: Setup, dataset: xr.Dataset) -> None:
+    """Tokens are made again for the few sentences that are shown."""
+    part = next((part for part in study.parts(setup) if _has_exemplars(part.metrics)), None)
+    if part is None:
+        return
+    unstacked = dataset.isel(stack=0) if "stack" in dataset.dims else dataset
+
+    @cache
+    def prepare(number: int) -> Example:
+        return part.inputs(setup, [setup.corpus[number]], number).examples[0]
+
+    write_exemplars(run.path / "exemplars.parquet", unstacked, setup, prepare)
+
+
+def _has_exemplars(metrics: tuple[Metric, ...]) -> bool:
+    return any(metric.name == "exemplars" for metric in metrics)

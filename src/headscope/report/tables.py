@@ -1,0 +1,44 @@
+"""Tables as CSV files and as HTML; whatever comes from a corpus is escaped."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from headscope.engine.files import write_text
+
+Row = Mapping[str, Any]
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """One line per row, the keys of the first row as header."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, buffer.getvalue())
+
+
+def to_html(rows: Sequence[Row], kind: str = "") -> str:
+    """A <table>; numbers are rounded to be read."""
+    header = "".join(
+        f"<th scope=col>{escape(str(name).replace('_', ' '))}</th>" for name in rows[0]
+    )
+    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+    table = f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="table {kind}">{table}</div>'
+
+
+def _cells(row: Row) -> str:
+    return "".join(
+        f'<td class="{"number" if isinstance(value, int | float) else "text"}">{_show(value)}</td>'
+        for value in row.values()
+    )
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return "–" if value != value else f"{value:.3f}".rstrip("0").rstrip(".") or "0"
+    return escape(str(value))

@@ -1,0 +1,123 @@
+"""What a study is: its inputs, metrics, figures, tables and published values, declared together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import RunError
+from headscope.metrics.metric import Grid, Metric
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+
+    from headscope.engine.example import Example
+    from headscope.model.model import Model
+    from headscope.report.findings import Finding
+    from headscope.text.corpus import Corpus
+    from headscope.text.sentence import Sentence
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A study about to run: on which model and corpus, with which options and labels."""
+
+    model: "Model"
+    corpus: "Corpus"
+    options: Mapping[str, Any]
+    labels: Mapping[str, tuple[str, ...]]
+    batch_tokens: int
+    seed: int = 0
+
+    @property
+    def grid(self) -> Grid:
+        """The heads of the model's first stack."""
+        return Grid(self.model.stacks[0].attending, self.model.heads)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What was made of some sentences: examples, and how many were skipped for which reason."""
+
+    examples: Sequence["Example"]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Metrics that read the same inputs."""
+
+    inputs: Callable[[Setup, Sequence["Sentence"], int], Inputs]  # the int: number of the first
+    metrics: tuple[Metric, ...]
+    of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
+
+
+def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
+    """So many sentences of a corpus, or all of them if it has no more."""
+    return corpus if count >= len(corpus) else corpus.sample(count, seed)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report; drawn if the result has all the variables it needs."""
+
+    name: str  # figure05, figureA1
+    title: str
+    caption: str
+    needs: tuple[str, ...]
+    draw: Callable[["xr.Dataset"], "Drawing"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report as header and rows; made if the result has what it needs."""
+
+    name: str
+    title: str
+    caption: str
+    needs: tuple[str, ...]
+    rows: Callable[["xr.Dataset"], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A head that the run found worth looking at, and why."""
+
+    table: str  # table1, table2, table3
+    layer: int
+    head: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """One published study, ready to run on any captured model."""
+
+    name: str
+    title: str
+    citation: str
+    question: str  # one sentence for the head of the report
+    options: Mapping[str, Any]  # with their defaults
+    labels: Callable[["Corpus"], dict[str, tuple[str, ...]]]
+    left_out: Callable[[Setup], dict[str, str]]
+    parts: Callable[[Setup], tuple[Part, ...]]
+    derive: Callable[["xr.Dataset"], "xr.Dataset"]
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    findings: tuple["Finding", ...]
+    choices: Callable[["xr.Dataset"], list[Choice]]
+    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
+    notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
+
+    def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a run: the defaults and what was given instead."""
+        unknown = sorted(set(given) - set(self.options))
+        if unknown:
+            raise RunError(
+                f"{self.name} has no option {unknown[0]!r}; it has {', '.join(self.options)}."
+            )
+        return {**self.options, **given}
+
+    def metrics(self, setup: Setup) -> dict[str, Metric]:
+        """All metrics of all parts by name."""
+        return {metric.name: metric for part in self.parts(setup) for metric in part.metrics}

@@ -1,0 +1,55 @@
+"""The heads whose exemplars are shown: the most specialised for each tag, relation and distance."""
+
+import numpy as np
+import xarray as xr
+
+from headscope.report.heads import top_heads
+from headscope.studies.study import Choice
+
+MOST = 8  # labels per table, the most specialised first
+RARE = 0.005  # labels on fewer tokens than this say more about the sample than about the head
+
+
+def choose_heads(result: xr.Dataset) -> list[Choice]:
+    """Heads for tables 1 (tags), 2 (relations) and 3 (distance and form)."""
+    choices: list[Choice] = []
+    if "pos_to" in result:
+        choices += _by_label(result, "table1", "pos_to", "tag")
+    if "deprel_to" in result:
+        choices += _by_label(result, "table2", "deprel_to", "deprel")
+    return choices + _by_shape(result)
+
+
+def _by_label(result: xr.Dataset, table: str, variable: str, axis: str) -> list[Choice]:
+    """For each label the head that exceeds the mean over heads by the largest factor."""
+    shares = result[variable]
+    common = shares[axis][(result[f"{axis}_frequency"] >= RARE).values]
+    found = []
+    for label in common.values:
+        of_label = shares.sel({axis: label})
+        layer, head, share = top_heads(of_label, 1)[0]
+        mean = float(of_label.mean())
+        found.append((share / mean, Choice(table, layer, head, _why(label, share, mean))))
+    found.sort(key=lambda item: -np.nan_to_num(item[0]))
+    return [choice for _, choice in found[:MOST]]
+
+
+def _why(label: str, share: float, mean: float) -> str:
+    return f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f})"
+
+
+def _by_shape(result: xr.Dataset) -> list[Choice]:
+    """The furthest, the nearest, the most and least dispersed, the least variable head."""
+    wanted = [
+        ("distance", 1, "looks furthest: {:.1f} tokens"),
+        ("distance", -1, "looks least far: {:.2f} tokens"),
+        ("entropy", 1, "most dispersed: {:.2f} nats"),
+        ("entropy", -1, "most focused: {:.2f} nats"),
+        ("variability", 1, "depends most on content: variability {:.2f}"),
+        ("variability", -1, "depends least on content: variability {:.3f}"),
+    ]
+    found = []
+    for variable, sign, why in wanted:
+        layer, head, value = top_heads(sign * result[variable], 1)[0]
+        found.append(Choice("table3", layer, head, why.format(sign * value)))
+    return found

@@ -1,0 +1,110 @@
+"""The metrics of vig2019, and what has to be left out for a model or a corpus."""
+
+import xarray as xr
+
+from headscope.metrics import dependencies, distance, entropy, labels, null
+from headscope.metrics.correlation import correlations
+from headscope.metrics.exemplars import Exemplars
+from headscope.metrics.metric import Axis, Metric
+from headscope.metrics.span import DependencySpan
+from headscope.metrics.variability import Variability
+from headscope.model.encode import encode
+from headscope.studies.study import Part, Setup
+from headscope.studies.vig2019.inputs import sentence_inputs
+
+NO_TAGS = (
+    "the corpus has no part-of-speech tags; "
+    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
+)
+NO_TREES = (
+    "the corpus has no dependency relations; "
+    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
+)
+NO_NULL = "the tokenizer adds no delimiters, so no token is null"
+NO_TARGET = "the study reads single sentences, so only the encoder has input"
+
+OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
+OF_ARCS = ("dependency_alignment", "dependency_baseline", "dependency_probability")
+
+
+def left_out(setup: Setup) -> dict[str, str]:
+    """Variables (or stacks) that this model or corpus cannot support, with the reason."""
+    missing: dict[str, str] = {}
+    if "tag" not in setup.labels:
+        missing |= dict.fromkeys(OF_TAGS, NO_TAGS)
+    if "deprel" not in setup.labels:
+        missing["deprel_to"] = NO_TREES
+    if not setup.corpus.has("head"):
+        missing |= dict.fromkeys(OF_ARCS, NO_TREES)
+    if not _has_null(setup):
+        missing["null_share"] = NO_NULL
+    if setup.model.is_encoder_decoder:
+        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
+    return missing
+
+
+def parts(setup: Setup) -> tuple[Part, ...]:
+    """All metrics read the same sentences."""
+    metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
+    return (Part(sentence_inputs, tuple(metrics)),)
+
+
+def derive(result: xr.Dataset) -> xr.Dataset:
+    """Add what follows from the variables alone: the correlations over heads."""
+    pairs = {"distance~entropy": (result["distance"], result["entropy"])}
+    if "dependency_alignment" in result:
+        either = result["dependency_alignment"].sel(form="either")
+        pairs["distance~alignment"] = (result["distance"], either)
+    return result.assign(correlations(pairs))
+
+
+def _of_attention(setup: Setup) -> list[Metric]:
+    grid, options = setup.grid, setup.options
+    metrics: list[Metric] = [
+        distance.distance(grid),
+        entropy.entropy(grid),
+        Variability(grid, setup.model.is_causal, options["corner"]),
+        Exemplars(grid, options["exemplars"], options["self_exemplars"]),
+    ]
+    if _has_null(setup):
+        metrics += [null.null_share(grid), null.null_share_of_all_queries(grid)]
+    return metrics
+
+
+def _of_tags(setup: Setup) -> list[Metric]:
+    if "tag" not in setup.labels:
+        return []
+    axis = Axis("tag", setup.labels["tag"])
+    return [
+        labels.label_to("pos_to", setup.grid, axis),
+        labels.label_from("pos_from", setup.grid, axis),
+        labels.label_frequency(axis),
+        labels.even_to("pos_to_even", axis),
+        labels.even_from("pos_from_even", axis),
+    ]
+
+
+def _of_relations(setup: Setup) -> list[Metric]:
+    if "deprel" not in setup.labels:
+        return []
+    axis = Axis("deprel", setup.labels["deprel"])
+    return [
+        labels.label_to("deprel_to", setup.grid, axis),
+        labels.label_frequency(axis),
+        labels.even_to("deprel_to_even", axis),
+    ]
+
+
+def _of_arcs(setup: Setup) -> list[Metric]:
+    if not setup.corpus.has("head"):
+        return []
+    return [
+        dependencies.dependency_alignment(setup.grid),
+        dependencies.dependency_baseline(),
+        dependencies.dependency_baseline_without_self(),
+        DependencySpan(),
+    ]
+
+
+def _has_null(setup: Setup) -> bool:
+    return setup.model.is_causal or any(encode(setup.model.tokenizer, "a").special)
