@@ -23,8 +23,8 @@ def head_view(
 ) -> View:
     """Lines from token to token, one colour per head.
 
-    `settings` are the other names of the view's state: stack, pinned, weights, unit, mass, hide, pair,
-    layout, theme.
+    `settings` are the other names of the view's state: stack, pinned, weights, unit, mass, hide,
+    pair, direction, theme.
     """
     return View(trace, "head", initial_state(trace, layer=layer, heads=heads, **settings))
 
@@ -39,8 +39,8 @@ def model_view(
 ) -> View:
     """Every layer and head as a thumbnail.
 
-    `scores` are further numbers to order the heads by: a name and one number for each layer and head,
-    such as a result's `dependency_alignment`.
+    `scores` are further numbers to order the heads by: a name and one number for each layer and
+    head, such as a result's `dependency_alignment`.
     """
     state = initial_state(trace, layers=layers, heads=heads, **settings)
     return View(trace, "model", state, scores)

@@ -1,8 +1,8 @@
 """Numbers on their way to the browser: quantised, split into byte planes, deflated.
 
 Weights take two bytes: each head's matrix is scaled by its largest weight and rounded to 65,535
-steps, so a shown weight is within 7.7e-6 of the true one. Splitting the bytes into planes first puts
-the mostly-zero high bytes side by side, which deflate likes.
+steps, so a shown weight is within 7.7e-6 of the true one. Splitting the bytes into planes first
+puts the mostly-zero high bytes side by side, which deflate likes.
 """
 
 import zlib

@@ -61,9 +61,7 @@ def units(side: "Side", unit: str) -> Units:
     return Units(labels, tuple(groups), special, segments)
 
 
-def drawing(
-    weights: np.ndarray, queries: "Side", keys: "Side", state: "ViewState"
-) -> Drawing:
+def drawing(weights: np.ndarray, queries: "Side", keys: "Side", state: "ViewState") -> Drawing:
     """Apply the unit, what is hidden and the sentence pair to (head, query, key) weights."""
     rows, columns = units(queries, state.unit), units(keys, state.unit)
     between = merge(weights, rows, columns)
@@ -76,6 +74,32 @@ def merge(weights: np.ndarray, rows: Units, columns: Units) -> np.ndarray:
     """Weights between units: summed over the keys, averaged over the queries of a unit."""
     summed = np.stack([weights[:, :, list(group)].sum(-1) for group in columns.members], -1)
     return np.stack([summed[:, list(group)].mean(1) for group in rows.members], 1)
+
+
+def binned(picture: Drawing, most: int) -> Drawing:
+    """The drawing for a thumbnail: neighbours of long texts share a bin, hidden ones are left out.
+
+    Like words, bins are summed over keys and averaged over queries.
+    """
+    rows, columns = _bins(picture.queries, most), _bins(picture.keys, most)
+    weights = merge(np.where(picture.shown, picture.weights, 0.0), rows, columns)
+    return Drawing(rows, columns, weights, np.ones(weights.shape[1:], bool), picture.hidden)
+
+
+def _bins(of: Units, most: int) -> Units:
+    count = len(of.labels)
+    size = min(count, most)
+    place = np.arange(count) * size // count
+    members = tuple(tuple(np.flatnonzero(place == bin).tolist()) for bin in range(size))
+    return Units(("",) * size, members, np.zeros(size, bool), np.zeros(size, int))
+
+
+def strongest(all_lines: Lines, most: int) -> Lines:
+    """At most this many lines, the strongest."""
+    if len(all_lines.weight) <= most:
+        return all_lines
+    kept = np.argsort(-all_lines.weight, kind="stable")[:most]
+    return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
 
 
 def lines(picture: Drawing, mass: float) -> Lines:

@@ -35,7 +35,7 @@ def in_order(entry: str) -> list[str]:
 
 def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
     if name in path:
-        raise ImportError(f"static modules import each other in a circle: {' → '.join((*path, name))}")
+        raise ImportError(f"static modules import in a circle: {' → '.join((*path, name))}")
     if name in order:
         return
     for _, imported in _IMPORT.findall(static(f"{name}.js")):

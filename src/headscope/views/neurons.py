@@ -1,4 +1,4 @@
-"""One weight taken apart: query × key, summed, scaled, capped, biased, and put through the softmax."""
+"""One weight taken apart: query × key, summed, scaled, capped, biased, through the softmax."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +47,9 @@ def take_apart(neurons: Neurons, query: int) -> Parts:
     products = neurons.query[query] * neurons.key
     dots = products.sum(-1)
     scaled = dots * neurons.scaling
-    capped = scaled if neurons.softcap is None else neurons.softcap * np.tanh(scaled / neurons.softcap)
+    capped = (
+        scaled if neurons.softcap is None else neurons.softcap * np.tanh(scaled / neurons.softcap)
+    )
     scores = capped if neurons.bias is None else capped + neurons.bias[query]
     weights, sink = _softmax(scores, neurons.sink)
     return Parts(products, dots, scaled, capped, scores, weights, sink)
@@ -65,6 +67,21 @@ def neurons_of(stack: "StackTrace", layer: int, head: int) -> Neurons:
         bias=_bias(stack, layer, place),
         sink=None if stack.sink is None else float(stack.sink[layer][place]),
     )
+
+
+def neuron_order(parts: Parts, order: str) -> np.ndarray:
+    """Neurons by number, or by what each adds to the scores of the attended keys."""
+    if order == "number":
+        return np.arange(parts.products.shape[1])
+    return np.argsort(-(parts.weights @ parts.products), kind="stable")
+
+
+def pinned_query(stack: "StackTrace", pinned: str | None) -> int:
+    """The pinned query token, or the last one that is not special."""
+    if pinned is not None and pinned.startswith("q"):
+        return int(pinned[1:])
+    plain = [token for token, special in enumerate(stack.queries.special) if not special]
+    return plain[-1] if plain else 0
 
 
 def _bias(stack: "StackTrace", layer: int, place: int) -> np.ndarray | None:

@@ -77,7 +77,7 @@ def _stack(stack: "StackTrace", kind: Kind, blocks: _Blocks, scores: Scores) -> 
         "keys": None if same else _side(stack.keys),
         "sets": sets,
         "missing": missing,
-        "scores": _scores(stack, raw, scores) if kind == "model" else {},
+        "scores": ordering_scores(stack, scores) if kind == "model" else {},
         "neurons": _neurons(stack, blocks) if kind == "neuron" else None,
     }
 
@@ -88,8 +88,8 @@ def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
     expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
     if weights.shape != expected:
         raise ViewError(
-            f"Layer {layer} has weights of shape {_times(weights.shape)}, but its heads, query tokens "
-            f"and key tokens make {_times(expected)}; give the tokens that belong to these weights."
+            f"Layer {layer} has weights of shape {_times(weights.shape)}, but its heads, query "
+            f"tokens and key tokens make {_times(expected)}; give the tokens of these weights."
         )
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
@@ -167,10 +167,9 @@ def no_rollout(stack: "StackTrace") -> str | None:
     return None
 
 
-def _scores(
-    stack: "StackTrace", raw: Mapping[int, np.ndarray], extra: Scores
-) -> dict[str, list[list[float | None]]]:
-    rows = [head_scores(raw[layer]) for layer in stack.layers]
+def ordering_scores(stack: "StackTrace", extra: Scores) -> dict[str, list[list[float | None]]]:
+    """What heads can be ordered by: a row for each layer of the stack, a number for each head."""
+    rows = [head_scores(checked_weights(stack, layer)) for layer in stack.layers]
     table = {name: [_rounded(row[name]) for row in rows] for name in rows[0]}
     for name, values in extra.items():
         table[name] = _given_scores(name, values, stack)
@@ -182,8 +181,8 @@ def _given_scores(name: str, values: Any, stack: "StackTrace") -> list[list[floa
     layers, heads = list(stack.layers), list(stack.heads)
     if array.ndim != 2 or array.shape[0] <= max(layers) or array.shape[1] <= max(heads):
         raise ViewError(
-            f"The score {name!r} has shape {_times(array.shape)}; give one number for each layer and "
-            f"head, at least {max(layers) + 1} × {max(heads) + 1}."
+            f"The score {name!r} has shape {_times(array.shape)}; give one number for each layer "
+            f"and head, at least {max(layers) + 1} × {max(heads) + 1}."
         )
     return [_rounded(row) for row in array[np.ix_(layers, heads)]]
 

@@ -15,7 +15,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "weights": ("raw", "norm", "rollout"),
     "unit": ("token", "word"),
     "pair": ("all", "aa", "ab", "ba", "bb"),
-    "layout": ("vertical", "horizontal"),
+    "direction": ("vertical", "horizontal"),
     "theme": ("auto", "light", "dark"),
     "thumbnail": ("lines", "matrix"),
     "neurons": ("number", "contribution"),
@@ -38,7 +38,7 @@ class ViewState:
     mass: float = 0.95  # share of each row kept, strongest lines first
     hide: tuple[str, ...] = ()
     pair: str = "all"
-    layout: str = "vertical"
+    direction: str = "vertical"
     theme: str = "auto"
     thumbnail: str = "lines"
     order: str = "number"
@@ -76,24 +76,32 @@ def chosen_stack(trace: "Trace", name: str | None) -> "StackTrace":
 
 def checked(state: ViewState, stack: "StackTrace") -> ViewState:
     """`state`, or an error that names what could have been asked."""
-    for layer in (state.layer, *state.layers):
-        require_number("Layer", layer, stack.layers)
-    for head in (state.head, *state.heads):
-        require_number("Head", head, stack.heads)
-    for name, choices in CHOICES.items():
-        _require_choice(name, getattr(state, name), choices)
-    for name in state.hide:
-        _require_choice("hide", name, HIDEABLE)
-    if not 0 < state.mass <= 1:
-        raise ViewError(f"mass is {state.mass}; give a share above 0 and up to 1.")
-    _check_pin(state.pinned, len(stack.queries.tokens), len(stack.keys.tokens))
+    for field in fields(state):
+        check_setting(field.name, getattr(state, field.name), stack)
     return state
 
 
-def require_number(what: str, number: int, captured: Sequence[int]) -> None:
-    """Refuse a layer or head that was not captured, naming those that were."""
-    if number not in captured:
-        raise ViewError(f"{what} {number} is not in this trace; it has {_span(captured)}.")
+def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
+    """Refuse a value that this stack cannot show, naming those it can."""
+    if name in ("layer", "layers"):
+        _require_numbers("Layer", value, stack.layers)
+    elif name in ("head", "heads"):
+        _require_numbers("Head", value, stack.heads)
+    elif name in CHOICES:
+        _require_choice(name, value, CHOICES[name])
+    elif name == "hide":
+        for what in value:
+            _require_choice("hide", what, HIDEABLE)
+    elif name == "mass" and not 0 < value <= 1:
+        raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
+    elif name == "pinned":
+        _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
+
+
+def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
+    for number in (asked,) if isinstance(asked, int) else asked:
+        if number not in captured:
+            raise ViewError(f"{what} {number} is not in this trace; it has {_span(captured)}.")
 
 
 def _span(numbers: Sequence[int]) -> str:

@@ -1,7 +1,6 @@
 """The three views as Python objects: they show themselves in a notebook and save to any format."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -37,11 +36,7 @@ class View:
     def save(self, path: str | Path) -> Path:
         """Write the view; the ending decides the format: .html, .svg, .png or .pdf."""
         target = Path(path)
-        ending = target.suffix.lower()
-        if ending not in ENDINGS:
-            raise ViewError(
-                f"{target.name!r} has the ending {ending!r}; a view can be saved as {', '.join(ENDINGS)}."
-            )
+        ending = check_ending(target)
         if ending == ".html":
             _write(target, self.html())
         else:
@@ -58,15 +53,13 @@ class View:
     @cached_property
     def widget(self) -> "ViewWidget":
         """The notebook widget: its traits are the view's state, to be set and read back."""
-        from headscope.views.widget import view_widget
+        from headscope.views.widget import ViewWidget
 
-        return view_widget(self.trace, self.payload)
+        return ViewWidget(self.trace, self.payload, self.state)
 
-    def _repr_mimebundle_(
-        self, include: Sequence[str] | None = None, exclude: Sequence[str] | None = None
-    ) -> Any:
+    def _repr_mimebundle_(self, **options: Any) -> Any:
         if find_spec("anywidget") is not None:
-            return self.widget._repr_mimebundle_(include=include, exclude=exclude)
+            return self.widget._repr_mimebundle_(**options)
         return {"text/html": self._repr_html_(), "text/plain": repr(self)}
 
     def _repr_html_(self) -> str:
@@ -77,6 +70,17 @@ class View:
 
     def __repr__(self) -> str:
         return f"<{self.kind} view of {self.trace.model}: {len(self.trace.tokens)} tokens>"
+
+
+def check_ending(target: Path) -> str:
+    """The ending of the file, if a view can be saved as that."""
+    ending = target.suffix.lower()
+    if ending not in ENDINGS:
+        raise ViewError(
+            f"{target.name!r} has the ending {ending!r}; a view can be saved as "
+            f"{', '.join(ENDINGS)}."
+        )
+    return ending
 
 
 def _write(target: Path, text: str) -> None:

@@ -45,7 +45,7 @@ export class Enlarged {
     this.title.textContent = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
     this.drawing = drawingOf(stack, layer, state, rollout ? layer.heads : [state.head]);
     const look = lookOf(this.data, stack, state, this.drawing, theme);
-    this.stage.show({ drawing: this.drawing, look, layout: "vertical", mass: state.mass, pin: pinFrom(state.pinned) });
+    this.stage.show({ drawing: this.drawing, look, direction: "vertical", mass: state.mass, pin: pinFrom(state.pinned) });
   }
 
   scene() {

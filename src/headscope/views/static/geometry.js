@@ -24,14 +24,14 @@ const GAP = 8;
 
 /**
  * @param {Drawing} drawing
- * @param {string} layout
+ * @param {string} direction
  * @param {number} room  pixels across the page
  * @param {(text: string, size: number) => number} measure
  * @returns {Geometry}
  */
-export function geometryOf(drawing, layout, room, measure) {
+export function geometryOf(drawing, direction, room, measure) {
   const count = Math.max(drawing.queries.labels.length, drawing.keys.labels.length);
-  const vertical = layout === "vertical";
+  const vertical = direction === "vertical";
   const pitch = count <= 48 ? 23 : count <= 160 ? 19 : 16;
   const size = pitch >= 23 ? 13 : pitch >= 19 ? 12 : 11;
   const numbers = numberColumns(drawing.heads.length, vertical) * COLUMN + GAP;

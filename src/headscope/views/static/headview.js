@@ -29,11 +29,11 @@ import { drawingOf, massTo } from "./units.js";
  */
 export function headView(root, data, store, theme) {
   const hide = hideControls(data, store);
-  const layouts = [
+  const directions = [
     { value: "vertical", text: "Vertical" },
     { value: "horizontal", text: "Horizontal" },
   ];
-  const layout = segments("Layout", layouts, () => store.state.layout, (value) => store.set({ layout: value }));
+  const direction = segments("Layout", directions, () => store.state.direction, (value) => store.set({ direction: value }));
   const heads = chips(
     "Heads",
     () => data.stack(store.state.stack).heads,
@@ -42,7 +42,7 @@ export function headView(root, data, store, theme) {
     (head) => headColor(data.header.palette, theme(), head),
   );
   const controls = [
-    stackControl(data, store), layerControl(data, store), weightsControl(data, store), unitControl(data, store), layout,
+    stackControl(data, store), layerControl(data, store), weightsControl(data, store), unitControl(data, store), direction,
     massControl(store), ...hide.controls, pairControl(data, store), heads,
   ];
   const bar = element("div", { class: "hs-bar" }, ...controls.map(({ node }) => node));
@@ -69,7 +69,7 @@ export function headView(root, data, store, theme) {
     drawing = drawingOf(stack, layer, state, rollout ? layer.heads : state.heads);
     hide.showMass(drawing);
     const look = lookOf(data, stack, state, drawing, theme());
-    stage.show({ drawing, look, layout: state.layout, mass: state.mass, pin: pinFrom(state.pinned) });
+    stage.show({ drawing, look, direction: state.direction, mass: state.mass, pin: pinFrom(state.pinned) });
   };
   return { update, scene: () => stage.scene(), lines: () => stage.drawn, title: () => titleOf(data, store.state), remove: () => stage.remove() };
 }

@@ -63,7 +63,7 @@ export function modelView(root, data, store, theme) {
 
 /** What the thumbnails depend on. @param {State} state */
 function gridState(state) {
-  const { layer, head, pinned, theme, enlarged, layout, expanded, neurons, ...rest } = state;
+  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, ...rest } = state;
   return rest;
 }
 

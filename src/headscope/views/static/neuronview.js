@@ -57,7 +57,7 @@ export function neuronView(root, data, store, theme) {
     drawing = drawingOf(stack, weights, { ...state, unit: "token", pair: "all", hide: [] }, [state.head]);
     if (!state.expanded) {
       const look = lookOf(data, stack, state, drawing, theme());
-      stage.show({ drawing, look, layout: "vertical", mass: state.mass, pin: { side: "q", index: query } });
+      stage.show({ drawing, look, direction: "vertical", mass: state.mass, pin: { side: "q", index: query } });
       return;
     }
     const rows = await rowsOf(data, stack, state, query, theme());

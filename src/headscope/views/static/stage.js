@@ -12,7 +12,7 @@
  * @typedef {object} Picture
  * @property {Drawing} drawing
  * @property {Look} look
- * @property {string} layout
+ * @property {string} direction
  * @property {number} mass
  * @property {Pin | null} pin
  *
@@ -79,7 +79,7 @@ export class Stage {
     this.picture = picture;
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
-    const geometry = geometryOf(picture.drawing, picture.layout, room, measure);
+    const geometry = geometryOf(picture.drawing, picture.direction, room, measure);
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;

@@ -13,7 +13,7 @@
  * @property {number} mass
  * @property {string[]} hide
  * @property {string} pair
- * @property {string} layout
+ * @property {string} direction
  * @property {string} theme
  * @property {string} thumbnail
  * @property {string} order
@@ -33,7 +33,7 @@ import { keysOf } from "./data.js";
 const CHOICES = {
   unit: ["token", "word"],
   pair: ["all", "aa", "ab", "ba", "bb"],
-  layout: ["vertical", "horizontal"],
+  direction: ["vertical", "horizontal"],
   theme: ["auto", "light", "dark"],
   thumbnail: ["lines", "matrix"],
   neurons: ["number", "contribution"],

@@ -1,0 +1,58 @@
+"""Fonts that have the letters a figure needs."""
+
+import warnings
+from functools import cache
+
+from headscope.views.label import label
+
+_FIRST = "DejaVu Sans"  # comes with matplotlib
+_UNFIT = ("Serif", "Mono", "DejaVu", "Last Resort", "STIX", "cm")
+
+
+def families(text: str) -> list[str]:
+    """Font families in the order to try, so that every letter of `text` is found in one of them."""
+    missing = {char for char in label(text) if not char.isspace()} - _letters_of(_FIRST)
+    chosen = [_FIRST]
+    for family in _installed() if missing else ():
+        found = missing & _letters_of(family)
+        if found:
+            chosen.append(family)
+            missing -= found
+        if not missing:
+            break
+    if missing:
+        _warn(missing)
+    return chosen
+
+
+def _warn(missing: set[str]) -> None:
+    sample = " ".join(sorted(missing)[:5])
+    warnings.warn(
+        f"No installed font has {sample}; boxes stand for such letters in PNG and PDF. "
+        "Install a font that has them, for example Noto.",
+        stacklevel=4,
+    )
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Upright sans-serif families of normal weight, Noto first."""
+    names = {name for name in _files() if not any(word in name for word in _UNFIT)}
+    return tuple(sorted(names, key=lambda name: (not name.startswith("Noto Sans"), name)))
+
+
+@cache
+def _files() -> dict[str, str]:
+    from matplotlib.font_manager import fontManager
+
+    upright = (
+        e for e in fontManager.ttflist if e.style == "normal" and e.weight in (400, "normal")
+    )
+    return {entry.name: entry.fname for entry in upright}
+
+
+@cache
+def _letters_of(family: str) -> frozenset[str]:
+    from matplotlib.font_manager import get_font
+
+    return frozenset(map(chr, get_font(_files()[family]).get_charmap()))

@@ -1,0 +1,167 @@
+"""The head view on paper."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.path import Path
+
+from headscope.views.figures.weights import chosen_weights, reference
+from headscope.views.label import is_right_to_left, short
+from headscope.views.lines import Drawing, Lines, Units, drawing, lines, opacity, strongest, width
+from headscope.views.palette import head_color
+from headscope.views.state import chosen_stack
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from headscope.model.trace import Trace
+    from headscope.views.state import ViewState
+
+_PITCH = 0.17  # inches from token to token
+_SPAN = 2.2  # inches between the two columns of tokens
+_LABEL = 1.4  # inches for the tokens of each side
+MOST_LINES = 12_000  # as on screen; more is fog
+_INK, _FAINT, _RULE = "#1c2128", "#646d78", "#d5dae0"
+
+
+def head_figure(trace: "Trace", state: "ViewState") -> Figure:
+    """Lines from the attending to the attended tokens of one layer."""
+    stack = chosen_stack(trace, state.stack)
+    heads, weights = chosen_weights(stack, state.weights, state.layer, state.heads)
+    picture = drawing(weights, stack.queries, stack.keys, state)
+    vertical = state.direction == "vertical"
+    flipped = not vertical and is_right_to_left(picture.queries.labels)
+    count = max(len(picture.queries.labels), len(picture.keys.labels))
+    along, across = max(2.4, (count + 3) * _PITCH), _SPAN + 2 * _LABEL + (0 if vertical else 0.4)
+    figure = Figure(figsize=(across, along) if vertical else (along, across))
+    axes = _axes(figure, along, across, vertical, flipped)
+    found = _only(lines(picture, state.mass), state.pinned)
+    shown = strongest(found, MOST_LINES)
+    _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical)
+    _draw_labels(axes, picture, vertical)
+    prompt = None if stack.name == "encoder" else trace.prompt_length
+    _draw_boundary(axes, prompt, picture, across, vertical)
+    left_out = len(found.weight) - len(shown.weight)
+    note = f" · {left_out:,} weaker lines left out" if left_out else ""
+    _draw_title(figure, f"{trace.model} · layer {state.layer}{note}", heads, state.weights)
+    return figure
+
+
+def _axes(figure: Figure, along: float, across: float, vertical: bool, flipped: bool) -> "Axes":
+    """Axes in inches: `across` from the attending to the attended side, `along` the tokens."""
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.axis("off")
+    if vertical:
+        axes.set(xlim=(0, across), ylim=(along, 0))
+    else:
+        axes.set(xlim=(along, 0) if flipped else (0, along), ylim=(across, 0))
+    return axes
+
+
+def _only(all_lines: Lines, pinned: str | None) -> Lines:
+    if pinned is None:
+        return all_lines
+    index = int(pinned[1:])
+    kept = (all_lines.query if pinned[0] == "q" else all_lines.key) == index
+    return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
+
+
+def _draw_lines(axes: "Axes", shown: Lines, heads: list[int], most: float, vertical: bool) -> None:
+    order = np.argsort(shown.weight, kind="stable")
+    strength = shown.weight[order] / most
+    shift = _shift(shown.head[order], len(heads))
+    starts, ends = _middle(shown.query[order]) + shift, _middle(shown.key[order]) + shift
+    left, right = _depth(True, vertical), _depth(False, vertical)
+    paths = [_curve(left, a, right, b, vertical) for a, b in zip(starts, ends, strict=True)]
+    colors = np.array([_rgb(head_color(heads[place])) for place in shown.head[order]]).reshape(
+        -1, 3
+    )
+    axes.add_collection(
+        PathCollection(
+            paths,
+            facecolors="none",
+            edgecolors=np.column_stack([colors, opacity(strength)]),
+            linewidths=width(strength),
+        )
+    )
+
+
+def _curve(left: float, start: float, right: float, end: float, vertical: bool) -> Path:
+    middle = (left + right) / 2
+    points = [(left, start), (middle, start), (middle, end), (right, end)]
+    turned = points if vertical else [(y, x) for x, y in points]
+    return Path(turned, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+
+
+def _shift(places: np.ndarray, heads: int) -> np.ndarray:
+    """Heads side by side across a token, so that lines of the same pair stay apart."""
+    if heads < 2:
+        return np.zeros(len(places))
+    spread = min(0.6 * _PITCH, 0.02 * (heads - 1))
+    return spread * (places / (heads - 1) - 0.5)
+
+
+def _middle(index: np.ndarray) -> np.ndarray:
+    return (index + 2.5) * _PITCH
+
+
+def _rgb(code: str) -> tuple[float, ...]:
+    return tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))
+
+
+def _draw_labels(axes: "Axes", picture: Drawing, vertical: bool) -> None:
+    kept_rows, kept_columns = (np.any(picture.shown, axis=axis) for axis in (1, 0))
+    _draw_side(axes, picture.queries, kept_rows, True, vertical)
+    _draw_side(axes, picture.keys, kept_columns, False, vertical)
+
+
+def _depth(is_query: bool, vertical: bool) -> float:
+    """Where the lines of a side end; the horizontal layout keeps room for the title above."""
+    start = _LABEL if vertical else _LABEL + 0.4
+    return start if is_query else start + _SPAN
+
+
+def _draw_side(
+    axes: "Axes", units: Units, kept: np.ndarray, is_query: bool, vertical: bool
+) -> None:
+    depth = _depth(is_query, vertical) + (-0.08 if is_query else 0.08)
+    for index, text in enumerate(units.labels):
+        along = (index + 2.5) * _PITCH
+        style: dict[str, Any] = {"color": _INK if kept[index] else _RULE}
+        if vertical:
+            side = "right" if is_query else "left"
+            axes.text(depth, along, short(text), style, ha=side, va="center")
+        else:
+            side = "bottom" if is_query else "top"
+            axes.text(along, depth, short(text), style, ha="center", va=side, rotation=90)
+
+
+def _draw_boundary(
+    axes: "Axes", prompt: int | None, picture: Drawing, across: float, vertical: bool
+) -> None:
+    if prompt is None:
+        return
+    firsts = [group[0] for group in picture.queries.members]
+    index = next((i for i, first in enumerate(firsts) if first >= prompt), None)
+    if not index:
+        return
+    along = (index + 2.0) * _PITCH
+    ends = ([0, across], [along, along]) if vertical else ([along, along], [0, across])
+    axes.plot(*ends, color=_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+
+
+def _draw_title(figure: Figure, text: str, heads: list[int], kind: str) -> None:
+    """What is shown, and the heads in their colours."""
+    wide, tall = figure.get_size_inches()
+    line = 0.13 / tall
+    figure.text(0.5, 1 - line, short(text, 60), ha="center", va="center", color=_FAINT)
+    if kind == "rollout":
+        figure.text(0.5, 1 - 2.2 * line, "rollout", ha="center", va="center", color=_FAINT)
+        return
+    step = min(0.3 / wide, 0.9 / len(heads))
+    for place, head in enumerate(heads):
+        across = 0.5 + (place - (len(heads) - 1) / 2) * step
+        style = {"color": head_color(head), "weight": "bold", "size": 7}
+        figure.text(across, 1 - 2.2 * line, f"H{head}", style, ha="center", va="center")

@@ -1,0 +1,118 @@
+"""The model view on paper: a grid of small heads."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from headscope.errors import ViewError
+from headscope.views.figures.weights import chosen_weights, reference
+from headscope.views.lines import binned, drawing, lines, opacity, width
+from headscope.views.palette import LIGHT
+from headscope.views.payload import Scores, ordering_scores
+from headscope.views.state import chosen_stack
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from headscope.model.trace import StackTrace, Trace
+    from headscope.views.state import ViewState
+
+_SIZE = 0.62  # inches of one thumbnail
+_MOST_BINS = {"lines": 28, "matrix": 64}  # as on screen
+_COLOR = LIGHT[0]
+_RULE, _FAINT = "#d5dae0", "#646d78"
+
+
+def model_figure(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
+    """Every chosen layer (rows) and head (columns), in the order of the state."""
+    stack = chosen_stack(trace, state.stack)
+    rows = _ordered_rows(stack, state, scores)
+    columns = max(len(row) for row in rows)
+    figure = Figure(
+        figsize=(max(1.6, 0.2 + columns * (_SIZE + 0.08)), 0.55 + len(rows) * (_SIZE + 0.2))
+    )
+    grid = figure.subplots(len(rows), columns, squeeze=False)
+    for axes in grid.flat:
+        axes.axis("off")
+    for line, row in enumerate(rows):
+        for column, (layer, head) in enumerate(row):
+            _thumbnail(grid[line, column], stack, state, layer, head)
+    wide, tall = figure.get_size_inches()
+    figure.subplots_adjust(
+        left=0.1 / wide, right=1 - 0.1 / wide, top=1 - 0.45 / tall, bottom=0.1 / tall, wspace=0.1
+    )
+    figure.text(0.5, 1 - 0.15 / tall, trace.model, ha="center", va="center", color=_FAINT)
+    return figure
+
+
+def _ordered_rows(
+    stack: "StackTrace", state: "ViewState", extra: Scores | None
+) -> list[list[tuple[int, int]]]:
+    heads = [0] if state.weights == "rollout" else list(state.heads)
+    rows = [[(layer, head) for head in heads] for layer in state.layers]
+    if state.order == "number" or state.weights == "rollout":
+        return rows
+    table = ordering_scores(stack, extra or {})
+    if state.order not in table:
+        raise ViewError(f"There is no score {state.order!r}; there are {', '.join(table)}.")
+    score = {
+        (layer, head): value
+        for layer, values in zip(stack.layers, table[state.order], strict=True)
+        for head, value in zip(stack.heads, values, strict=True)
+    }
+    if state.ranked:
+        cells = _by_score([cell for row in rows for cell in row], score, state.ascending)
+        return [cells[i : i + len(heads)] for i in range(0, len(cells), len(heads))]
+    return [_by_score(row, score, state.ascending) for row in rows]
+
+
+def _by_score(
+    cells: list[tuple[int, int]], score: dict[tuple[int, int], float | None], ascending: bool
+) -> list[tuple[int, int]]:
+    known = [(cell, value) for cell in cells if (value := score[cell]) is not None]
+    known.sort(key=lambda pair: pair[1] if ascending else -pair[1])
+    return [cell for cell, _ in known] + [cell for cell in cells if score[cell] is None]
+
+
+def _thumbnail(
+    axes: "Axes", stack: "StackTrace", state: "ViewState", layer: int, head: int
+) -> None:
+    _, weights = chosen_weights(stack, state.weights, layer, [head])
+    picture = drawing(weights, stack.queries, stack.keys, state)
+    _, everything = chosen_weights(stack, state.weights, layer, stack.heads)
+    most = reference(state.weights, everything)
+    axes.axis("on")
+    axes.set(xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set(color=_RULE, linewidth=0.6)
+    name = f"L{layer}" if state.weights == "rollout" else f"L{layer}H{head}"
+    axes.set_title(name, fontsize=6, color=_FAINT, pad=2)
+    small = binned(picture, _MOST_BINS[state.thumbnail])
+    if state.thumbnail == "matrix":
+        _matrix(axes, small.weights[0] / most)
+    else:
+        shown = lines(small, state.mass)
+        _lines(axes, shown.query, shown.key, shown.weight / most, small.weights.shape[1:])
+
+
+def _matrix(axes: "Axes", weights: np.ndarray) -> None:
+    colors = LinearSegmentedColormap.from_list("head", ["#ffffff", _COLOR])
+    axes.pcolormesh(opacity(weights), cmap=colors, vmin=0, vmax=1, linewidth=0)
+    axes.invert_yaxis()
+
+
+def _lines(
+    axes: "Axes", query: np.ndarray, key: np.ndarray, strength: np.ndarray, ends: tuple[int, ...]
+) -> None:
+    start, end = (query + 0.5) / ends[0], (key + 0.5) / ends[1]
+    segments: Any = np.stack(
+        [np.column_stack([np.zeros_like(start), start]), np.column_stack([np.ones_like(end), end])],
+        1,
+    )
+    color = [int(_COLOR[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    colors = np.column_stack([np.tile(color, (len(start), 1)), opacity(strength)])
+    axes.add_collection(LineCollection(segments, colors=colors, linewidths=0.4 * width(strength)))
+    axes.set(xlim=(-0.12, 1.12), ylim=(1.06, -0.06))
