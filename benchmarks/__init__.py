@@ -1,1 +1,1 @@
-"""Speed claims as ratios, measured side by side in one run; `python -m benchmarks` runs them all."""
+"""Speed claims as ratios, measured side by side; `python -m benchmarks` runs them all."""
