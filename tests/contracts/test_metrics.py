@@ -1,0 +1,109 @@
+"""What every metric of every study keeps, without a test of its own being written for it."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.engine import partial
+from headscope.engine.example import Example
+from headscope.engine.observe import observe
+from headscope.engine.partial import Counts, Partial
+from headscope.metrics.metric import Metric, State
+from headscope.studies import STUDIES, find_study
+from headscope.studies.study import Setup
+from headscope.text.corpus import Corpus
+from tests.engine.tiny import MODELS, make_sentences
+
+BATCH_TOKENS = 64
+
+
+@cache
+def prepare(study: str, kind: str) -> list[tuple[Metric, tuple[Example, ...], Setup]]:
+    """Every metric of a study with the inputs it reads."""
+    corpus, chosen = Corpus.from_sentences(make_sentences(40)), find_study(study)
+    setup = Setup(MODELS[kind](), corpus, chosen.with_options({}), chosen.labels(corpus), 64)
+    return [
+        (metric, tuple(part.inputs(setup, list(corpus), 0).examples), setup)
+        for part in chosen.parts(setup)
+        for metric in part.metrics
+    ]
+
+
+def all_metrics() -> Iterator[tuple[str, str, str]]:
+    for study in STUDIES:
+        for kind in MODELS:
+            for metric, _, _ in prepare(study, kind):
+                yield study, kind, metric.name
+
+
+@pytest.fixture(params=list(all_metrics()), ids="-".join)
+def case(request: pytest.FixtureRequest) -> tuple[Metric, tuple[Example, ...], Setup]:
+    study, kind, name = request.param
+    return next(found for found in prepare(study, kind) if found[0].name == name)
+
+
+def see(case: tuple[Metric, tuple[Example, ...], Setup], start: int, stop: int) -> State:
+    metric, examples, setup = case
+    return observe(setup.model, examples[start:stop], [metric], BATCH_TOKENS)[metric.name]
+
+
+def compute(metric: Metric, *states: State) -> dict[str, xr.DataArray]:
+    """Merge states in order and compute, as the engine does with shards."""
+    sums = metric.zero(0).sums
+    for state in states:
+        sums = metric.merge(sums, state.sums)
+    return metric.compute(sums, lambda: iter([state.records for state in states]))
+
+
+def assert_close(left: dict[str, xr.DataArray], right: dict[str, xr.DataArray]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        if left[name].dtype.kind in "fi":
+            np.testing.assert_allclose(left[name], right[name], atol=2e-6, rtol=1e-5, err_msg=name)
+
+
+def test_merging_shards_equals_one_pass(case: tuple) -> None:
+    whole, cut = see(case, 0, 40), len(case[1]) // 3
+    parts = see(case, 0, cut), see(case, cut, 40)
+    assert_close(compute(case[0], *parts), compute(case[0], whole))
+
+
+def test_merging_is_associative_and_zero_changes_nothing(case: tuple) -> None:
+    metric, cut = case[0], max(1, len(case[1]) // 3)
+    a, b, c = (see(case, n * cut, (n + 1) * cut).sums for n in range(3))
+    left = metric.merge(metric.merge(a, b), c)
+    right = metric.merge(a, metric.merge(b, c))
+    with_zero = metric.merge(metric.zero(0).sums, a)
+    for name in a:
+        np.testing.assert_allclose(left[name], right[name], rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(with_zero[name], a[name])
+
+
+def test_sums_are_float64_and_states_survive_their_file(case: tuple, tmp_path: Path) -> None:
+    metric, state = case[0], see(case, 0, 12)
+    assert all(values.dtype == np.float64 for values in state.sums.values())
+    partial.save(Partial({metric.name: state}, Counts(12, 99, {"empty": 1})), tmp_path / "0.npz")
+    assert partial.is_intact(tmp_path / "0.npz")
+    sums, counts = partial.load_sums(tmp_path / "0.npz")
+    assert counts == Counts(12, 99, {"empty": 1})
+    for name, values in state.sums.items():
+        np.testing.assert_array_equal(sums[metric.name][name], values)
+    records = partial.load_records(tmp_path / "0.npz", metric.name)
+    assert records.keys() == state.records.keys()
+
+
+def test_no_inputs_give_no_value(case: tuple) -> None:
+    metric = case[0]
+    for name, array in compute(metric, metric.zero(0)).items():
+        known = np.isfinite(array.values) if array.dtype.kind == "f" else array.values > -1
+        assert not known.any(), name
+
+
+def test_a_value_per_head_comes_with_its_error(case: tuple) -> None:
+    found = compute(case[0], see(case, 0, 40))
+    own = [name for name in found if name == case[0].name and "head" in found[name].dims]
+    assert all(f"{name}_se" in found for name in own)

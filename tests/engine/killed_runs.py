@@ -1,0 +1,81 @@
+"""Run a study ten times in forked children, kill each of them with SIGKILL, then let it finish.
+
+Started by test_killed.py as a process of its own: one import of torch serves all children.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import headscope as hs
+from headscope.engine import study as running
+from tests.engine.tiny import causal_model, treebank
+
+KILLS = 10
+
+
+def run_study(out: Path) -> None:
+    hs.study("vig2019", causal_model(), treebank(96), out)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_at_replace(count: int, before: bool) -> Callable[[], None]:
+    """Die at the count-th file that is put in its place, just before or just after."""
+
+    def prepare() -> None:
+        real, left = Path.replace, [count]
+
+        def replace(self: Path, target: Path) -> Path:
+            left[0] -= 1
+            if left[0] == 0 and before:
+                die()
+            done = real(self, target)
+            if left[0] == 0:
+                die()
+            return done
+
+        Path.replace = replace  # pyright: ignore[reportAttributeAccessIssue]
+
+    return prepare
+
+
+def fork_and_kill(out: Path, rng: random.Random) -> bool:
+    """One attempt that ends by SIGKILL, from within or from outside; False if it finished."""
+    from_within = rng.random() < 0.5
+    prepare = die_at_replace(rng.randint(1, 3), rng.random() < 0.5)
+    child = os.fork()
+    if child == 0:
+        if from_within:
+            prepare()
+        run_study(out)
+        os._exit(0)
+    if not from_within:
+        time.sleep(rng.uniform(0.0, 0.25))
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
+    running.SHARD_SENTENCES = 4
+    causal_model(), treebank(96)
+    rng = random.Random(7)
+    kills = sum(fork_and_kill(folder / "killed", rng) for _ in range(KILLS))
+    print(kills, len(list((folder / "killed" / "shards").glob("*.npz"))))
+    run_study(folder / "killed")
+    run_study(folder / "calm")
+
+
+if __name__ == "__main__":
+    sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    main(Path(sys.argv[1]))
