@@ -3,17 +3,19 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from headscope.engine.files import write_atomically
 from headscope.errors import RunError
-from headscope.metrics.metric import Variables
+
+if TYPE_CHECKING:
+    from headscope.metrics.metric import Variables  # metrics bring torch; reading a result must not
 
 
-def build(variables: Variables, attributes: Mapping[str, Any]) -> xr.Dataset:
+def build(variables: "Variables", attributes: Mapping[str, Any]) -> xr.Dataset:
     """A Dataset of the variables; a single number becomes an attribute."""
     single = {name: array.item() for name, array in variables.items() if array.ndim == 0}
     arrays = {name: array for name, array in variables.items() if array.ndim > 0}
