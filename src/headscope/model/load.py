@@ -20,6 +20,7 @@ from transformers.models.auto import modeling_auto
 
 from headscope.errors import HeadscopeError, ModelError
 from headscope.model.failure import explain
+from headscope.model.hub import is_reachable
 from headscope.model.model import Model
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
@@ -51,7 +52,11 @@ def load(
         return _wrap(name, tokenizer)
     source = find_source(name)
     where, kind = _device(device), _dtype(dtype)
-    options = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
+    options: dict[str, Any] = {
+        "revision": revision or "main",
+        "trust_remote_code": trust_remote_code,
+        "local_files_only": source.hub and not is_reachable(),
+    }
     with quiet():
         config = _config(source, options)
         check_family(source.name, config)
@@ -97,8 +102,10 @@ def _network(
     source: Source, config: PreTrainedConfig, dtype: torch.dtype, options: dict[str, Any]
 ) -> PreTrainedModel:
     more = {"use_safetensors": True} if source.gguf is None else {"gguf_file": source.gguf}
+    # A .gguf file names no architecture; it always holds a language model.
+    chosen = auto_class(config) if source.gguf is None else AutoModelForCausalLM
     try:
-        network, report = auto_class(config).from_pretrained(
+        network, report = chosen.from_pretrained(
             source.place,
             config=config,
             dtype=dtype,

@@ -10,7 +10,10 @@ from transformers.utils import logging as hf_logging
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars, warnings or advice from transformers; its errors still come through."""
+    """No progress bars or advice from transformers and the hub; their errors still come through."""
+    hub = logging.getLogger("huggingface_hub")
+    level = hub.level
+    hub.setLevel(logging.CRITICAL)
     verbosity = hf_logging.get_verbosity()
     bars = hf_logging.is_progress_bar_enabled()
     hf_logging.set_verbosity(logging.CRITICAL)
@@ -20,6 +23,7 @@ def quiet() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
+        hub.setLevel(level)
         hf_logging.set_verbosity(verbosity)
         if bars:
             hf_logging.enable_progress_bar()
