@@ -7,15 +7,17 @@ import numpy as np
 
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+from headscope.metrics.surface import SEP
 
 NONE = np.inf
 
 
 @dataclass(frozen=True)
 class ExampleMap:
-    """The input whose length is nearest to `size`, cut to its first `size` tokens.
+    """The input whose length is nearest to `size`; of a longer one the first token and a stretch
+    around its first [SEP], so that every kind of token can be seen.
 
-    Of several the first in the corpus is taken, so the choice does not depend on batches or shards.
+    Of several inputs the first in the corpus is taken: batches and shards do not matter.
     """
 
     grid: Grid
@@ -37,13 +39,22 @@ class ExampleMap:
         row = min(range(len(ranks)), key=ranks.__getitem__)
         if ranks[row] > tuple(state.sums["rank"]):
             return
-        size = min(lengths[row], self.size)
-        ids = batch.labels["token"][row, :size].cpu().numpy()
+        places = self._places(batch.labels["special"][row, : lengths[row]].tolist())
+        shown = slice(0, len(places))
         state.sums["rank"][:] = ranks[row]
-        state.sums["ids"][:] = np.pad(ids, (0, self.size - size), constant_values=-1)
+        state.sums["ids"][:] = -1
+        state.sums["ids"][shown] = batch.labels["token"][row, places].cpu().numpy()
         state.sums["weights"][layer.index] = 0
-        weights = layer.weights[row, :, :size, :size].float().cpu().numpy()
-        state.sums["weights"][layer.index, :, :size, :size] = weights
+        weights = layer.weights[row][:, places][:, :, places].float().cpu().numpy()
+        state.sums["weights"][layer.index, :, shown, shown] = weights
+
+    def _places(self, special: Sequence[int]) -> list[int]:
+        """The tokens to show of an input, given the special class of each."""
+        if len(special) <= self.size:
+            return list(range(len(special)))
+        around = special.index(SEP) if SEP in special else 0
+        start = min(max(1, around - self.size * 2 // 3), len(special) - self.size + 1)
+        return [0, *range(start, start + self.size - 1)]
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """The better of the two."""

@@ -1,0 +1,41 @@
+"""clark2019: "What Does BERT Look At? An Analysis of BERT's Attention"."""
+
+from headscope.metrics.behaviour import Thresholds
+from headscope.metrics.gradient import MASKED_SHARE
+from headscope.metrics.sinks import SINK_THRESHOLD
+from headscope.studies.clark2019.figures import FIGURES
+from headscope.studies.clark2019.findings import FINDINGS
+from headscope.studies.clark2019.inputs import draw_segments
+from headscope.studies.clark2019.metrics import ALWAYS, derive, left_out, parts
+from headscope.studies.clark2019.tables import TABLES
+from headscope.studies.study import Study
+
+STUDY = Study(
+    name="clark2019",
+    title="What heads look at",
+    citation="Clark, Khandelwal, Levy & Manning (2019), What Does BERT Look At? An Analysis of "
+    "BERT's Attention",
+    question="Which heads look at a fixed offset, at separators or everywhere, does it matter to "
+    "the model, and which heads behave alike?",
+    options={
+        "max_tokens": 128,
+        "segment_ids": True,
+        "offsets": list(ALWAYS),
+        "gradients": True,
+        "masked_share": MASKED_SHARE,
+        "thresholds": vars(Thresholds()),
+        "sink_threshold": SINK_THRESHOLD,
+        "repeated_sequences": 16,
+        "period": 32,
+        "example_tokens": 32,
+    },
+    labels=lambda corpus: {},
+    left_out=left_out,
+    parts=parts,
+    derive=derive,
+    figures=FIGURES,
+    tables=TABLES,
+    findings=FINDINGS,
+    choices=lambda result: [],
+    draw=draw_segments,
+)

@@ -1,0 +1,118 @@
+"""clark2019 read plainly: one segment at a time, lists and loops, nothing shared with the study."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from headscope.model.model import Model
+
+CLS, SEP, PUNCT, OTHER = "cls", "sep", "punct", "other"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One segment: the kind of every token, and a[i][j] of every layer and head."""
+
+    kinds: list[str]
+    maps: list[list[list[list[float]]]]  # layer head query key
+
+
+def read(model: Model, first: str, second: str) -> Reading:
+    """Tokens as the tokenizer gives them, weights as the network reports them."""
+    tokenizer = model.tokenizer
+    if tokenizer.cls_token_id is not None:
+        ids = tokenizer(first, second)["input_ids"]
+    else:
+        a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (first, second))
+        ids = [tokenizer.bos_token_id, *a, tokenizer.eos_token_id, *b, tokenizer.eos_token_id]
+    return Reading(_kinds(model, ids), _maps(model, ids, first, second))
+
+
+def _kinds(model: Model, ids: list[int]) -> list[str]:
+    tokenizer = model.tokenizer
+    begin = (tokenizer.cls_token_id, tokenizer.bos_token_id)
+    end = (tokenizer.sep_token_id, tokenizer.eos_token_id)
+    kinds = []
+    for place, index in enumerate(ids):
+        text = str(tokenizer.decode([index])).strip()
+        if place == 0 and index in begin:
+            kinds.append(CLS)
+        elif index in end:
+            kinds.append(SEP)
+        else:
+            kinds.append(PUNCT if text in (".", ",") else OTHER)
+    return kinds
+
+
+def _maps(model: Model, ids: list[int], first: str, second: str) -> list:
+    import torch
+
+    given = {"input_ids": torch.tensor([ids])}
+    if model.tokenizer.cls_token_id is not None:
+        given["token_type_ids"] = torch.tensor([model.tokenizer(first, second)["token_type_ids"]])
+    with torch.no_grad():
+        attentions: tuple[Tensor, ...] = model.network(**given, output_attentions=True).attentions
+    return [layer[0].double().tolist() for layer in attentions]
+
+
+def offset_share(reading: Reading, rows: list[list[float]], offset: int) -> float:
+    n = len(rows)
+    return sum(rows[i][i + offset] for i in range(n) if 0 <= i + offset < n) / n
+
+
+def special_share(reading: Reading, rows: list[list[float]], kind: str) -> float:
+    n = len(rows)
+    return sum(rows[i][j] for i in range(n) for j in range(n) if reading.kinds[j] == kind) / n
+
+
+def to_sep(reading: Reading, rows: list[list[float]], from_sep: bool) -> float:
+    n = len(rows)
+    queries = [i for i in range(n) if (reading.kinds[i] == SEP) == from_sep]
+    paid = sum(rows[i][j] for i in queries for j in range(n) if reading.kinds[j] == SEP)
+    return paid / len(queries)
+
+
+def entropy(row: list[float]) -> float:
+    n = len(row)
+    smoothed = [0.9999 * p + 0.0001 / n for p in row]
+    return -sum(p * math.log(p) for p in smoothed)
+
+
+def mean_entropy(reading: Reading, rows: list[list[float]]) -> float:
+    return sum(entropy(row) for row in rows) / len(rows)
+
+
+def cls_entropy(reading: Reading, rows: list[list[float]]) -> float:
+    return entropy(rows[reading.kinds.index(CLS)])
+
+
+def confidence(reading: Reading, rows: list[list[float]]) -> float:
+    return sum(max(row) for row in rows) / len(rows)
+
+
+def first_share(reading: Reading, rows: list[list[float]]) -> float:
+    return sum(row[0] for row in rows) / len(rows)
+
+
+def over_documents(readings: list[Reading], measure, *more) -> tuple[np.ndarray, np.ndarray]:  # noqa: ANN001, ANN002
+    """Every document's value, then mean and standard error over documents, per layer and head."""
+    values = np.array(
+        [[[measure(r, rows, *more) for rows in layer] for layer in r.maps] for r in readings]
+    )
+    return values.mean(0), values.std(0, ddof=1) / math.sqrt(len(readings))
+
+
+def divergence(readings: list[Reading]) -> np.ndarray:
+    """Σ over all rows of JS(p, q), for all pairs of heads in the order of layers and heads."""
+    heads = len(readings[0].maps) * len(readings[0].maps[0])
+    total = np.zeros((heads, heads))
+    for reading in readings:
+        maps = np.array(reading.maps).reshape(heads, len(reading.kinds), -1)
+        p = 0.999 * maps + 0.001 / len(reading.kinds)
+        for a in range(heads):
+            for b in range(heads):
+                m = (p[a] + p[b]) / 2
+                total[a, b] += (p[a] * np.log(p[a] / m) + p[b] * np.log(p[b] / m)).sum() / 2
+    return total
