@@ -16,6 +16,7 @@ import xarray as xr
 from scipy import stats
 
 from headscope.errors import RunError
+from headscope.result import load
 
 GRID = ("layer", "head")
 
@@ -67,7 +68,7 @@ class Row:
 
 def compare(first: str | Path, second: str | Path, *, confidence: float = 0.95) -> Comparison:
     """The differences of two run directories."""
-    a, b = _load(Path(first)), _load(Path(second))
+    a, b = load(first), load(second)
     return compare_results(a, b, names=(str(first), str(second)), confidence=confidence)
 
 
@@ -90,14 +91,19 @@ def measure_names(data: xr.Dataset) -> list[str]:
 
 
 def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
-    """The rows with the largest effects, largest first; all if `most` is None."""
-    sizes = [
-        np.nan_to_num(np.abs(one.effect.values.ravel()), nan=-1.0) for one in comparison.measures
-    ]
-    owner = np.repeat(np.arange(len(sizes)), [len(size) for size in sizes])
-    place = np.concatenate([np.arange(len(size)) for size in sizes])
-    order = np.argsort(-np.concatenate(sizes), kind="stable")[:most]
-    rows = (_row(comparison.measures[owner[i]], int(place[i])) for i in order)
+    """The largest differences first; all of them if `most` is None.
+
+    Large is what the interval guarantees: its end nearest to zero, in standard deviations over heads.
+    A rare label with a wild difference and a wide interval does not come first. Differences that
+    may be nothing, or that have no interval, follow by the size of their effect.
+    """
+    sure = np.concatenate([_sure(one).ravel() for one in comparison.measures])
+    effect = np.concatenate([np.abs(one.effect.values).ravel() for one in comparison.measures])
+    sizes = [one.effect.size for one in comparison.measures]
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    order = np.lexsort((-np.nan_to_num(effect), -sure))[:most]
+    rows = (_row(comparison.measures[owner[i]], int(i - first[owner[i]])) for i in order)
     return [row for row in rows if np.isfinite(row.difference)]
 
 
@@ -118,19 +124,6 @@ def write_csv(comparison: Comparison, path: Path) -> int:
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}.") from error
     return len(rows)
-
-
-def _load(path: Path) -> xr.Dataset:
-    file = path / "result.nc"
-    if not file.exists():
-        raise RunError(
-            f"{path} has no result.nc; finish the run with the same `headscope study` command."
-        )
-    try:
-        with xr.open_dataset(file, engine="h5netcdf") as data:
-            return data.load()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise RunError(f"{file} is damaged ({error}); delete it and run again.") from error
 
 
 def _check_comparable(a: xr.Dataset, b: xr.Dataset, names: tuple[str, str]) -> None:
@@ -186,6 +179,14 @@ def _notes(
     bare = [name for name in shared if not (f"{name}_se" in a and f"{name}_se" in b)]
     if bare:
         yield f"Without standard errors, hence without interval: {', '.join(bare)}."
+
+
+def _sure(one: MeasureDifference) -> np.ndarray:
+    """What the interval guarantees of the effect: 0 where it includes zero or does not exist."""
+    least = np.maximum(one.low.values, -one.high.values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.abs(one.effect.values / one.difference.values)
+    return np.nan_to_num(np.maximum(least, 0.0) * share)
 
 
 def _row(one: MeasureDifference, place: int) -> Row:

@@ -40,7 +40,8 @@ def _lines(comparison: Comparison) -> list[str]:
     clear, count = clear_and_all(comparison)
     by_chance = round(count * (1 - comparison.confidence))
     return [
-        "Effect: the difference in standard deviations over the heads of both runs.",
+        "Effect: the difference in standard deviations over the heads of both runs; ordered by how "
+        "much of it the interval guarantees.",
         f"{clear:,} of {count:,} intervals leave out zero; about {by_chance:,} would by chance. "
         "They take the runs as independent.",
         *comparison.notes,

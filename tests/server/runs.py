@@ -140,12 +140,13 @@ def _add_probes(data: xr.Dataset, grid: dict, random: np.random.Generator) -> No
 
 
 def _write_about(path: Path, study: str, seed: int) -> None:
+    name = "mini-gpt2" if study == "vig2019" else "mini-bert"
     about = {
+        "headscope": headscope.__version__,
         "study": study,
-        "model": "mini-gpt2" if study == "vig2019" else "mini-bert",
-        "corpus": "demo",
-        "seed": seed,
-        "versions": {"headscope": headscope.__version__},
+        "model": {"name": name, "layers": 4, "heads": 4},
+        "corpus": {"fingerprint": "6f6f94b6bbe052b4", "sentences": 120},
+        "options": {"seed": seed},
     }
     (path / "run.json").write_text(json.dumps(about), encoding="utf-8")
 

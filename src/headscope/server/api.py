@@ -11,9 +11,10 @@ from starlette.routing import Route
 import headscope
 from headscope.compare import clear_and_all, compare_results, largest
 from headscope.errors import HeadscopeError
+from headscope.result import left_out
 from headscope.server.body import read_text_request
 from headscope.server.card import card
-from headscope.server.clusters import clusters, left_out
+from headscope.server.clusters import clusters
 from headscope.server.correlation import correlation
 from headscope.server.difference import difference_picture, row_json
 from headscope.server.frame import frame
@@ -146,20 +147,13 @@ def _asked(request: Request, name: str) -> str:
 
 def _summary(run: Run) -> dict[str, Any]:
     result = run.result
-    model, corpus = run.about.get("model"), run.about.get("corpus")
     return {
         "slug": run.slug,
         "study": run.study,
         "state": run.state,
         "notes": list(run.notes),
-        "model": _name(model),
-        "corpus": _name(corpus),
+        "model": run.model,
+        "corpus": run.corpus,
         "layers": None if result is None else result.sizes.get("layer"),
         "heads": None if result is None else result.sizes.get("head"),
     }
-
-
-def _name(value: Any) -> str | None:
-    """run.json may hold a name, or an object with one."""
-    found = value.get("name") if isinstance(value, dict) else value
-    return None if found is None else str(found)

@@ -8,6 +8,7 @@ import xarray as xr
 
 from headscope.compare import measure_names
 from headscope.server.baselines import baseline_of
+from headscope.server.exemplars import exemplars_of
 from headscope.server.head_name import head_place
 from headscope.server.jsonable import number
 from headscope.server.measures import Slice, further, plain_label, slices
@@ -42,12 +43,6 @@ def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
     if "behaviour" not in data:
         return None
     return str(data["behaviour"].sel(layer=layer, head=head).values.item())
-
-
-def exemplars_of(run: Run, layer: int, head: int) -> list[dict[str, Any]]:
-    """The head's stored sentences, surest first."""
-    own = [one for one in run.exemplars if (one["layer"], one["head"]) == (layer, head)]
-    return sorted(own, key=lambda one: -one["weight"])
 
 
 def _slice_count(data: xr.Dataset, name: str) -> int:

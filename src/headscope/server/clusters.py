@@ -1,10 +1,10 @@
 """The map of heads: where each lies, and how it behaves."""
 
-import json
 from typing import Any
 
 import xarray as xr
 
+from headscope.result import left_out
 from headscope.server.jsonable import number
 from headscope.server.refusal import RefusedError
 
@@ -31,12 +31,6 @@ def clusters(data: xr.Dataset) -> dict[str, Any]:
         "behaviours": sorted(set(labels.values())),
         "stress": number(data["head_position"].attrs.get("stress", float("nan"))),
     }
-
-
-def left_out(data: xr.Dataset) -> dict[str, str]:
-    """What the corpus could not support, with the reason."""
-    found = json.loads(data.attrs.get("left_out", "{}"))
-    return {str(name): str(reason) for name, reason in found.items()}
 
 
 def _behaviours(data: xr.Dataset) -> dict[str, str]:

@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xarray as xr
+
+import headscope
 from headscope.errors import RunError
+from headscope.result import load
 from headscope.server.refusal import RefusedError
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 RUN, RESULT, EXEMPLARS = "run.json", "result.nc", "exemplars.parquet"
 State = Literal["complete", "unfinished", "damaged"]
@@ -26,18 +29,33 @@ class Run:
     state: State
     notes: tuple[str, ...]  # what a visitor should know, in sentences
     about: dict[str, Any]  # run.json
-    result: "xr.Dataset | None" = None
+    result: xr.Dataset | None = None
     exemplars: tuple[dict[str, Any], ...] = ()
-    tables: dict[str, list[list[str]]] = field(default_factory=dict)
 
     @property
     def study(self) -> str:
         """The study's name, or "unknown"."""
-        found = self.about.get("study") or (self.result.attrs.get("study") if self.result else None)
-        return str(found or "unknown")
+        known = {} if self.result is None else self.result.attrs
+        return str(self.about.get("study") or known.get("study") or "unknown")
 
     @property
-    def data(self) -> "xr.Dataset":
+    def model(self) -> str | None:
+        """The model's name."""
+        return self._said("model", "name")
+
+    @property
+    def corpus(self) -> str | None:
+        """The corpus in words: how much of which."""
+        count, mark = self._said("corpus", "sentences"), self._said("corpus", "fingerprint")
+        return None if mark is None else f"{count} sentences of corpus {mark[:8]}"
+
+    def _said(self, part: str, name: str) -> str | None:
+        found = self.about.get(part)
+        value = found.get(name) if isinstance(found, dict) else None
+        return None if value is None else str(value)
+
+    @property
+    def data(self) -> xr.Dataset:
         """The result; a RefusedError with the notes where there is none."""
         if self.result is None:
             raise RefusedError(
@@ -77,20 +95,16 @@ class Library:
 
 def read_run(slug: str, path: Path) -> Run:
     """Read what can be read; what cannot becomes a note that says how to repair it."""
-    from headscope.server.run_files import read_exemplars, read_result, read_tables
-
     about, notes = _about(path)
     notes += _version_notes(about)
     if not (path / RESULT).exists():
         return Run(slug, path, "unfinished", (*notes, _how_to_finish(path, about)), about)
     try:
-        result = read_result(path / RESULT)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        return Run(slug, path, "damaged", (*notes, _how_to_repair(path, error)), about)
-    exemplars, problem = read_exemplars(path / EXEMPLARS)
-    notes += [problem] if problem else []
-    tables = read_tables(path / "tables")
-    return Run(slug, path, "complete", tuple(notes), about, result, exemplars, tables)
+        result = load(path)
+    except (RunError, RuntimeError) as error:  # a damaged file can make HDF5 fail in its own ways
+        return Run(slug, path, "damaged", (*notes, str(error)), about)
+    exemplars, problem = _exemplars(path / EXEMPLARS)
+    return Run(slug, path, "complete", (*notes, *problem), about, result, exemplars)
 
 
 def _require_run(path: Path) -> None:
@@ -129,13 +143,12 @@ def _about(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _version_notes(about: dict[str, Any]) -> list[str]:
-    import headscope
-
-    versions = about.get("versions")
-    made_by = versions.get("headscope") if isinstance(versions, dict) else None
+    made_by = about.get("headscope")
     if made_by is None or made_by == headscope.__version__:
         return []
-    return [f"Made by headscope {made_by}, read by {headscope.__version__}: some may be missing."]
+    return [
+        f"Made by headscope {made_by} and read by {headscope.__version__}: figures may be missing."
+    ]
 
 
 def _how_to_finish(path: Path, about: dict[str, Any]) -> str:
@@ -147,9 +160,10 @@ def _how_to_finish(path: Path, about: dict[str, Any]) -> str:
     return f"This run is not finished ({done}); `{command}` with the same model and corpus goes on."
 
 
-def _how_to_repair(path: Path, error: Exception) -> str:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return (
-        f"{RESULT} cannot be read ({reason}). Delete it and run the study again with the same "
-        "--out: finished shards are kept."
-    )
+def _exemplars(path: Path) -> tuple[tuple[dict[str, Any], ...], list[str]]:
+    if not path.exists():
+        return (), []
+    try:
+        return tuple(pq.read_table(path).to_pylist()), []
+    except (OSError, pa.ArrowException) as error:
+        return (), [f"{path.name} cannot be read ({error}); run the study again into the same RUN."]

@@ -1,0 +1,89 @@
+/** Clusters: heads that attend alike lie close together. */
+
+import { ask } from "./api.js";
+import { measureMenus, menu, validSpec } from "./controls.js";
+import { h, s } from "./dom.js";
+import { canvasOf, figure } from "./figure.js";
+import { number, plain } from "./format.js";
+import { byName, colorOf, domainOf } from "./heatmap.js";
+import { ink, kindColor, sequential } from "./look.js";
+import { change, go } from "./place.js";
+import { scatter, shape } from "./scatter.js";
+
+/** @typedef {import("./main.js").Context} Context */
+/** @typedef {{name: string, x: number, y: number, behaviour: string | null}} Head */
+/** @typedef {{color: (head: Head) => string, shape: (head: Head) => number, legend: Node}} Coloring */
+
+const MOST_NAMES = 80;
+
+/** @type {import("./main.js").Page} */
+export const clustersPage = {
+  needsRun: true,
+  fluid: true,
+  async render(context) {
+    const slug = context.run?.slug ?? "";
+    const [run, map] = await Promise.all([ask(["runs", slug]), ask(["runs", slug, "clusters"])]);
+    const by = ["layer", "behaviour", "measure"].includes(context.params.color) ? context.params.color : map.behaviours.length ? "behaviour" : "layer";
+    const spec = validSpec(run.measures, context.params.measure, "entropy");
+    const coloring = by === "layer" ? byLayer(run) : by === "behaviour" ? byBehaviour(map) : byMeasure(await ask(["runs", slug, "measures", spec]));
+    return { nodes: page(context, run, map, by, spec, coloring) };
+  },
+};
+
+/** @param {Context} context @param {any} run @param {any} map @param {string} by @param {string} spec @param {Coloring} coloring @returns {Node[]} */
+function page(context, run, map, by, spec, coloring) {
+  const readout = h("p", { class: "readout" });
+  const tell = (/** @type {string | null} */ name) => {
+    const head = map.heads.find((/** @type {Head} */ one) => one.name === name);
+    readout.replaceChildren(...(head ? [h("strong", {}, head.name), head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : ""] : ["Point at a head for its name; click or Enter opens its card."]));
+  };
+  tell(null);
+  const points = map.heads.filter((/** @type {Head} */ one) => one.x !== null).map((/** @type {Head} */ one) => ({ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape(one) }));
+  const width = context.room - 34;
+  const drawing = scatter(points, { width, height: Math.min(600, Math.max(360, width * 0.62)), label: "Map of heads", bare: true, named: points.length <= MOST_NAMES, selected: new Set(), onOpen: (name) => go("head", { run: run.slug, head: name }), onLook: tell });
+  const rows = () => [["name", "x", "y", "behaviour"], ...map.heads.map((/** @type {Head} */ one) => [one.name, one.x, one.y, one.behaviour])];
+  const stress = map.stress === null ? "" : ` Normalised stress ${number(map.stress)}.`;
+  const caption = h("div", {}, readout, coloring.legend, h("p", {}, `Distances approximate the Jensen–Shannon divergence between heads (metric MDS); the axes have no meaning of their own.${stress}`));
+  const options = [{ value: "behaviour", text: "Behaviour" }, { value: "layer", text: "Layer" }, { value: "measure", text: "A measure" }].filter((one) => one.value !== "behaviour" || map.behaviours.length);
+  const controls = [menu({ id: "color", label: "Colour", options, value: by, onChange: (color) => change({ color }) })];
+  if (by === "measure") controls.push(measureMenus("measure", "Measure", run.measures, spec, (measure) => change({ measure })));
+  return [h("div", { class: "title" }, h("h1", {}, "Which heads are alike?")), h("div", { class: "controls" }, ...controls), figure({ title: "Map of heads", drawing, rows, caption })];
+}
+
+/** @param {any} run @returns {Coloring} */
+function byLayer(run) {
+  const color = (/** @type {number} */ layer) => sequential(0.25 + (0.75 * layer) / Math.max(1, run.layers - 1));
+  const layerOf = (/** @type {Head} */ head) => Number(/^L(\d+)/.exec(head.name)?.[1]);
+  const items = Array.from({ length: run.layers }, (_, layer) => legendItem(color(layer), 0, `Layer ${layer}`));
+  return { color: (head) => color(layerOf(head)), shape: () => 0, legend: h("p", { class: "legend" }, ...items) };
+}
+
+/** @param {any} map @returns {Coloring} */
+function byBehaviour(map) {
+  const kinds = map.behaviours.filter((/** @type {string} */ one) => one !== "other");
+  const place = (/** @type {Head} */ head) => kinds.indexOf(head.behaviour);
+  const colorAt = (/** @type {number} */ i) => (i < 0 ? ink().faint : kindColor(i));
+  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), Math.max(0, kinds.indexOf(name) + 1) % 5, plain(name)));
+  return { color: (head) => colorAt(place(head)), shape: (head) => (place(head) + 1) % 5, legend: h("p", { class: "legend" }, ...items) };
+}
+
+/** @param {any} picture @returns {Coloring} */
+function byMeasure(picture) {
+  const values = byName(picture);
+  const domain = domainOf(picture.values);
+  const color = (/** @type {Head} */ head) => {
+    const value = values.get(head.name) ?? null;
+    return value === null ? ink().none : colorOf(value, domain);
+  };
+  const items = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const value = domain[0] + share * (domain[1] - domain[0]);
+    return legendItem(colorOf(value, domain), 0, number(value));
+  });
+  return { color, shape: () => 0, legend: h("p", { class: "legend" }, h("strong", {}, picture.title), ...items) };
+}
+
+/** @param {string} color @param {number} kind @param {string} text */
+function legendItem(color, kind, text) {
+  const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, { fill: color, stroke: ink().rule, "stroke-width": 0.5 }));
+  return h("span", { class: "legend-item" }, mark, text);
+}

@@ -1,0 +1,51 @@
+/** Where the visitor is: the page and its settings, all of it in the address. */
+
+/** @typedef {{page: string, params: Record<string, string>}} Place */
+
+/** @type {() => void} */
+let onMove = () => {};
+
+/** @returns {Place} */
+export function here() {
+  const page = window.location.pathname.replace(/^\/+/, "") || "overview";
+  return { page, params: Object.fromEntries(new URLSearchParams(window.location.search)) };
+}
+
+/** @param {string} page @param {Record<string, string | null | undefined>} params @returns {string} */
+export function address(page, params) {
+  const kept = Object.entries(params).filter((pair) => pair[1] !== null && pair[1] !== undefined && pair[1] !== "");
+  const search = new URLSearchParams(/** @type {[string, string][]} */ (kept)).toString();
+  return `/${page}${search ? `?${search}` : ""}`;
+}
+
+/**
+ * @param {string} page
+ * @param {Record<string, string | null | undefined>} params
+ * @param {{replace?: boolean, quiet?: boolean}} [how]  replace: no step back; quiet: the page is already right
+ */
+export function go(page, params, { replace = false, quiet = false } = {}) {
+  const target = address(page, params);
+  if (replace) window.history.replaceState(null, "", target);
+  else window.history.pushState(null, "", target);
+  if (!quiet) onMove();
+}
+
+/** Change settings of the current page. @param {Record<string, string | null | undefined>} patch @param {{replace?: boolean, quiet?: boolean}} [how] */
+export function change(patch, how) {
+  const { page, params } = here();
+  go(page, { ...params, ...patch }, how);
+}
+
+/** @param {() => void} act  called whenever the place has changed */
+export function watchPlace(act) {
+  onMove = act;
+  window.addEventListener("popstate", act);
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a[href^='/']") : null;
+    if (!(link instanceof HTMLAnchorElement && event instanceof MouseEvent)) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0 || link.hasAttribute("download")) return;
+    event.preventDefault();
+    window.history.pushState(null, "", link.href);
+    act();
+  });
+}
