@@ -36,12 +36,17 @@ def study(
     batch_tokens: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
     ] = BATCH_TOKENS,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),
+    ] = None,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     import headscope as hs
-    from headscope.studies import find_study
+    from headscope.studies import find_study, read_options
 
-    find_study(name)  # a misspelt name is said before a model is loaded
+    chosen = find_study(name)  # a misspelt name is said before a model is loaded
+    options = chosen.with_options(read_options(option or ()))
     result = hs.study(
         name,
         hs.load(model, device=device, dtype=dtype),
@@ -51,8 +56,10 @@ def study(
         sentences=sentences,
         seed=seed,
         batch_tokens=batch_tokens,
+        **options,
     )
-    typer.echo(f"{out / 'result.nc'}: {name} of {model}, {result.attrs['sentences']:,} sentences")
+    count = f"{result.attrs['sentences']:,} {chosen.unit}"
+    typer.echo(f"{out / 'result.nc'}: {name} of {model}, {count}")
     typer.echo(f"Now: headscope report {out}")
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.engine.example import NO_LABEL, Example
 from headscope.engine.files import write_atomically
+from headscope.errors import RunError
 from headscope.studies.study import Setup
 
 SCHEMA = pa.schema(
@@ -43,6 +44,8 @@ def write_exemplars(path: Path, result: xr.Dataset, setup: Setup, prepare: Prepa
 
 def read_exemplars(path: Path) -> list[dict[str, Any]]:
     """The rows of an exemplar file."""
+    if not path.exists():
+        raise RunError(f"{path.parent} has no exemplars: its study keeps none.")
     return pq.read_table(path).to_pylist()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -46,7 +47,7 @@ class Chapter:
 
 def render(chapters: Sequence[Chapter]) -> str:
     """The whole page."""
-    title = " · ".join(f"{c.study.name}: {c.result.attrs['model']}" for c in chapters)
+    title = " · ".join(f"{c.study.name}: {_model(c.result)}" for c in chapters)
     body = "".join(_chapter(chapter, f"run{place}") for place, chapter in enumerate(chapters))
     css = files("headscope.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
@@ -79,20 +80,26 @@ def _head(chapter: Chapter) -> str:
     paper = study.citation.split(",")[0]
     return (
         f'<p class="eyebrow">{escape(study.name)} · after {escape(paper)}</p>'
-        f"<h1>What the heads of {escape(result.attrs['model'])} look at</h1>"
+        f"<h1>What the heads of {escape(_model(result))} look at</h1>"
         f'<p class="lead">{escape(study.question)}</p>'
         f"{_facts(chapter)}{_skips(chapter)}"
         f'<div class="note"><p><b>Attention is not explanation.</b> {escape(CAVEAT)}</p></div>'
     )
 
 
+def _model(result: xr.Dataset) -> str:
+    """The model's name; of a local directory or file its last part."""
+    name = result.attrs["model"]
+    return Path(name).name if Path(name).is_absolute() else name
+
+
 def _facts(chapter: Chapter) -> str:
     result = chapter.result
     kind = "causal" if result.attrs["is_causal"] else "bidirectional"
     facts = {
-        "Model": result.attrs["model"],
+        "Model": _model(result),
         "Heads": f"{result.sizes['layer']} layers × {result.sizes['head']}, {kind}",
-        "Sentences": f"{result.attrs['sentences']:,}",
+        chapter.study.unit.capitalize(): f"{result.attrs['sentences']:,}",
         "Tokens": f"{result.attrs['tokens']:,}, {result.attrs['mean_tokens']:.1f} each",
     }
     items = "".join(

@@ -86,8 +86,10 @@ def _write_exemplars(
     run: Path, study: Study, result: xr.Dataset, heads: Sequence[str]
 ) -> list[tuple[str, str, str]]:
     """The exemplar tables as CSV; for the page their anchors, titles and HTML."""
-    exemplars = read_exemplars(run / "exemplars.parquet")
     choices = study.choices(result) + _asked(heads, result)
+    if not choices:
+        return []
+    exemplars = read_exemplars(run / "exemplars.parquet")
     sections = []
     for name, title in EXEMPLAR_TITLES.items():
         chosen = [choice for choice in choices if choice.table == name]

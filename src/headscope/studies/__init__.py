@@ -1,8 +1,10 @@
 """The published studies, each declared in one place."""
 
+import json
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
 
@@ -14,6 +16,24 @@ STUDIES = {
     "vig2019": "headscope.studies.vig2019",
     "clark2019": "headscope.studies.clark2019",
 }
+
+
+def read_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """Options written as NAME=VALUE; a value is JSON (3, 0.5, false, [-1, 1]) or plain text."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise RunError(f"{pair!r} is no option; write it as NAME=VALUE.")
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 def find_study(name: str) -> "Study":

@@ -108,6 +108,7 @@ class Study:
     choices: Callable[["xr.Dataset"], list[Choice]]
     draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
+    unit: str = "sentences"  # what its inputs are
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a run: the defaults and what was given instead."""

@@ -10,6 +10,12 @@ from headscope.studies.clark2019.metrics import ALWAYS, derive, left_out, parts
 from headscope.studies.clark2019.tables import TABLES
 from headscope.studies.study import Study
 
+NOTES = (
+    "Each segment is averaged over its rows first, [CLS], [SEP] and punctuation included, then all "
+    "segments weigh the same; bars show two standard errors over segments. Punctuation is exactly "
+    "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
+)
+
 STUDY = Study(
     name="clark2019",
     title="What heads look at",
@@ -38,4 +44,6 @@ STUDY = Study(
     findings=FINDINGS,
     choices=lambda result: [],
     draw=draw_segments,
+    notes=lambda result: NOTES,
+    unit="segments",
 )
