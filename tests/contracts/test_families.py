@@ -1,6 +1,8 @@
 """Every family passes the same tests: weights are the network's own, wherever the padding is."""
 
+import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from headscope.model.inputs import arguments
 from headscope.model.model import Model
 from headscope.model.quiet import quiet
 from headscope.model.trace import StackTrace
-from tests.contracts.families import FAMILIES, REFUSED, loaded
+from tests.contracts.families import FAMILIES, REFUSED, captured_table, loaded, refused_table
 from tests.contracts.family import Family
 
 TEXTS = ("Birds sing.", "To be", "A longer line")
@@ -118,6 +120,33 @@ def test_stacks_and_layers_are_labelled_as_the_configuration_says(name: str) -> 
     assert all(layer.weights.shape[1] == 4 for layer in seen if expected.name != "ConvBERT")
 
 
+@each_family
+def test_no_layer_outlives_the_next_one(name: str) -> None:
+    model = loaded(name)
+    alive: list[weakref.ref[Tensor]] = []
+    most = 0
+
+    def observe(seen: LayerAttention) -> None:
+        nonlocal most
+        alive.append(weakref.ref(seen.weights))
+        most = max(most, sum(ref() is not None for ref in alive))
+
+    model.forward(batch(model, [0]), observe)
+    # A decoder layer holds its own weights while its cross-attention runs.
+    streams = model.stacks[0].backend != "outputs"
+    assert most <= 2 if streams else most == len(alive)
+
+
+@pytest.mark.parametrize("name", [family.name for family in FAMILIES if family.kind == "seq2seq"])
+def test_an_encoder_alone_has_the_same_weights_as_with_its_decoder(name: str) -> None:
+    model = loaded(name)
+    whole = [seen for seen in captured(model, batch(model, [0])) if seen.stack == "encoder"]
+    alone = captured(model, model.batch([model.encode(TEXTS[0])]))
+    assert [seen.layer for seen in alone] == [seen.layer for seen in whole]
+    for one, other in zip(alone, whole, strict=True):
+        torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-6)
+
+
 def traced(name: str) -> Iterator[StackTrace]:
     model = loaded(name)
     target = "Vögel" if model.is_encoder_decoder else None
@@ -203,3 +232,10 @@ def test_a_refused_family_says_why(refused: Family, reason: str) -> None:
 
 def test_the_matrix_has_at_least_36_families() -> None:
     assert len({family.name for family in FAMILIES}) >= 36
+
+
+def test_the_tables_in_the_documentation_are_current() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    remedy = "run `python -m tests.contracts.families` and paste its tables into docs/models.md"
+    assert captured_table() in page, remedy
+    assert refused_table() in page, remedy

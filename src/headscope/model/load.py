@@ -103,7 +103,7 @@ def _network(
 ) -> PreTrainedModel:
     more = {"use_safetensors": True} if source.gguf is None else {"gguf_file": source.gguf}
     # A .gguf file names no architecture; it always holds a language model.
-    chosen = auto_class(config) if source.gguf is None else AutoModelForCausalLM
+    chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
     try:
         network, report = chosen.from_pretrained(
             source.place,

@@ -234,6 +234,10 @@ class Model:
     def _part(self, batch: Batch) -> tuple[Any, Entry]:
         if not self.is_encoder_decoder or batch.target is not None:
             return self.network, self._entry
+        return self._encoder
+
+    @cached_property
+    def _encoder(self) -> tuple[Any, Entry]:
         encoder = self.network.get_encoder()
         return encoder, entry(encoder, self.network.config)
 
