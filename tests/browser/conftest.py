@@ -1,0 +1,122 @@
+"""A real Chromium for all browser tests, and pages that report what they must not do."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from headscope.views import View
+
+# Reading a copy: a canvas that is read becomes slow, and Chromium says so.
+PIXELS = """([selector, points]) => {
+  const canvas = document.querySelector(selector);
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const pen = copy.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(canvas, 0, 0);
+  const scale = canvas.width / canvas.clientWidth;
+  return points.map(([x, y]) => Array.from(pen.getImageData(x * scale, y * scale, 1, 1).data));
+}"""
+ARTEFACTS = Path(__file__).parents[1] / "artefacts"
+
+
+@dataclass
+class Watched:
+    """A page, and everything it said or asked for."""
+
+    page: Page
+    console: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def evaluate(self, script: str, argument: Any = None) -> Any:
+        """The value of a script, once nothing is left to draw."""
+        value = self.page.evaluate(script, argument)
+        self.settle()
+        return value
+
+    def settle(self) -> None:
+        """Wait until what is shown is what the state says."""
+        self.page.evaluate("window.headscope.idle()")
+
+    def state(self) -> dict[str, Any]:
+        """What the view shows now."""
+        return self.page.evaluate("window.headscope.state()")
+
+    def set(self, **settings: Any) -> None:
+        """Change the state as a script on the page would."""
+        self.evaluate("settings => window.headscope.set(settings)", settings)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines that are drawn now."""
+        self.settle()
+        return self.page.evaluate("window.headscope.lines()")
+
+    def pixels(self, selector: str, points: list[list[float]]) -> list[list[int]]:
+        """Red, green, blue and opacity of a canvas at some places."""
+        return self.page.evaluate(PIXELS, [selector, points])
+
+    def shot(self, name: str) -> None:
+        """Keep a picture for people to look at."""
+        ARTEFACTS.mkdir(exist_ok=True)
+        self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
+
+    def chip(self, group: str, number: int) -> Any:
+        """One numbered button of a row."""
+        return self.page.get_by_role("group", name=group).locator(f"[data-number='{number}']")
+
+    def token(self, side: str, index: int) -> Any:
+        """A token on the attending (q) or attended (k) side."""
+        return self.page.locator(f"[data-side='{side}'] .hs-token").nth(index)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for the whole session."""
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A fresh context, so that nothing is carried from test to test."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
+    context.set_default_timeout(10_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
+    """Open a view's page from a file; afterwards nothing must have been complained about or fetched."""
+    opened: list[Watched] = []
+
+    def open_view(view: View | str, hash: str = "") -> Watched:
+        watched = watch(context.new_page())
+        opened.append(watched)
+        path = tmp_path / f"view-{len(opened)}.html"
+        path.write_text(view if isinstance(view, str) else view.html(), encoding="utf-8")
+        watched.page.goto(f"file://{path}{'#' + hash if hash else ''}")
+        watched.page.evaluate("window.headscope.ready")
+        watched.settle()
+        return watched
+
+    yield open_view
+    for watched in opened:
+        assert watched.console == []
+        assert [url for url in watched.requests if not url.startswith(f"file://{tmp_path}")] == []
+
+
+def watch(page: Page) -> Watched:
+    """Listen to a page before anything is loaded."""
+    watched = Watched(page)
+    page.on("console", lambda message: watched.console.append(message.text))
+    page.on("pageerror", lambda error: watched.console.append(str(error)))
+    page.on("request", lambda request: watched.requests.append(request.url))
+    return watched

@@ -1,0 +1,163 @@
+"""The neuron view in Chromium: the shown numbers add up to the weight."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.model.trace import Trace
+from headscope.views import neuron_view
+from headscope.views.neurons import neurons_of, take_apart
+from tests.browser.conftest import Watched
+from tests.views.traces import random_trace
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+Open = Callable[..., Watched]
+
+TABLE = """() => [...document.querySelectorAll(".hs-neuron-body .hs-neuron-row")].map(row => ({
+  word: row.querySelector(".hs-word").textContent,
+  figures: [...row.querySelectorAll(".hs-figure")].map(cell => cell.textContent),
+  share: row.querySelector(".hs-share").textContent,
+  weight: row.querySelector(".hs-weight").textContent,
+}))"""
+
+
+def table(page: Watched) -> list[dict[str, Any]]:
+    """The rows as a reader sees them."""
+    page.settle()
+    return page.page.evaluate(TABLE)
+
+
+def number(text: str) -> float:
+    """A shown number; masked scores are minus infinity."""
+    return -np.inf if text == "masked" else float(text.replace("−", "-"))
+
+
+MODELS = {
+    "plain": random_trace(causal=False),
+    "causal": random_trace(),
+    "soft-cap": random_trace(softcap=2.0),
+    "sink": random_trace(sink=True),
+    "position bias": random_trace(position_bias=True, causal=False),
+    "everything, grouped": random_trace(
+        key_heads=2, softcap=3.0, sink=True, position_bias=True, dim=16
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_shown_numbers_add_up_to_the_recorded_weight(open_page: Open, name: str) -> None:
+    trace = MODELS[name]
+    page = open_page(neuron_view(trace, layer=1, head=3, pinned=6))
+    parts = take_apart(neurons_of(trace.default, 1, 3), 6)
+    rows = table(page)
+    scores = []
+    for key, row in enumerate(rows):
+        dot, scaled, *steps = map(number, row["figures"])
+        assert dot == pytest.approx(parts.products[key].sum(), abs=6e-4)
+        assert scaled == pytest.approx(parts.scaled[key], abs=6e-4)
+        capped = steps.pop(0) if trace.default.softcap is not None else scaled
+        scores.append(capped + (steps.pop(0) if steps else 0.0))
+    sink = [float(trace.default.sink[1][3])] if trace.default.sink is not None else []
+    powers = np.exp(scores)
+    shown = powers / (powers.sum() + np.exp(sink).sum())
+    recorded = trace.weights[1][3][6].numpy()
+    assert shown == pytest.approx(recorded, abs=2e-3)
+    assert [float(row["weight"]) for row in rows] == pytest.approx(recorded, abs=6e-5)
+    page.shot(f"neuron-{re.sub('[^a-z]+', '-', name)}")
+
+
+def test_the_total_is_one_and_the_sink_has_its_own_row(open_page: Open) -> None:
+    page = open_page(neuron_view(random_trace(sink=True)))
+    totals = page.page.locator(".hs-total").all_inner_texts()
+    assert totals[0].split()[:2] == ["learned", "sink"]
+    assert totals[1].split()[-1] == "1.0000"
+
+
+def test_the_page_says_how_far_it_is_from_the_recorded_weights(open_page: Open) -> None:
+    page = open_page(neuron_view(random_trace(key_heads=2)))
+    note = page.page.locator(".hs-readout").inner_text()
+    assert float(note.split("at most ")[1].split(".")[0].replace("e−", "e-")) < 1e-4
+    assert "Heads 0, 1 share these keys." in note
+
+
+def test_a_model_that_does_something_else_is_not_hidden(open_page: Open) -> None:
+    trace = random_trace()
+    wrong = replace(trace.default, scaling=dict.fromkeys(range(3), 1.0))
+    page = open_page(neuron_view(Trace(trace.model, {"self": wrong}, trace.is_causal)))
+    note = page.page.locator(".hs-readout").inner_text()
+    assert "does something here that these steps do not show" in note
+
+
+def test_hovering_a_neuron_shows_its_share_in_every_score(open_page: Open) -> None:
+    trace = random_trace(causal=False)
+    page = open_page(neuron_view(trace, layer=0, head=1, pinned=4))
+    page.page.locator("[data-strip='product']").hover(position={"x": 6 * 5 + 2, "y": 30})
+    parts = take_apart(neurons_of(trace.default, 0, 1), 4)
+    assert page.page.locator(".hs-share").first.inner_text() == "neuron 5"
+    for key, row in enumerate(table(page)):
+        contribution, percent = row["share"].split(maxsplit=1)
+        assert number(contribution) == pytest.approx(parts.products[key, 5] * 8**-0.5, abs=6e-4)
+        share = 100 * parts.products[key, 5] / parts.dots[key]
+        assert number(percent.removesuffix(" %")) == pytest.approx(share, abs=0.51)
+    shares = [parts.products[key].sum() / parts.dots[key] for key in range(10)]
+    assert shares == pytest.approx(np.ones(10))
+
+
+def test_neurons_are_sorted_by_contribution(open_page: Open) -> None:
+    trace = random_trace(causal=False)
+    page = open_page(neuron_view(trace, layer=0, head=1, pinned=4))
+    page.page.get_by_role("radio", name="By contribution").click()
+    parts = take_apart(neurons_of(trace.default, 0, 1), 4)
+    order = np.argsort(-(parts.weights @ parts.products))
+    for place in (0, 3, 7):
+        page.page.locator("[data-strip='key']").hover(position={"x": 6 * place + 2, "y": 30})
+        assert page.page.locator(".hs-share").first.inner_text() == f"neuron {order[place]}"
+
+
+def test_positive_is_blue_and_negative_orange(open_page: Open) -> None:
+    trace = random_trace(causal=False)
+    page = open_page(neuron_view(trace, layer=0, head=0))
+    pixels = page.pixels("[data-strip='key']", [[6 * neuron + 3, 11] for neuron in range(8)])
+    assert trace.key is not None
+    for value, (red, _, blue, _) in zip(trace.key[0][0][0].tolist(), pixels, strict=True):
+        assert (blue > red) == (value > 0)
+
+
+def test_the_query_token_is_chosen_by_mouse_and_keyboard(open_page: Open) -> None:
+    page = open_page(neuron_view(random_trace()))
+    assert page.page.locator(".hs-query .hs-word").inner_text() == "."
+    page.page.get_by_role("option", name="fox").click()
+    assert page.state()["pinned"] == "q3"
+    assert page.page.locator(".hs-masked .hs-word").all_inner_texts() == [
+        "jumps", "over", "the", "lazy", "dog", ".",
+    ]
+    page.page.keyboard.press("ArrowDown")
+    page.page.get_by_role("option", name="jumps").press("ArrowDown")
+    page.settle()
+    assert page.page.locator(".hs-query .hs-word").inner_text() == "over"
+
+
+def test_vectors_collapse_to_lines_and_expand_again(open_page: Open) -> None:
+    trace = random_trace()
+    page = open_page(neuron_view(trace, layer=2, head=1, pinned=5, mass=1.0))
+    page.page.get_by_role("radio", name="Collapsed").click()
+    drawn = {line["key"]: line["weight"] for line in page.lines()}
+    assert drawn[2] == pytest.approx(float(trace.weights[2][1][5, 2]), abs=1e-5)
+    page.token("q", 7).click()
+    assert page.state()["pinned"] == "q7"
+    page.page.get_by_role("radio", name="Expanded").click()
+    page.settle()
+    assert page.page.locator(".hs-query .hs-word").inner_text() == "lazy"
+
+
+def test_layer_and_head_are_chosen(open_page: Open) -> None:
+    trace = random_trace()
+    page = open_page(neuron_view(trace))
+    page.page.get_by_label("Layer").select_option("2")
+    page.page.get_by_label("Head", exact=True).select_option("3")
+    recorded = trace.weights[2][3][9].numpy()
+    assert [float(row["weight"]) for row in table(page)] == pytest.approx(recorded, abs=6e-5)

@@ -1,0 +1,179 @@
+"""The notebook widget: the same modules under anywidget's contract, driven by a model."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import start_new_kernel
+from playwright.sync_api import BrowserContext, Route
+
+from headscope.views import View, head_view, model_view, neuron_view
+from headscope.views.modules import script, static
+from headscope.views.widget import NAMES
+from tests.browser.conftest import Watched, watch
+from tests.views.traces import known_trace, random_trace
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+HOME = "https://headscope.test/"
+# The least a notebook gives a widget: values by name, change events, and a way to send changes back.
+HOST = """
+import widget from "./widget.js";
+
+class Model {
+  constructor(values) { this.values = values; this.acts = {}; this.sent = []; this.changed = {}; }
+  get(name) { return this.values[name]; }
+  set(name, value) { this.values[name] = this.changed[name] = value; this.fire(name); }
+  save_changes() { this.sent.push(this.changed); window.send?.(this.changed); this.changed = {}; }
+  on(event, act) { (this.acts[event] ??= new Set()).add(act); }
+  off(event, act) { this.acts[event]?.delete(act); }
+  fire(name) { for (const act of this.acts[`change:${name}`] ?? []) act(); }
+  fromPython(values) { for (const [name, value] of Object.entries(values)) { this.values[name] = value; this.fire(name); } }
+}
+
+window.start = (values, blocks) => {
+  const bytes = Uint8Array.from(atob(blocks), (char) => char.charCodeAt(0));
+  window.model = new Model({ ...values, blocks: new DataView(bytes.buffer) });
+  window.cleanup = widget.render({ model: window.model, el: document.getElementById("cell") });
+};
+window.started = true;
+"""
+PAGE = f"<!doctype html><meta charset=utf-8><style>{static('view.css')}</style><div id=cell></div>"
+
+
+@pytest.fixture
+def cell(context: BrowserContext) -> Iterator[Watched]:
+    """An empty notebook cell; only the page and the widget's own script can be loaded."""
+    files = {
+        "": (f'{PAGE}<script type=module src="host.js"></script>', "text/html"),
+        "host.js": (HOST, "text/javascript"),
+        "widget.js": (script("widget"), "text/javascript"),
+    }
+    for name, (body, kind) in files.items():
+        context.route(HOME + name, partial(_answer, body, kind))
+    watched = watch(context.new_page())
+    watched.page.goto(HOME)
+    watched.page.wait_for_function("window.started")
+    yield watched
+    assert watched.console == []
+    assert sorted(watched.requests) == sorted(HOME + name for name in files)
+
+
+def _answer(body: str, kind: str, route: Route) -> None:
+    route.fulfill(body=body, content_type=kind)
+
+
+def show(cell: Watched, values: dict[str, Any], blocks: bytes) -> None:
+    """Render a widget whose traits have these values."""
+    cell.page.evaluate(
+        "([values, blocks]) => window.start(values, blocks)",
+        [values, base64.b64encode(blocks).decode()],
+    )
+    cell.page.wait_for_selector(".hs-root[data-theme]")
+
+
+def traits(view: View) -> dict[str, Any]:
+    """What a notebook would send."""
+    return {name: getattr(view.widget, name) for name in ("header", *NAMES)}
+
+
+@pytest.mark.parametrize("make", [head_view, model_view, neuron_view])
+def test_every_view_renders_in_a_notebook_cell(cell: Watched, make: Any) -> None:
+    view = make(random_trace())
+    show(cell, traits(view), view.widget.blocks)
+    name = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}[view.kind]
+    assert cell.page.locator("h1").inner_text() == name
+    cell.page.wait_for_selector(".hs-token, .hs-thumb, .hs-neuron-body .hs-neuron-row")
+    cell.shot(f"widget-{view.kind}")
+
+
+def test_a_trait_changed_in_python_changes_the_view(cell: Watched) -> None:
+    view = head_view(random_trace())
+    show(cell, traits(view), view.widget.blocks)
+    cell.page.evaluate("window.model.fromPython({layer: 2, heads: [1], pinned: 'q4'})")
+    cell.page.wait_for_selector("[data-side='q'] .hs-token[aria-selected='true']")
+    assert cell.page.get_by_label("Layer").input_value() == "2"
+    assert cell.chip("Heads", 1).get_attribute("aria-pressed") == "true"
+    assert cell.chip("Heads", 0).get_attribute("aria-pressed") == "false"
+
+
+def test_what_a_reader_does_is_sent_to_python(cell: Watched) -> None:
+    view = head_view(random_trace())
+    show(cell, traits(view), view.widget.blocks)
+    cell.page.get_by_label("Layer").select_option("1")
+    cell.chip("Heads", 0).click()
+    cell.page.get_by_label("Hide first token").check()
+    sent = cell.page.evaluate("window.model.sent")
+    assert sent == [{"layer": 1}, {"heads": [1, 2, 3]}, {"hide": ["first"]}]
+
+
+def test_a_closed_widget_listens_no_more(cell: Watched) -> None:
+    view = head_view(random_trace())
+    show(cell, traits(view), view.widget.blocks)
+    cell.page.evaluate("window.cleanup()")
+    assert cell.page.locator("#cell").inner_html() == ""
+    assert cell.page.evaluate("Object.values(window.model.acts).every(acts => acts.size === 0)")
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[BlockingKernelClient]:
+    """A real notebook kernel."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    yield client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def run(client: BlockingKernelClient, code: str) -> tuple[str, list[dict[str, Any]]]:
+    """What a cell prints, and the messages it sends to the front end."""
+    identity = client.execute(code)
+    printed, messages = "", []
+    while True:
+        message = client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") != identity:
+            continue
+        kind, content = message["msg_type"], message["content"]
+        if kind == "stream":
+            printed += content["text"]
+        elif kind in ("comm_open", "comm_msg"):
+            messages.append({**content, "buffers": message["buffers"]})
+        elif kind == "error":
+            raise AssertionError("\n".join(content["traceback"]))
+        elif kind == "status" and content["execution_state"] == "idle":
+            return printed, messages
+
+
+def test_kernel_and_page_keep_one_state(cell: Watched, kernel: BlockingKernelClient) -> None:
+    weights = [known_trace().weights[0].tolist()] * 3
+    code = f"""
+import numpy as np
+from headscope.model.trace import Trace
+from headscope.views import head_view
+view = head_view(Trace.from_weights(np.array({json.dumps(weights)}), ["one", "two", "three"]))
+seen = []
+view.widget.observe(lambda change: seen.append((change.name, change.new)), ["layer", "pinned"])
+"""
+    _, messages = run(kernel, code)
+    opened = [one for one in messages if "header" in one.get("data", {}).get("state", {})]
+    (widget,) = opened
+    state = widget["data"]["state"]
+    show(cell, {name: state[name] for name in ("header", *NAMES)}, bytes(widget["buffers"][0]))
+
+    _, messages = run(kernel, "view.widget.layer = 2")
+    cell.page.evaluate("values => window.model.fromPython(values)", messages[0]["data"]["state"])
+    assert cell.page.get_by_label("Layer").input_value() == "2"
+
+    cell.token("q", 1).click()
+    changes = cell.page.evaluate("window.model.sent")[-1]
+    update = {"method": "update", "state": changes, "buffer_paths": []}
+    content = {"comm_id": widget["comm_id"], "data": update}
+    kernel.shell_channel.send(kernel.session.msg("comm_msg", content))
+    time.sleep(0.2)
+    printed, _ = run(kernel, "print(view.widget.pinned, seen)")
+    assert printed.split(maxsplit=1)[0] == "q1"
+    assert "('layer', 2)" in printed and "('pinned', 'q1')" in printed
