@@ -23,12 +23,12 @@ class ExampleMap:
     grid: Grid
     decode: Callable[[Sequence[int]], Sequence[str]]  # ids to readable tokens
     size: int = 32
-    name: str = "example_map"
+    name: str = "example"
 
     def zero(self, inputs: int) -> State:
         """No example yet."""
-        weights = np.zeros((*self.grid.shape, self.size, self.size), np.float32)
-        ids = np.full(self.size, -1)
+        weights = np.zeros((*self.grid.shape, self.size, self.size))
+        ids = np.full(self.size, -1.0)
         return State({"rank": np.full(2, NONE), "weights": weights, "ids": ids})
 
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
@@ -61,8 +61,10 @@ class ExampleMap:
         return left if tuple(left["rank"]) <= tuple(right["rank"]) else right
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """example_map(layer, head, query, key), labelled with the tokens."""
+        """example_map(layer, head, query, key), labelled with the tokens; none without inputs."""
         ids = [int(index) for index in sums["ids"] if index >= 0]
+        if not ids:
+            return {}
         tokens = tuple(f"{place} {text}" for place, text in enumerate(self.decode(ids)))
         weights = sums["weights"][..., : len(ids), : len(ids)]
         example = self.grid.array(weights, Axis("query", tokens), Axis("key", tokens))

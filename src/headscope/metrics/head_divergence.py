@@ -45,13 +45,13 @@ class HeadDivergence:
     def compute(self, sums: Sums, records: Records) -> Variables:
         """head_divergence, and where the heads can be laid out, head_position and their order."""
         unit, other = Axis("unit", self.units), Axis("other", self.units)
-        matrix = label(sums["divergence"], unit, other)
         rows = float(sums["rows"])
-        found = {"head_divergence": matrix.assign_attrs(rows=rows, bound=rows * np.log(2))}
-        reason = why_no_map(sums["divergence"])
+        matrix = sums["divergence"] if rows else np.full_like(sums["divergence"], np.nan)
+        named = label(matrix, unit, other).assign_attrs(rows=rows, bound=rows * np.log(2))
+        reason = why_no_map(matrix)
         if reason is not None:
-            return {"head_divergence": found["head_divergence"].assign_attrs(no_map=reason)}
-        return found | self._layout(sums["divergence"], unit)
+            return {"head_divergence": named.assign_attrs(no_map=reason)}
+        return {"head_divergence": named, **self._layout(matrix, unit)}
 
     @property
     def units(self) -> tuple[str, ...]:

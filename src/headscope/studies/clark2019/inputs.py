@@ -70,7 +70,7 @@ def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     sequences = repeated_sequences(
         _vocabulary(setup),
         count=setup.options["repeated_sequences"],
-        period=setup.options["period"],
+        period=longest_period(setup),
         seed=setup.seed,
     )
     examples = []
@@ -78,6 +78,15 @@ def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
         encoded, _ = enclose(setup.model, tuple(ids))
         examples.append(Example(number, encoded, (False,) * len(encoded)))
     return Inputs(examples)
+
+
+def longest_period(setup: Setup) -> int:
+    """Tokens until a random sequence repeats: the option, or half of what the model can take."""
+    asked, limit = setup.options["period"], setup.model.max_length
+    if limit is None:
+        return asked
+    around = len(enclose(setup.model, ())[0])
+    return max(1, min(asked, (limit - around) // 2))
 
 
 def longest_segment(setup: Setup) -> int:

@@ -16,7 +16,12 @@ from headscope.metrics.metric import Metric
 from headscope.metrics.sinks import sink_rate
 from headscope.model.display import display
 from headscope.studies.clark2019.delimiters import find_delimiters
-from headscope.studies.clark2019.inputs import repeated_inputs, segment_inputs, segments_of
+from headscope.studies.clark2019.inputs import (
+    longest_period,
+    repeated_inputs,
+    segment_inputs,
+    segments_of,
+)
 from headscope.studies.study import Part, Setup
 
 ALWAYS = (-1, 0, 1)  # offsets of the paper
@@ -46,7 +51,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     """Segments for everything but the scores on repeated sequences."""
     of_segments = Part(segment_inputs, (*_of_surface(setup), *_of_heads(setup)))
     start = int(find_delimiters(setup.model).cls is not None)
-    scores = surface.repetitions(setup.grid, setup.options["period"], start)
+    scores = surface.repetitions(setup.grid, longest_period(setup), start)
     return of_segments, Part(repeated_inputs, scores, of_corpus=False)
 
 
