@@ -68,7 +68,8 @@ def fork_and_kill(out: Path, rng: random.Random) -> bool:
 def main(folder: Path) -> None:
     torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
     running.SHARD_SENTENCES = 4
-    causal_model(), treebank(96)
+    causal_model()
+    treebank(96)
     rng = random.Random(7)
     kills = sum(fork_and_kill(folder / "killed", rng) for _ in range(KILLS))
     print(kills, len(list((folder / "killed" / "shards").glob("*.npz"))))

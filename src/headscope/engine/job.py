@@ -30,9 +30,10 @@ class Job:
         counts = Counts()
         for part in self.parts:
             made = part.inputs(self.setup, sentences, shard.start)
+            counts += Counts(skipped=Counter(made.skipped))
             if part.of_corpus:
                 tokens = sum(len(example.encoded) for example in made.examples)
-                counts += Counts(len(made.examples), tokens, Counter(made.skipped))
+                counts += Counts(len(made.examples), tokens)
             states |= observe(
                 self.setup.model, made.examples, part.metrics, self.setup.batch_tokens
             )

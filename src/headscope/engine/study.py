@@ -118,7 +118,8 @@ def _finish(run: Run, study: Study, setup: Setup, shards: int) -> xr.Dataset:
     variables: Variables = {}
     for name, metric in metrics.items():
         variables |= metric.compute(sums[name], run.records(name, shards))
-    dataset = study.derive(result.build(variables, _attributes(study, setup, counts)))
+    merged = result.build(variables, _attributes(study, setup, counts))
+    dataset = study.derive(study.complete(setup, run.path, merged))
     if setup.model.is_encoder_decoder:
         dataset = dataset.expand_dims(stack=["encoder"])
     run.record({"counts": vars(counts)})

@@ -8,35 +8,36 @@ from matplotlib.ticker import MaxNLocator
 
 from headscope.report.style import ACCENT, FAINT, MAP, SECOND
 
+WIDEST = 6.4  # inches for the cells of two grids side by side
+
 
 def draw_shares(shares: xr.DataArray, frequency: xr.DataArray, axis: str) -> Figure:
     """Share of each label in each layer, and its ratio to how often the label occurs."""
     labels = shares[axis].values.tolist()
     layers = shares["layer"].values.tolist()
-    figure = Figure(
-        figsize=(2.6 + 0.32 * len(layers) * 2, 1.0 + 0.2 * len(labels)), layout="constrained"
-    )
+    cell = min(0.32, WIDEST / 2 / len(layers))
+    size = (2.6 + 2 * cell * len(layers), 1.0 + 0.2 * len(labels))
+    figure = Figure(figsize=size, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     values = shares.transpose(axis, "layer").values
-    ratios = values / frequency.values[:, None]
-    for axes, grid, title, limit in (
-        (left, values, "share of attention", None),
-        (right, ratios, "relative to frequency", max(2.0, float(np.nanmax(ratios)))),
-    ):
-        image = axes.imshow(grid, cmap=MAP, vmin=0, vmax=limit, aspect="auto", interpolation="none")
-        axes.set_title(title)
-        axes.set_xlabel("layer")
-        step = max(1, -(-len(layers) // 12))
-        axes.set_xticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])
-        axes.tick_params(length=0)
-        bar = figure.colorbar(image, ax=axes, fraction=0.06, pad=0.03)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=7, length=2)
+    _draw_share(left, "share of attention", values, layers)
+    _draw_share(right, "relative to frequency", values / frequency.values[:, None], layers)
     left.set_yticks(range(len(labels)), labels)
-    for axes in (left, right):
-        for spine in axes.spines.values():
-            spine.set_visible(False)
     return figure
+
+
+def _draw_share(axes: Axes, title: str, values: np.ndarray, layers: list[int]) -> None:
+    image = axes.imshow(values, cmap=MAP, vmin=0, aspect="auto", interpolation="none")
+    axes.set_title(title)
+    axes.set_xlabel("layer")
+    step = max(1, -(-len(layers) // 12))
+    axes.set_xticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    bar = axes.get_figure(root=True).colorbar(image, ax=axes, fraction=0.06, pad=0.03)  # pyright: ignore[reportOptionalMemberAccess]
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.ax.tick_params(labelsize=7, length=2)
 
 
 def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Figure:
@@ -51,6 +52,7 @@ def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Fi
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     return figure
 
 

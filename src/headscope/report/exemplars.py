@@ -19,9 +19,9 @@ def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
 
 
 def sentence_html(exemplar: Exemplar) -> str:
-    """The tokens of a sentence with the pair marked; pieces of a word are joined by a thin bar."""
+    """The tokens of a sentence with the pair marked."""
     shown = []
-    for place, token in enumerate(exemplar["tokens"]):
+    for place, token in enumerate(_spaced(exemplar["tokens"])):
         text = escape(token)
         if place == exemplar["query"]:
             text = f"<b>{text}</b>"
@@ -63,8 +63,16 @@ def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[d
 def _marked(exemplar: Exemplar) -> str:
     return "".join(
         _mark(token, place == exemplar["query"], place == exemplar["key"])
-        for place, token in enumerate(exemplar["tokens"])
+        for place, token in enumerate(_spaced(exemplar["tokens"]))
     )
+
+
+def _spaced(tokens: Sequence[str]) -> list[str]:
+    """Tokens as they are if they carry their spaces; WordPiece marks the pieces without one."""
+    if any(token.startswith(" ") for token in tokens):
+        return list(tokens)
+    apart = [not token.startswith("##") and place > 0 for place, token in enumerate(tokens)]
+    return [f" {token}" if space else token for token, space in zip(tokens, apart, strict=True)]
 
 
 def _mark(token: str, attending: bool, attended: bool) -> str:

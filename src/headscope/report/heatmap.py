@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headscope.report.style import ACCENT, FAINT, MAP, SECOND
 
-MANY = 16  # from here on only some ticks are labelled
+TICK = 0.16  # inches that the label of a tick needs
 
 # Inches around and between the parts of a panel.
 LEFT, GAP, PROFILE, BAR, RIGHT = 0.52, 0.14, 0.85, 0.07, 0.5
@@ -35,7 +35,6 @@ class Panel:
     by_layer: xr.DataArray
     errors: xr.DataArray | None = None  # standard errors of by_layer
     baseline: float | None = None
-    baseline_label: str = "baseline"
 
 
 def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
@@ -61,7 +60,7 @@ def _draw_panel(
 ) -> None:
     left, bottom = corner[0] + LEFT, corner[1] + BOTTOM
     grid = _add_axes(figure, left, bottom, *size)
-    image = _draw_grid(grid, panel)
+    image = _draw_grid(grid, panel, size)
     left += size[0] + GAP
     _draw_profile(_add_axes(figure, left, bottom, PROFILE, size[1]), panel, unit)
     left += PROFILE + GAP
@@ -80,7 +79,7 @@ def _add_axes(figure: Figure, left: float, bottom: float, wide: float, high: flo
     )
 
 
-def _draw_grid(axes: Axes, panel: Panel) -> AxesImage:
+def _draw_grid(axes: Axes, panel: Panel, size: tuple[float, float]) -> AxesImage:
     values = panel.values.transpose("layer", "head").values
     known = values[np.isfinite(values)]
     top = float(known.max()) if known.size and known.max() > 0 else 1.0
@@ -88,16 +87,18 @@ def _draw_grid(axes: Axes, panel: Panel) -> AxesImage:
     axes.set_title(panel.title)
     axes.set_xlabel("head")
     axes.set_ylabel("layer")
-    axes.set_xticks(*_ticks(range(values.shape[1])))
-    axes.set_yticks(*_ticks(panel.values["layer"].values.tolist()))
+    axes.set_xticks(*_ticks(range(values.shape[1]), size[0]))
+    axes.set_yticks(*_ticks(panel.values["layer"].values.tolist(), size[1]))
     axes.tick_params(length=0, labelsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
     return image
 
 
-def _ticks(labels: Sequence[int]) -> tuple[list[int], list[str]]:
-    step = 1 if len(labels) <= MANY else -(-len(labels) // 8)
+def _ticks(labels: Sequence[int], inches: float) -> tuple[list[int], list[str]]:
+    """As many ticks as can be read along an axis of that length."""
+    room = max(1, int(inches / TICK))
+    step = next((s for s in (1, 2, 4, 5, 10, 20) if len(labels) <= s * room), len(labels))
     places = list(range(0, len(labels), step))
     return places, [str(labels[place]) for place in places]
 
@@ -112,7 +113,6 @@ def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
         axes.errorbar(values, places, xerr=noise, fmt="none", ecolor=FAINT, elinewidth=0.9)
     if panel.baseline is not None and np.isfinite(panel.baseline):
         axes.axvline(panel.baseline, color=SECOND, linewidth=1.1, linestyle=(0, (3, 2)))
-        axes.set_title(f"– – {panel.baseline_label}", fontsize=7, color=SECOND)
     axes.set_ylim(len(values) - 0.5, -0.5)
     axes.set_yticks([])
     axes.set_xlabel(unit)
@@ -122,8 +122,9 @@ def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
 
 
 def _grid_size(panel: Panel, columns: int) -> tuple[float, float]:
-    """Inches of one grid: square cells, smaller the more there are side by side."""
+    """Inches of one grid: square cells unless that makes it a thin strip."""
     layers, heads = panel.values.sizes["layer"], panel.values.sizes["head"]
     whole = {1: 4.0, 2: 2.6}.get(columns, 1.9)
     cell = min(whole / max(layers, heads), 0.45)
-    return max(cell * heads, 0.8), max(cell * layers, 0.8)
+    shortest = 0.6 * cell * max(layers, heads)
+    return max(cell * heads, shortest), max(cell * layers, shortest)

@@ -19,7 +19,8 @@ def draw_ribbons(panels: Sequence[tuple[str, xr.DataArray]], columns: int = 4) -
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     tokens = [str(text).partition(" ")[2] for text in panels[0][1]["query"].values]
-    high = 0.155 * len(tokens) + 0.4
+    lines = max(title.count("\n") for title, _ in panels)
+    high = 0.155 * len(tokens) + 0.15 * lines + 0.5
     figure = Figure(figsize=(2.5 * columns, high * rows), layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
     for axes in grid:

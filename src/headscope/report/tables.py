@@ -22,13 +22,23 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
 
 
 def to_html(rows: Sequence[Row], kind: str = "") -> str:
-    """A <table>; numbers are rounded to be read."""
+    """A <table>; numbers are rounded to be read, and a value's standard error stands beside it."""
+    rows = [_with_errors(row) for row in rows]
     header = "".join(
         f"<th scope=col>{escape(str(name).replace('_', ' '))}</th>" for name in rows[0]
     )
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="table {kind}">{table}</div>'
+
+
+def _with_errors(row: Row) -> Row:
+    """NAME and NAME_se as one cell: value ± standard error."""
+    return {
+        name: f"{value:.3f} ± {row[f'{name}_se']:.3f}" if f"{name}_se" in row else value
+        for name, value in row.items()
+        if not name.endswith("_se")
+    }
 
 
 def _cells(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
@@ -109,6 +110,9 @@ class Study:
     draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
+    complete: Callable[[Setup, Path, "xr.Dataset"], "xr.Dataset"] = lambda setup, folder, result: (
+        result
+    )  # what needs the model once more when the shards are merged; before `derive`
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a run: the defaults and what was given instead."""

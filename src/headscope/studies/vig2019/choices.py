@@ -6,18 +6,43 @@ import xarray as xr
 from headscope.report.heads import top_heads
 from headscope.studies.study import Choice
 
+MOST_NULL = 0.9  # heads that pay more than this to null tokens leave little to describe
 MOST = 8  # labels per table, the most specialised first
 RARE = 0.005  # labels on fewer tokens than this say more about the sample than about the head
 
 
 def choose_heads(result: xr.Dataset) -> list[Choice]:
     """Heads for tables 1 (tags), 2 (relations) and 3 (distance and form)."""
+    result = busy_heads(result)
     choices: list[Choice] = []
     if "pos_to" in result:
         choices += _by_label(result, "table1", "pos_to", "tag")
     if "deprel_to" in result:
         choices += _by_label(result, "table2", "deprel_to", "deprel")
     return choices + _by_shape(result)
+
+
+def busy_heads(result: xr.Dataset) -> xr.Dataset:
+    """The result without the values of heads that pay nearly everything to null tokens."""
+    if "null_share" not in result:
+        return result
+    busy = result["null_share"] <= MOST_NULL
+    of_heads = [
+        name for name, array in result.data_vars.items() if {"layer", "head"} <= set(array.dims)
+    ]
+    return result.assign({name: result[name].where(busy) for name in of_heads})
+
+
+def telling_heads(result: xr.Dataset) -> list[tuple[str, int, int]]:
+    """Kind, layer and head of a positional, a dispersed and a content head (Fig. 4)."""
+    busy = busy_heads(result)
+    focused = busy["entropy"] <= float(busy["entropy"].median())
+    kinds = {
+        "positional": -busy["variability"],
+        "dispersed": busy["entropy"],
+        "content": busy["variability"].where(focused),
+    }
+    return [(kind, *top_heads(values, 1)[0][:2]) for kind, values in kinds.items()]
 
 
 def _by_label(result: xr.Dataset, table: str, variable: str, axis: str) -> list[Choice]:

@@ -7,8 +7,11 @@ from matplotlib.figure import Figure as Drawing
 
 from headscope.metrics.batch import FORMS
 from headscope.report.charts import draw_curve, draw_scatters, draw_shares
+from headscope.report.heads import name_head
 from headscope.report.heatmap import Panel, draw_panels
+from headscope.report.ribbons import draw_ribbons
 from headscope.studies.study import Figure
+from headscope.studies.vig2019.choices import telling_heads
 
 TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
@@ -38,7 +41,6 @@ def draw_alignment(result: xr.Dataset) -> Drawing:
             result["dependency_alignment_by_layer"].sel(form=form),
             result["dependency_alignment_by_layer_se"].sel(form=form),
             float(result["dependency_baseline"].sel(form=form)),
-            "even attention",
         )
         for form in FORMS
     ]
@@ -56,7 +58,6 @@ def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
             result[f"{variable}_by_layer"].sel(tag=tag),
             result[f"{variable}_by_layer_se"].sel(tag=tag),
             float(result["tag_frequency"].sel(tag=tag)),
-            "frequency",
         )
         for tag in chosen
     ]
@@ -102,7 +103,34 @@ def draw_correlations(result: xr.Dataset) -> Drawing:
     return draw_scatters(panels, "mean distance in tokens")
 
 
+def draw_examples(result: xr.Dataset) -> Drawing:
+    """One input as three telling heads see it, each with its values."""
+    panels = [
+        (_describe(result, kind, layer, head), result["example_map"].sel(layer=layer, head=head))
+        for kind, layer, head in telling_heads(result)
+    ]
+    return draw_ribbons(panels, columns=3)
+
+
+def _describe(result: xr.Dataset, kind: str, layer: int, head: int) -> str:
+    names = {"distance": "distance", "entropy": "entropy", "variability": "variability"}
+    own = result.sel(layer=layer, head=head)
+    lines = [f"{name} {float(own[key]):.2f}" for key, name in names.items()]
+    if "dependency_alignment" in result:
+        lines.append(f"alignment {float(own['dependency_alignment'].sel(form='either')):.2f}")
+    return f"{name_head(layer, head)} – {kind}\n" + "\n".join(lines)
+
+
 FIGURES = (
+    Figure(
+        "figure04",
+        "Three kinds of heads",
+        "One sentence as three heads see it (attending token left, attended token right): the "
+        "head that depends least on content, the most dispersed one, and a focused one that "
+        "depends on content; heads that pay nearly everything to null tokens are passed over.",
+        ("example_map", "variability"),
+        draw_examples,
+    ),
     Figure(
         "figure05",
         "Attention to null tokens",

@@ -58,8 +58,9 @@ def _example(
 ) -> Example:
     encoded = _encode(setup, sentence)
     null = _null(encoded, setup.model.is_causal)
+    shown = {"token": encoded.ids, "special": [NO_LABEL] * len(encoded)}
     if not codes:
-        return Example(number, encoded, null)
+        return Example(number, encoded, null, shown)
     alignment = _align(sentence, encoded)
     fields = {"tag": tag_field(setup.corpus) or "", "deprel": "deprel"}
     labels = {
@@ -67,7 +68,7 @@ def _example(
         for name, known in codes.items()
     }
     arcs = _arcs(sentence.words, alignment) if setup.corpus.has("head") else None
-    return Example(number, encoded, null, labels, arcs)
+    return Example(number, encoded, null, shown | labels, arcs)
 
 
 def _encode(setup: Setup, sentence: Sentence) -> Encoded:

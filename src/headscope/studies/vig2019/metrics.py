@@ -1,13 +1,17 @@
 """The metrics of vig2019, and what has to be left out for a model or a corpus."""
 
+from functools import partial
+
 import xarray as xr
 
 from headscope.metrics import dependencies, distance, entropy, labels, null
 from headscope.metrics.correlation import correlations
+from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.exemplars import Exemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.span import DependencySpan
 from headscope.metrics.variability import Variability
+from headscope.model.display import display
 from headscope.model.encode import encode
 from headscope.studies.study import Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
@@ -65,6 +69,7 @@ def _of_attention(setup: Setup) -> list[Metric]:
         entropy.entropy(grid),
         Variability(grid, setup.model.is_causal, options["corner"]),
         Exemplars(grid, options["exemplars"], options["self_exemplars"]),
+        ExampleMap(grid, partial(display, setup.model.tokenizer), options["example_tokens"]),
     ]
     if _has_null(setup):
         metrics += [null.null_share(grid), null.null_share_of_all_queries(grid)]

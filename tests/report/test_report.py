@@ -1,0 +1,120 @@
+"""The report: complete, self-contained, and safe with whatever a corpus holds."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.report.exemplars import csv_rows, sentence_html
+from headscope.report.style import style, to_svg
+from headscope.report.tables import to_html
+from headscope.studies.study import Choice
+from headscope.studies.vig2019.figures import FIGURES
+from headscope.text.corpus import Corpus
+from headscope.text.sentence import Sentence, Word
+from tests.engine.tiny import MODELS, causal_model, make_sentences
+from tests.report.results import make_result
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run")
+    evil = "<script>alert(1)</script>"
+    word = Word(evil, 0, len(evil), upos="<b>X</b>", head=-1, deprel="root")
+    sentences = [*make_sentences(30), Sentence(evil, (word,))]
+    hs.study("vig2019", causal_model(), Corpus.from_sentences(sentences), out)
+    hs.report(out, heads=["L1H0"])
+    return out
+
+
+def test_the_page_needs_nothing_but_itself(run: Path) -> None:
+    page = (run / "report.html").read_text()
+    assert "<script" not in page
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page.replace("xlink:href", "href"))
+    assert "@import" not in page
+    assert "url(http" not in page
+
+
+def test_text_from_the_corpus_is_escaped(run: Path) -> None:
+    page = (run / "report.html").read_text()
+    assert "<b>X</b>" not in page
+    exemplar = {"tokens": ["<i>", " &"], "query": 1, "key": 0}
+    assert sentence_html(exemplar) == "<span><i>&lt;i&gt;</i></span><span><b> &amp;</b></span>"
+    assert to_html([{"<a>": "<script>"}]).count("<script>") == 0
+
+
+def test_the_page_says_what_was_run_and_that_attention_is_not_explanation(run: Path) -> None:
+    page = (run / "report.html").read_text()
+    assert "Attention is not explanation." in page
+    assert "tiny-causal" in page
+    assert "corpus fingerprint" in page
+    assert "Heads you asked for" in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_figures_and_tables_are_named_after_the_paper(run: Path) -> None:
+    names = {path.stem for path in (run / "figures").glob("*.svg")}
+    numbers = ["04", "05", "06", "07", "08", "09", "10", "11", "12", "A1", "A2"]
+    assert {f"figure{number}" for number in numbers} <= names
+    assert names == {path.stem for path in (run / "figures").glob("*.png")}
+    tables = {path.stem for path in (run / "tables").glob("*.csv")}
+    assert {"table1", "table2", "table3", "findings", "heads", "layers", "tags"} <= tables
+    with (run / "tables" / "heads.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["head"] for row in rows] == ["L0H0", "L0H1", "L1H0", "L1H1", "L2H0", "L2H1"]
+    assert {"distance", "distance_se", "entropy", "variability"} <= set(rows[0])
+
+
+def test_drawing_twice_gives_the_same_bytes(run: Path) -> None:
+    before = (run / "report.html").read_bytes()
+    hs.report(run, heads=["L1H0"])
+    assert (run / "report.html").read_bytes() == before
+
+
+def test_two_runs_make_one_page_where_asked(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    hs.study("vig2019", MODELS["bidirectional"](), Corpus.from_sentences(make_sentences(20)), other)
+    page = hs.report(run, other, out=tmp_path / "both.html")
+    assert page == tmp_path / "both.html"
+    assert page.read_text().count('<div class="run"') == 2
+
+
+def test_a_corpus_without_annotation_has_a_report_that_says_so(tmp_path: Path) -> None:
+    plain = Corpus.from_sentences([Sentence(each.text) for each in make_sentences(20)])
+    hs.study("vig2019", causal_model(), plain, tmp_path)
+    page = hs.report(tmp_path).read_text()
+    assert "pos_to left out: the corpus has no part-of-speech tags" in page
+    assert "Figure 6" not in page
+    assert "not measured" in page
+
+
+def test_an_unfinished_run_and_a_directory_that_is_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"has no run\.json"):
+        hs.report(tmp_path)
+    (tmp_path / "run.json").write_text('{"study": "vig2019"}')
+    with pytest.raises(RunError, match=r"has no result\.nc yet"):
+        hs.report(tmp_path)
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (8, 8), (32, 32)])
+def test_every_figure_can_be_drawn_for_any_number_of_heads(layers: int, heads: int) -> None:
+    result = make_result(layers, heads)
+    for figure in FIGURES:
+        with style(figure.name):
+            assert to_svg(figure.draw(result)).startswith("<svg")
+
+
+def test_exemplar_rows_mark_the_pair_and_keep_all_pieces() -> None:
+    exemplar = {
+        "layer": 4, "head": 11, "rank": 0, "weight": 0.98765, "query": 2, "key": 1,
+        "tokens": ["The", " cat", " sat"], "id": "s1",
+    }  # fmt: skip
+    row = csv_rows([Choice("table1", 4, 11, "because")], [exemplar])[0]
+    assert row["sentence"] == "The *cat* **sat**"
+    assert (row["head"], row["rank"], row["weight"]) == ("L4H11", 1, 0.9877)
+    assert (row["attending"], row["attended"]) == ("sat", "cat")
+    pieces = exemplar | {"tokens": ["[CLS]", "cat", "##s"]}
+    assert csv_rows([Choice("t", 4, 11, "")], [pieces])[0]["sentence"] == "[CLS] *cat***##s**"
