@@ -109,7 +109,7 @@ def test_distance_and_words_scores_equal_the_formula(seed: int) -> None:
         governor = vectors[b, j - 1] if j else torch.zeros(SIZE)
         inputs = torch.cat([torch.tensor(features), vectors[b, i], governor])
         hidden = torch.tanh(inputs @ probe.hidden[s] + probe.bias[s])
-        assert float(scores[s, b, i, j]) == pytest.approx(float(hidden @ probe.out[s]), abs=1e-4)
+        assert float(scores[s, b, i, j]) == pytest.approx(float((hidden @ probe.out[s]).detach()), abs=1e-4)
 
 
 def test_parameter_counts_match_the_definitions() -> None:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -16,7 +17,7 @@ from torch import Tensor
 from headscope.text.sentence import ROOT, Sentence, Word
 
 ALL = "all"
-CONTENT = "all but punct, root"
+CONTENT = "all but punct and root"
 POSSESSIVE = ("poss", "nmod:poss")  # ClearNLP and Stanford, Universal Dependencies
 CLITICS = ("'s", "’s", "'", "’")
 PUNCTUATION = ("punct", "p")
@@ -64,21 +65,26 @@ class GoldTrees:
 def make_gold(
     sentences: Sequence[Sentence], classes: Classes, *, device: torch.device | str = "cpu"
 ) -> GoldTrees:
-    """The trees of a batch; every sentence must have passed `tree_fault`."""
+    """The trees of a batch; every sentence must have passed `tree_fault`.
+
+    A label that is no class is counted in the sums alone.
+    """
     width = max((len(sentence.words) for sentence in sentences), default=0)
-    heads = torch.full((len(sentences), width), NO_HEAD)
-    punctuation = torch.zeros(len(sentences), width, dtype=torch.bool)
-    own = torch.zeros(len(sentences), width, len(classes))
-    following = torch.zeros_like(own)
+    shape = len(sentences), width
+    heads = np.full(shape, NO_HEAD, dtype=np.int64)
+    punctuation = np.zeros(shape, dtype=bool)
+    own, following = (np.zeros((*shape, len(classes)), dtype=np.float32) for _ in range(2))
     places = {name: place for place, name in enumerate(classes.names)}
     for row, sentence in enumerate(sentences):
         for index, word in enumerate(sentence.words):
             heads[row, index] = ROOT if word.head is None else word.head
             punctuation[row, index] = is_punctuation(word)
-            for name, table in _memberships(sentence.words, index, own, following):
-                table[row, index, places[name]] = 1
-    half = torch.tensor([half_of(sentence.text) for sentence in sentences])
-    return GoldTrees(*(t.to(device) for t in (heads, own, following, punctuation, half)))
+            for name, is_own in _memberships(sentence.words, index):
+                if name in places:
+                    (own if is_own else following)[row, index, places[name]] = 1
+    half = np.array([half_of(sentence.text) for sentence in sentences], dtype=np.int64)
+    tables = (heads, own, following, punctuation, half)
+    return GoldTrees(*(torch.from_numpy(table).to(device) for table in tables))
 
 
 def is_punctuation(word: Word) -> bool:
@@ -118,16 +124,14 @@ def _reached(heads: Sequence[int | None]) -> int:
     return reached
 
 
-def _memberships(
-    words: Sequence[Word], index: int, own: Tensor, following: Tensor
-) -> list[tuple[str, Tensor]]:
-    """The classes of a word, each with the table that says whose prediction counts."""
+def _memberships(words: Sequence[Word], index: int) -> list[tuple[str, bool]]:
+    """The classes of a word, each with whether its own prediction counts or the next word's."""
     word = words[index]
     relation = word.deprel or ""
-    found = [(ALL, own), (relation, own)]
+    found = [(ALL, True), (relation, True)]
     if word.head != ROOT and not is_punctuation(word):
-        found.append((CONTENT, own))
+        found.append((CONTENT, True))
     if relation in POSSESSIVE:
         marked = index + 1 < len(words) and words[index + 1].text in CLITICS
-        found.append((f"{relation} with 's", following if marked else own))
+        found.append((f"{relation} with 's", not marked))
     return found

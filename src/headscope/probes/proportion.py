@@ -29,4 +29,5 @@ def wilson(correct: np.ndarray, total: np.ndarray, z: float = Z95) -> Float[np.n
     n = np.where(np.isnan(share), np.nan, np.asarray(total, float))
     middle = share + z**2 / (2 * n)
     reach = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.stack([middle - reach, middle + reach]) / (1 + z**2 / n)
+    bounds = np.stack([middle - reach, middle + reach]) / (1 + z**2 / n)
+    return np.clip(bounds, 0.0, 1.0)  # rounding alone leaves the range
