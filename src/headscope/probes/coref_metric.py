@@ -17,7 +17,7 @@ from headscope.probes.coreference import (
     count_resolved,
     make_queries,
 )
-from headscope.probes.proportion import accuracy, standard_error, wilson
+from headscope.probes.proportion import accuracy, known, standard_error, wilson
 from headscope.probes.relations import HALVES
 from headscope.probes.sieves import SYSTEMS
 from headscope.probes.word_batch import word_layer
@@ -68,6 +68,7 @@ class CorefAccuracy:
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """Accuracies with intervals, baselines, coverage, and the counts of both halves."""
+        sums = known(sums, "scored")
         correct, scored = sums["correct"].sum(0), sums["scored"].sum(0)
         baseline, unseen = sums["baseline"].sum(0), sums["unseen"].sum(0)
         axes = (CANDIDATE, MENTION)

@@ -1,9 +1,18 @@
 """Proportions of counted words with confidence intervals."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from jaxtyping import Float
 
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
+
+
+def known(counts: Mapping[str, np.ndarray], total: str) -> dict[str, np.ndarray]:
+    """The counts, or NaN everywhere if none of the total was counted: nothing is not zero."""
+    if counts[total].sum() > 0:
+        return dict(counts)
+    return {name: np.full(values.shape, np.nan) for name, values in counts.items()}
 
 
 def accuracy(correct: np.ndarray, total: np.ndarray) -> np.ndarray:

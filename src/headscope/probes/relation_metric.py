@@ -11,7 +11,7 @@ from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.probes import relations, tree
 from headscope.probes.gold import Classes, GoldTrees, make_gold
-from headscope.probes.proportion import accuracy, standard_error, wilson
+from headscope.probes.proportion import accuracy, known, standard_error, wilson
 from headscope.probes.relations import DIRECTIONS, HALVES, OFFSETS
 from headscope.probes.selection import RelationCounts
 from headscope.probes.word_batch import word_layer
@@ -74,6 +74,7 @@ class RelationAccuracy:
     def compute(self, sums: Sums, records: Records) -> Variables:
         """Accuracies with intervals, baselines, coverage, and the counts of both halves."""
         relation = Axis("relation", self.classes.names)
+        sums = known(sums, "words")
         return {
             **self._accuracies(sums, relation),
             **self._baselines(sums, relation),

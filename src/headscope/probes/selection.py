@@ -49,7 +49,7 @@ class BestHead:
 def best_heads(counts: RelationCounts, names: tuple[str, ...]) -> list[BestHead]:
     """The best head and direction for every class that has a scored word."""
     scored = counts.scored.sum((0, 1))
-    return [_best(counts, place, name) for place, name in enumerate(names) if scored[place]]
+    return [_best(counts, place, name) for place, name in enumerate(names) if scored[place] > 0]
 
 
 def choose(

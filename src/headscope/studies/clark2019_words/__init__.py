@@ -6,6 +6,7 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.studies.clark2019_words.best import name_linguistic
+from headscope.studies.clark2019_words.empty import drop_empty
 from headscope.studies.clark2019_words.examples import add_examples
 from headscope.studies.clark2019_words.figures import FIGURES
 from headscope.studies.clark2019_words.findings import FINDINGS
@@ -29,7 +30,7 @@ __all__ = [
 
 def complete(setup: Setup, folder: Path, result: xr.Dataset) -> xr.Dataset:
     """What needs the model once more when the shards are merged: examples and probes."""
-    result = add_examples(setup, result)
+    result = add_examples(setup, drop_empty(result))
     return result if "parsing_uas" in left_out(setup) else add_probes(setup, folder, result)
 
 

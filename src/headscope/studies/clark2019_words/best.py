@@ -46,7 +46,7 @@ def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     counts = result["coref_correct"].sel(candidates=candidates, mention="all")
     correct = counts.transpose("half", "layer", "head").values
     scored = result["coref_scored"].sel(mention="all").values
-    if scored.sum() == 0:
+    if not scored.sum() > 0:  # NaN where no window was read
         return None
     best = _highest(correct.sum(0))
     low, high = wilson(correct.sum(0)[best], scored.sum())

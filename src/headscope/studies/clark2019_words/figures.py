@@ -75,9 +75,7 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     axes.set_yticks(range(len(rows)), names, fontsize=7)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(0, 1)
-    axes.set_xlabel(
-        "best head (● same words, ○ held out) and best fixed offset (|)"
-    )
+    axes.set_xlabel("best head (● same words, ○ held out) and best fixed offset (|)")
     return drawing
 
 
