@@ -94,7 +94,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
-    """Open a view's page from a file; afterwards nothing must have been complained about or fetched."""
+    """Open a view's page from a file; it must not complain about or fetch anything."""
     opened: list[Watched] = []
 
     def open_view(view: View | str, hash: str = "") -> Watched:

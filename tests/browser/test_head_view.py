@@ -55,14 +55,17 @@ def test_the_canvas_shows_a_line_in_its_colour_and_nothing_where_the_weight_is_z
     assert off_line[3] == 0
 
 
-@pytest.mark.parametrize("settings", [
-    {"mass": 0.6},
-    {"unit": "word", "mass": 0.9},
-    {"hide": ["first", "special"], "mass": 1.0},
-    {"pair": "ab", "mass": 0.95},
-    {"pair": "bb", "unit": "word", "hide": ["special"], "mass": 0.8},
-    {"weights": "norm", "mass": 0.9, "heads": [1, 2]},
-])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"mass": 0.6},
+        {"unit": "word", "mass": 0.9},
+        {"hide": ["first", "special"], "mass": 1.0},
+        {"pair": "ab", "mass": 0.95},
+        {"pair": "bb", "unit": "word", "hide": ["special"], "mass": 0.8},
+        {"weights": "norm", "mass": 0.9, "heads": [1, 2]},
+    ],
+)
 def test_the_page_draws_the_same_lines_as_python(open_page: Open, settings: dict) -> None:
     trace = random_trace(tokens=pair_side(), causal=False)
     view = head_view(trace, layer=1, **settings)
@@ -143,7 +146,9 @@ def test_the_mass_slider_keeps_the_strongest_lines(open_page: Open) -> None:
 def test_the_mass_that_goes_to_hidden_tokens_is_written_beside_the_control(open_page: Open) -> None:
     page = open_page(head_view(known_trace(), mass=1.0))
     page.page.get_by_label("Hide first token").check()
-    assert page.page.locator(".hs-check", has_text="Hide first token").inner_text().endswith("17.5 %")
+    assert (
+        page.page.locator(".hs-check", has_text="Hide first token").inner_text().endswith("17.5 %")
+    )
     assert {(line["query"], line["key"]) for line in page.lines()} == {(1, 1), (2, 1), (2, 2)}
     page.token("q", 2).hover()
     assert "10.0 % of it to hidden tokens" in page.page.locator(".hs-readout").inner_text()
@@ -199,7 +204,7 @@ def test_generated_text_is_set_off_from_the_prompt(open_page: Open) -> None:
 
 
 def test_the_horizontal_layout_runs_from_right_to_left_for_arabic(open_page: Open) -> None:
-    trace = random_trace(tokens=side("القطة جلست على السجادة".split()))
+    trace = random_trace(tokens=side(["القطة", "جلست", "على", "السجادة"]))
     page = open_page(head_view(trace))
     page.page.get_by_role("radio", name="Horizontal").click()
     page.settle()
@@ -238,7 +243,9 @@ def test_the_url_holds_the_state(open_page: Open) -> None:
 
 
 def test_a_url_written_by_hand_cannot_break_the_page(open_page: Open) -> None:
-    page = open_page(head_view(random_trace()), "layer=99&heads=77&mass=7&pinned=q999&unit=x&weights=y")
+    page = open_page(
+        head_view(random_trace()), "layer=99&heads=77&mass=7&pinned=q999&unit=x&weights=y"
+    )
     state = page.state()
     assert (state["layer"], state["heads"], state["mass"]) == (0, [0, 1, 2, 3], 0.95)
     assert (state["pinned"], state["unit"], state["weights"]) == (None, "token", "raw")
@@ -258,6 +265,8 @@ def test_light_and_dark_follow_the_system_and_the_button(open_page: Open) -> Non
 
 def test_a_long_text_draws_the_strongest_lines_and_says_so(open_page: Open) -> None:
     weights = np.full((2, 120, 120), 1 / 120)
-    page = open_page(head_view(Trace.from_weights(weights, [f"t{i}" for i in range(120)]), mass=1.0))
+    page = open_page(
+        head_view(Trace.from_weights(weights, [f"t{i}" for i in range(120)]), mass=1.0)
+    )
     assert len(page.lines()) == 12_000
     assert "12,000 of 28,800 lines" in page.page.locator(".hs-readout").inner_text()

@@ -16,7 +16,9 @@ TRACE = random_trace(tokens=side(HOSTILE))
 TRACE_OF_HOSTILE_MODEL = type(TRACE)(HOSTILE[0], TRACE.stacks, TRACE.is_causal)
 VIEWS = {
     "head": head_view(TRACE_OF_HOSTILE_MODEL, pinned=3),
-    "model": model_view(TRACE_OF_HOSTILE_MODEL, enlarged=True, scores={HOSTILE[0]: [[1.0] * 4] * 3}),
+    "model": model_view(
+        TRACE_OF_HOSTILE_MODEL, enlarged=True, scores={HOSTILE[0]: [[1.0] * 4] * 3}
+    ),
     "neuron": neuron_view(TRACE_OF_HOSTILE_MODEL),
 }
 

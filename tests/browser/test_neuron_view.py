@@ -133,7 +133,12 @@ def test_the_query_token_is_chosen_by_mouse_and_keyboard(open_page: Open) -> Non
     page.page.get_by_role("option", name="fox").click()
     assert page.state()["pinned"] == "q3"
     assert page.page.locator(".hs-masked .hs-word").all_inner_texts() == [
-        "jumps", "over", "the", "lazy", "dog", ".",
+        "jumps",
+        "over",
+        "the",
+        "lazy",
+        "dog",
+        ".",
     ]
     page.page.keyboard.press("ArrowDown")
     page.page.get_by_role("option", name="jumps").press("ArrowDown")

@@ -88,11 +88,14 @@ def test_the_pdf_button_prints_the_picture_alone(open_page: Open) -> None:
     page.page.evaluate(
         """() => {
           window.sheets = [];
-          new MutationObserver(changes => changes.forEach(change => change.addedNodes.forEach(node => {
-            if (node.tagName === "IFRAME") window.sheets.push(node.srcdoc);
-          }))).observe(document.body, { childList: true });
+          new MutationObserver(changes => {
+            const added = changes.flatMap(change => [...change.addedNodes]);
+            window.sheets.push(...added.filter(node => node.srcdoc).map(node => node.srcdoc));
+          }).observe(document.body, { childList: true });
         }"""
     )
     page.page.get_by_role("button", name="PDF").click()
     page.page.wait_for_function("window.sheets.length === 1")
-    assert page.page.evaluate("window.sheets[0]") == page.page.evaluate("window.headscope.printPage()")
+    assert page.page.evaluate("window.sheets[0]") == page.page.evaluate(
+        "window.headscope.printPage()"
+    )

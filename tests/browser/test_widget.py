@@ -21,7 +21,7 @@ from tests.views.traces import known_trace, random_trace
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 HOME = "https://headscope.test/"
-# The least a notebook gives a widget: values by name, change events, and a way to send changes back.
+# The least a notebook gives a widget: values by name, change events, a way to send changes back.
 HOST = """
 import widget from "./widget.js";
 
@@ -33,7 +33,10 @@ class Model {
   on(event, act) { (this.acts[event] ??= new Set()).add(act); }
   off(event, act) { this.acts[event]?.delete(act); }
   fire(name) { for (const act of this.acts[`change:${name}`] ?? []) act(); }
-  fromPython(values) { for (const [name, value] of Object.entries(values)) { this.values[name] = value; this.fire(name); } }
+  fromPython(values) {
+    Object.assign(this.values, values);
+    Object.keys(values).forEach((name) => this.fire(name));
+  }
 }
 
 window.start = (values, blocks) => {

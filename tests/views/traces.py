@@ -1,5 +1,6 @@
 """Small traces with everything a view can show, made from a seed."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,9 +10,9 @@ from torch import Tensor
 from headscope.model.attention import Stack
 from headscope.model.trace import Side, StackTrace, Trace
 
-WORDS = "The quick brown fox jumps over the lazy dog .".split()
+WORDS = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "."]
 HOSTILE = (
-    "</script><img src=x onerror=\"window.hacked=1\">",
+    '</script><img src=x onerror="window.hacked=1">',
     "<!--<script>",
     "'\"`${alert(1)}",
     "\u202eevil\u200f",
@@ -46,7 +47,20 @@ def side(
 
 def pair_side() -> Side:
     """Two sentences as BERT reads them: special tokens, and one word in three pieces."""
-    tokens = "[CLS] the cat sat un ##believ ##ably [SEP] it was tired [SEP]".split()
+    tokens = [
+        "[CLS]",
+        "the",
+        "cat",
+        "sat",
+        "un",
+        "##believ",
+        "##ably",
+        "[SEP]",
+        "it",
+        "was",
+        "tired",
+        "[SEP]",
+    ]
     return side(
         tokens,
         special=[token.startswith("[") for token in tokens],
@@ -80,11 +94,24 @@ def random_trace(
     random = torch.Generator().manual_seed(seed)
     queries = tokens or side(WORDS)
     made = [
-        _layer(random, heads, key_heads or heads, dim, len(queries), causal, softcap, sink, position_bias)
+        _layer(
+            random,
+            heads,
+            key_heads or heads,
+            dim,
+            len(queries),
+            causal,
+            softcap,
+            sink,
+            position_bias,
+        )
         for _ in range(layers)
     ]
     names = ("weights", "query", "key", "bias", "sink", "value_norms")
-    parts = {name: dict(enumerate(values)) for name, values in zip(names, zip(*made, strict=True), strict=True)}
+    parts = {
+        name: dict(enumerate(values))
+        for name, values in zip(names, zip(*made, strict=True), strict=True)
+    }
     stack = StackTrace(
         name="self",
         layers=tuple(range(layers)),
@@ -95,7 +122,7 @@ def random_trace(
         query=parts["query"],
         key=parts["key"],
         key_head_of=tuple(_groups(heads, key_heads or heads)),
-        scaling=dict.fromkeys(range(layers), dim**-0.5),
+        scaling=dict.fromkeys(range(layers), dim ** (-0.5)),
         bias=parts["bias"] if causal or position_bias else None,
         softcap=softcap,
         sink=parts["sink"] if sink else None,
@@ -107,7 +134,7 @@ def random_trace(
 
 def encoder_decoder_trace() -> Trace:
     """Three stacks, source of five and target of three tokens."""
-    source, target = side("a b c d e".split()), side("x y z".split())
+    source, target = side(["a", "b", "c", "d", "e"]), side(["x", "y", "z"])
     random = torch.Generator().manual_seed(1)
     stacks = [
         _bare("encoder", random, source, source),
@@ -145,7 +172,11 @@ def _layer(
     scores = torch.einsum("hqd,hkd->hqk", query, key[_groups(heads, key_heads)]) * dim**-0.5
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
-    bias = torch.randn(heads, count, count, generator=random) if position_bias else torch.zeros(1, count, count)
+    bias = (
+        torch.randn(heads, count, count, generator=random)
+        if position_bias
+        else torch.zeros(1, count, count)
+    )
     if causal:
         bias = bias.masked_fill(torch.ones(count, count, dtype=torch.bool).triu(1), -torch.inf)
     sinks = torch.randn(heads, generator=random)

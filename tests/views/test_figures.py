@@ -1,0 +1,116 @@
+"""Figures without a browser: vector, real text, and the lines the weights ask for."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from headscope.errors import ViewError
+from headscope.views import View, head_view, model_view, neuron_view
+from headscope.views.figures import figure
+from headscope.views.figures.fonts import families
+from tests.views.traces import (
+    HOSTILE,
+    WORDS,
+    encoder_decoder_trace,
+    known_trace,
+    pair_side,
+    random_trace,
+    side,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+VIEWS = {
+    "head": head_view(random_trace(prompt_length=4), heads=[0, 2]),
+    "head, horizontal": head_view(random_trace(), direction="horizontal"),
+    "head, pair": head_view(
+        random_trace(tokens=pair_side(), causal=False), unit="word", hide="special"
+    ),
+    "model": model_view(random_trace(), order="entropy", ranked=True),
+    "model, matrix": model_view(random_trace(), thumbnail="matrix", weights="norm"),
+    "model, rollout": model_view(random_trace(), weights="rollout"),
+    "neuron": neuron_view(random_trace(softcap=5.0, sink=True), neurons="contribution"),
+    "cross": head_view(encoder_decoder_trace(), stack="cross"),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_every_view_saves_in_every_format(tmp_path: Path, name: str, ending: str) -> None:
+    path = VIEWS[name].save(tmp_path / f"x.{ending}")
+    start = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[ending]
+    assert path.read_bytes().startswith(start)
+    if ending == "png":
+        colors = Image.open(path).convert("RGB").getcolors(1 << 24)
+        assert colors is not None and len(colors) > 10
+
+
+def svg_texts(view: View, folder: Path) -> list[str]:
+    root = ElementTree.parse(view.save(folder / "x.svg")).getroot()
+    return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("name", ["head", "head, horizontal", "neuron"])
+def test_svg_holds_the_tokens_as_text(tmp_path: Path, name: str) -> None:
+    assert set(WORDS) <= set(svg_texts(VIEWS[name], tmp_path))
+
+
+def test_pdf_holds_text_in_embedded_true_type_fonts(tmp_path: Path) -> None:
+    data = VIEWS["head"].save(tmp_path / "x.pdf").read_bytes()
+    assert b"/CIDFontType2" in data and b"/FontFile2" in data
+    assert b"/Subtype /Image" not in data
+
+
+def test_the_same_view_gives_the_same_file(tmp_path: Path) -> None:
+    first = VIEWS["head"].save(tmp_path / "a.pdf").read_bytes()
+    assert VIEWS["head"].save(tmp_path / "b.pdf").read_bytes() == first
+
+
+def test_a_figure_draws_one_curve_for_each_line_with_its_opacity() -> None:
+    view = head_view(known_trace(), mass=1.0)
+    (curves,) = figure(view.trace, "head", view.state).axes[0].collections
+    alphas = np.asarray(curves.get_edgecolor())[:, 3]
+    expected = [weight**0.5 for weight in (0.1, 0.25, 0.3, 0.6, 0.75, 1.0)]
+    assert alphas.tolist() == pytest.approx(expected)
+    assert len(curves.get_paths()) == 6
+
+
+def test_a_pinned_token_keeps_only_its_lines() -> None:
+    view = head_view(known_trace(), mass=1.0, pinned="k1")
+    (curves,) = figure(view.trace, "head", view.state).axes[0].collections
+    assert len(curves.get_paths()) == 2
+
+
+def test_the_neuron_figure_prints_the_weights(tmp_path: Path) -> None:
+    trace = random_trace()
+    texts = svg_texts(neuron_view(trace, layer=1, head=2, pinned=3), tmp_path)
+    for weight in trace.weights[1][2][3].tolist():
+        assert f"{weight:.3f}" in texts
+    assert texts.count("masked") == 6
+
+
+def test_hostile_tokens_are_printed_as_text(tmp_path: Path) -> None:
+    view = head_view(random_trace(tokens=side([*HOSTILE[:6], *HOSTILE[7:]])))
+    texts = svg_texts(view, tmp_path)
+    assert HOSTILE[0][:21] + "…" in texts
+    assert "$\\frac{1}{0}$" in texts
+    assert max(map(len, texts)) < 80
+
+
+def test_what_is_not_there_is_refused_in_print_too(tmp_path: Path) -> None:
+    with pytest.raises(ViewError, match="without values"):
+        head_view(known_trace(), weights="norm").save(tmp_path / "x.svg")
+    with pytest.raises(ViewError, match="joins two"):
+        head_view(encoder_decoder_trace(), stack="cross", weights="rollout").save(
+            tmp_path / "x.svg"
+        )
+    with pytest.raises(ViewError, match="There is no score 'mine'"):
+        model_view(random_trace(), order="mine").save(tmp_path / "x.svg")
+
+
+def test_plain_text_needs_one_font_and_unknown_letters_are_reported() -> None:
+    assert families("The quick brown fox") == ["DejaVu Sans"]
+    with pytest.warns(UserWarning, match="No installed font has"):
+        families("\ue0f1")

@@ -1,0 +1,54 @@
+"""Labels show what is invisible and never change how their neighbours are read."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope.views.label import is_right_to_left, label, short
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        (" cat", "cat"),
+        ("##ing", "##ing"),
+        (" ", "␣"),
+        ("", "␣"),
+        ("   ", "␣␣␣"),
+        ("\n", "⏎"),
+        ("a\tb", "a⇥b"),
+        ("\x00", "␀"),
+        ("\u202eevil", "‹U+202E›evil"),
+        ("\u200f", "‹U+200F›"),
+        ("\ud800", "‹U+D800›"),
+        ("👩\u200d👧", "👩\u200d👧"),
+        ("القطة", "القطة"),
+        ("</script>", "</script>"),
+    ],
+)
+def test_tokens_are_shown_as_what_they_are(token: str, shown: str) -> None:
+    assert label(token) == shown
+
+
+@given(st.text())
+def test_a_label_is_never_empty_and_holds_no_control_character(token: str) -> None:
+    shown = label(token)
+    assert shown
+    hidden = {"Cc", "Cs", "Zl", "Zp"}
+    assert not any(unicodedata.category(char) in hidden for char in shown)
+    assert not any(
+        unicodedata.bidirectional(char) in ("RLO", "LRO", "RLE", "PDF") for char in shown
+    )
+
+
+def test_direction_is_decided_by_the_majority_of_labels() -> None:
+    assert is_right_to_left(("القطة", "جلست", "x" * 5000))
+    assert not is_right_to_left(("cat", "sat", "على"))
+    assert not is_right_to_left(("1", "2", "."))
+
+
+def test_labels_are_cut_for_print() -> None:
+    assert short("abc", 3) == "abc"
+    assert short("abcd", 3) == "ab…"

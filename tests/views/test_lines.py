@@ -1,0 +1,105 @@
+"""Which lines are drawn, against plain loops."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope.views.lines import (
+    Drawing,
+    binned,
+    cutoffs,
+    drawing,
+    lines,
+    merge,
+    opacity,
+    strongest,
+    units,
+    width,
+)
+from headscope.views.state import initial_state
+from tests.views.traces import known_trace, pair_side, random_trace
+
+rows = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=6)
+
+
+def slow_kept(row: list[float], mass: float) -> set[int]:
+    """Take the strongest one by one until the mass is reached, then all that tie with the last."""
+    kept: list[int] = []
+    for key in sorted(range(len(row)), key=lambda key: -row[key]):
+        if sum(row[other] for other in kept) >= mass * sum(row):
+            break
+        kept.append(key)
+    last = min((row[key] for key in kept), default=np.inf)
+    return {key for key, weight in enumerate(row) if weight >= last and weight > 0}
+
+
+@given(rows, st.sampled_from([0.05, 0.3, 0.5, 0.9, 0.99, 1.0]))
+def test_a_row_keeps_the_strongest_that_hold_the_mass(row: list[float], mass: float) -> None:
+    weights = np.array([[row]])
+    cut = cutoffs(weights, mass)[0, 0]
+    kept = {key for key, weight in enumerate(row) if weight > 0 and weight >= cut}
+    assert kept == slow_kept(row, mass)
+
+
+def test_words_sum_over_keys_and_average_over_queries() -> None:
+    side = pair_side()
+    words = units(side, "word")
+    weights = random_trace(tokens=side, causal=False).weights[0].numpy().astype(np.float64)
+    merged = merge(weights, words, words)
+    assert words.labels[4] == "unbelievably"
+    assert words.members[4] == (4, 5, 6)
+    for head, query, key in product(range(4), range(10), range(10)):
+        total = sum(weights[head, i, j] for i in words.members[query] for j in words.members[key])
+        assert merged[head, query, key] == pytest.approx(total / len(words.members[query]))
+    np.testing.assert_allclose(merged.sum(-1), 1, rtol=1e-6)
+
+
+def test_hidden_mass_is_the_mean_share_of_the_shown_queries() -> None:
+    trace = known_trace()
+    state = initial_state(trace, hide="first")
+    stack = trace.default
+    picture = drawing(stack.weights[0].numpy(), stack.queries, stack.keys, state)
+    assert picture.hidden == pytest.approx((0.25 + 0.1) / 2)
+    assert not picture.shown[0].any() and not picture.shown[:, 0].any()
+
+
+@pytest.mark.parametrize("pair", ["aa", "ab", "ba", "bb"])
+def test_a_sentence_pair_keeps_one_quarter_of_the_matrix(pair: str) -> None:
+    trace = random_trace(tokens=pair_side(), causal=False)
+    stack = trace.default
+    state = initial_state(trace, pair=pair)
+    shown = drawing(stack.weights[0].numpy(), stack.queries, stack.keys, state).shown
+    first, second = ("ab".index(letter) for letter in pair)
+    for query, key in product(range(12), range(12)):
+        segments = stack.queries.segments
+        assert shown[query, key] == (segments[query] == first and segments[key] == second)
+
+
+def test_bins_keep_the_mass_of_a_row() -> None:
+    trace = random_trace(tokens=pair_side(), causal=False)
+    stack = trace.default
+    picture = drawing(stack.weights[0].numpy(), stack.queries, stack.keys, initial_state(trace))
+    small = binned(picture, 5)
+    assert small.weights.shape == (4, 5, 5)
+    np.testing.assert_allclose(small.weights.sum(-1), 1, rtol=1e-5)
+    assert binned(picture, 99).weights == pytest.approx(picture.weights)
+
+
+def test_the_strongest_lines_are_kept() -> None:
+    trace = known_trace()
+    stack = trace.default
+    picture: Drawing = drawing(
+        stack.weights[0].numpy(), stack.queries, stack.keys, initial_state(trace)
+    )
+    found = lines(picture, 1.0)
+    assert sorted(strongest(found, 2).weight) == pytest.approx([0.75, 1.0])
+    assert strongest(found, 99) is found
+
+
+def test_opacity_and_width_grow_with_the_weight_and_stay_in_range() -> None:
+    weights = np.array([0.0, 0.25, 1.0, 3.0])
+    assert opacity(weights) == pytest.approx([0, 0.5, 1, 1])
+    assert width(weights) == pytest.approx([0.6, 1.2, 3.0, 3.0])

@@ -1,0 +1,57 @@
+"""Settings: what can be asked, and errors that name it."""
+
+from typing import Any
+
+import pytest
+
+from headscope.errors import ViewError
+from headscope.views import head_view, model_view
+from headscope.views.state import initial_state
+from tests.views.traces import encoder_decoder_trace, random_trace
+
+
+def test_a_view_opens_with_the_first_layer_and_all_heads() -> None:
+    state = initial_state(random_trace())
+    assert (state.stack, state.layer, state.heads, state.layers) == (
+        "self",
+        0,
+        (0, 1, 2, 3),
+        (0, 1, 2),
+    )
+
+
+def test_an_encoder_decoder_model_opens_with_its_encoder() -> None:
+    assert initial_state(encoder_decoder_trace()).stack == "encoder"
+    assert initial_state(encoder_decoder_trace(), stack="cross").stack == "cross"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layer": 3}, "Layer 3 is not in this trace; it has 0 to 2."),
+        ({"layer": -1}, "Layer -1 is not in this trace; it has 0 to 2."),
+        ({"heads": [0, 9]}, "Head 9 is not in this trace; it has 0 to 3."),
+        ({"heads": []}, "heads is empty; name at least one, or leave it out to get all."),
+        ({"pinned": "q10"}, "pinned is 'q10', but there are only tokens 0 to 9."),
+        ({"pinned": "x1"}, "pinned is 'x1'; write q3 for query token 3 or k3 for key token 3."),
+        ({"mass": 0}, "mass is 0; give a share above 0 and up to 1."),
+        ({"unit": "letter"}, "unit is 'letter'; choose token, word."),
+        ({"hide": "last"}, "hide is 'last'; choose first, special."),
+        ({"stack": "cross"}, "There is no stack 'cross' in this trace; it has self."),
+        ({"weights": "mean"}, "weights is 'mean'; choose raw, norm, rollout."),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_name(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ViewError) as error:
+        head_view(random_trace(), **settings)
+    assert str(error.value) == message
+
+
+def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ViewError, match="A view has no setting 'colour'; it has stack, layer"):
+        model_view(random_trace(), colour="red")
+
+
+def test_numbers_and_tokens_are_taken_as_people_write_them() -> None:
+    state = initial_state(random_trace(), heads=[3, 1, 1], pinned=4, hide="first")
+    assert (state.heads, state.pinned, state.hide) == ((1, 3), "q4", ("first",))

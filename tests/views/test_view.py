@@ -1,0 +1,68 @@
+"""View objects: pages, files, and what a notebook asks of them."""
+
+import re
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from headscope.errors import ViewError
+from headscope.views import head_view, model_view, neuron_view
+from headscope.views import view as view_module
+from tests.views.traces import HOSTILE, random_trace, side
+
+
+def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(
+        ViewError, match=r"'x\.gif' has the ending '\.gif'; .* \.html, \.svg, \.png, \.pdf"
+    ):
+        head_view(random_trace()).save(tmp_path / "x.gif")
+
+
+@pytest.mark.parametrize("ending", ["html", "svg"])
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(ViewError, match="cannot be written: No such file"):
+        head_view(random_trace()).save(tmp_path / "missing" / f"x.{ending}")
+
+
+def test_the_page_may_load_nothing_and_holds_no_address() -> None:
+    page = head_view(random_trace()).html()
+    assert "default-src 'none'" in page
+    assert not re.search(r"<(link|img|iframe)|src=|@import|url\(", page.split("<script")[0])
+    addresses = set(re.findall(r"https?://[\w./]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+def test_tokens_cannot_end_the_script_element() -> None:
+    page = head_view(random_trace(tokens=side(HOSTILE))).html()
+    assert 'onerror="window.hacked' not in page
+    assert page.count("</script>") == page.count("<script")
+
+
+def test_saving_html_returns_the_path(tmp_path: Path) -> None:
+    path = model_view(random_trace()).save(str(tmp_path / "x.HTML"))
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_notebook_gets_the_widget() -> None:
+    view = head_view(random_trace())
+    data, _ = view._repr_mimebundle_()
+    model = data["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert model == view.widget.model_id
+
+
+def test_without_anywidget_a_notebook_gets_the_page_in_a_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(view_module, "find_spec", lambda name: None)
+    bundle = neuron_view(random_trace())._repr_mimebundle_()
+    assert bundle["text/html"].startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert bundle["text/plain"] == "<neuron view of random-model: 10 tokens>"
+    assert util.find_spec("anywidget") is not None
+
+
+def test_a_trace_opens_its_own_views() -> None:
+    trace = random_trace()
+    assert trace.head_view(layer=1).state.layer == 1
+    assert trace.model_view(heads=[2]).state.heads == (2,)
+    assert trace.neuron_view(head=3).state.head == 3
