@@ -54,7 +54,8 @@ def _by_layer(figure: Figure, axes: Axes, points: np.ndarray, behaviour: xr.Data
 
 def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     """A matrix of heads by heads, rows and columns put into the given order."""
-    figure = Figure(figsize=(5.2, 4.6), layout="constrained")
+    figure = Figure(figsize=(5.4, 4.6), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.15)  # pyright: ignore[reportOptionalMemberAccess, reportCallIssue]
     axes = figure.subplots()
     places = np.argsort(order.values)
     names = matrix["unit"].values[places]
