@@ -15,10 +15,15 @@ from headscope.report.ribbons import draw_ribbons
 from headscope.studies.clark2019.names import name_both
 from headscope.studies.study import Figure
 
-SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "“.” and “,”"}
-TARGET_NAMES = {"sep": "[SEP]", "punct": "“.” and “,”", "unmasked": "all unmasked tokens"}
+SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
+TARGET_NAMES = {**SPECIAL_NAMES, "unmasked": "all unmasked tokens"}
 BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL_NAMES}
 OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
+
+
+def measured_offsets(result: xr.Dataset, suffix: str = "") -> list[int]:
+    """Offsets of the surface part; the baselines of the relations have further ones."""
+    return result[f"offset_share{suffix}"].dropna("offset", how="all")["offset"].values.tolist()
 
 
 def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
@@ -37,8 +42,11 @@ def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
 def draw_examples(result: xr.Dataset) -> Drawing:
     """The clearest heads on one short stretch of the corpus."""
     panels = [
-        (f"{name_both(layer, head)}\n{pattern}", result["example_map"].sel(layer=layer, head=head))
-        for pattern, layer, head, _ in clearest_heads(result)
+        (
+            f"{name_both(layer, head)}\n{pattern}: {value:.2f}",
+            result["example_map"].sel(layer=layer, head=head),
+        )
+        for pattern, layer, head, value in clearest_heads(result)
     ]
     return draw_ribbons(panels, columns=3)
 
@@ -119,7 +127,7 @@ def draw_offsets(result: xr.Dataset) -> Drawing:
             result["offset_share_by_layer"].sel(offset=offset),
             result["offset_share_by_layer_se"].sel(offset=offset),
         )
-        for offset in result["offset"].values.tolist()
+        for offset in measured_offsets(result)
     ]
     return draw_panels(panels, 3, "mean")
 
@@ -150,9 +158,9 @@ FIGURES = (
     Figure(
         "figure01",
         "Heads with clear patterns",
-        "For each surface pattern the head that shows it most, on the first token of a segment and "
-        "a stretch around its separator. Attending tokens are left; the darker a line, the larger "
-        "the weight.",
+        "For each surface pattern the head that shows it most and its value over all segments, "
+        "drawn on the first token of a segment and a stretch around its separator. Attending "
+        "tokens are left; the darker a line, the larger the weight.",
         ("example_map",),
         draw_examples,
     ),

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.metrics.behaviour import OTHER
 from headscope.metrics.special import SPECIAL
 from headscope.report.heads import name_head
-from headscope.studies.clark2019.figures import OFFSET_NAMES
+from headscope.studies.clark2019.figures import OFFSET_NAMES, measured_offsets
 from headscope.studies.clark2019.names import name_both
 from headscope.studies.study import Table
 
@@ -26,13 +27,15 @@ Row = dict[str, Any]
 
 
 def behaviour_rows(result: xr.Dataset) -> list[Row]:
-    """One row per behaviour that some head has: which heads, and how many."""
+    """One row per behaviour: which heads have it, and how many; first those without any."""
     labels = result["behaviour"].transpose("layer", "head").values
     layers = result["layer"].values
     found = {label: labels == label for label in sorted(set(labels.ravel().tolist()))}
-    return [
+    plain = {"behaviour": OTHER, "heads": int((labels == OTHER).sum()), "which": "no clear pattern"}
+    return [plain] + [
         {"behaviour": label, "heads": int(chosen.sum()), "which": _which(chosen, layers)}
         for label, chosen in found.items()
+        if label != OTHER
     ]
 
 
@@ -67,7 +70,7 @@ def layer_rows(result: xr.Dataset) -> list[Row]:
 
 def _values(place: xr.Dataset, suffix: str) -> Row:
     row: Row = {}
-    for offset in place["offset"].values.tolist():
+    for offset in measured_offsets(place, suffix):
         name = OFFSET_NAMES.get(offset, f"offset {offset:+d}")
         row |= _pair(place, f"offset_share{suffix}", name, offset=offset)
     for special in SPECIAL:
