@@ -14,23 +14,28 @@ def display(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str
     WordPiece keeps its "##"; special tokens stay as they are; a piece of a character is "�".
     """
     special = set(tokenizer.all_special_ids)
-    raw: list[str] = tokenizer.convert_ids_to_tokens(list(ids))  # pyright: ignore[reportAssignmentType]
+    raw = tokenizer.convert_ids_to_tokens(list(ids))
     return tuple(
-        token if index in special else _readable(tokenizer, index, token)
+        str(token) if index in special else _readable(tokenizer, index, token)
         for index, token in zip(ids, raw, strict=True)
     )
 
 
-def _readable(tokenizer: PreTrainedTokenizerBase, index: int, token: str) -> str:
-    if "▁" in token:  # SentencePiece: decoding one token alone would drop its space
-        text = token.replace("▁", " ")
-    elif token.startswith("##"):
-        text = token
-    else:
-        text = str(tokenizer.decode([index], clean_up_tokenization_spaces=False)) or token
+def _readable(tokenizer: PreTrainedTokenizerBase, index: int, token: str | None) -> str:
+    if token is None:  # embedding tables are often larger than the vocabulary
+        return f"<{index}>"
+    text = _text(tokenizer, index, token)
     if text.strip(" "):
         return text.translate(_INVISIBLE)
     return text.replace(" ", "␣") or token
+
+
+def _text(tokenizer: PreTrainedTokenizerBase, index: int, token: str) -> str:
+    if "▁" in token:  # SentencePiece: decoding one token alone would drop its space
+        return token.replace("▁", " ")
+    if token.startswith("##"):
+        return token
+    return str(tokenizer.decode([index], clean_up_tokenization_spaces=False))
 
 
 def unmark(token: str) -> str:

@@ -9,6 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 # Reading every number of a large model takes longer than many runs; training changes all of them.
 _SAMPLE = 4096
+_CIRCUMSTANCES = ("_name_or_path", "transformers_version", "architectures", "dtype", "use_cache")
 
 
 def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
@@ -24,9 +25,9 @@ def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
 
 
 def _configuration(network: PreTrainedModel) -> str:
-    """Without what depends on where and by which version the model was loaded."""
+    """Without what depends on where, how and by which version the model was loaded."""
     config = network.config.to_diff_dict()
-    for name in ("_name_or_path", "transformers_version"):
+    for name in _CIRCUMSTANCES:
         config.pop(name, None)
     return json.dumps(config, sort_keys=True, default=str)
 

@@ -17,8 +17,9 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 from transformers.models.auto import modeling_auto
+from transformers.utils.hub import cached_file
 
-from headscope.errors import HeadscopeError, ModelError
+from headscope.errors import ModelError
 from headscope.model.failure import explain
 from headscope.model.hub import is_reachable
 from headscope.model.model import Model
@@ -50,8 +51,8 @@ def load(
     """
     if isinstance(name, PreTrainedModel):
         return _wrap(name, tokenizer)
-    source = find_source(name)
     where, kind = _device(device), _dtype(dtype)
+    source = find_source(name)
     options: dict[str, Any] = {
         "revision": revision or "main",
         "trust_remote_code": trust_remote_code,
@@ -143,8 +144,26 @@ def _check_complete(source: Source, report: dict[str, Any]) -> None:
 def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBase:
     try:
         more = {} if source.gguf is None else {"gguf_file": source.gguf}
-        return AutoTokenizer.from_pretrained(source.place, **options, **more)
-    except HeadscopeError:
-        raise
+        tokenizer = AutoTokenizer.from_pretrained(source.place, **options, **more)
     except Exception as error:
         raise explain(error, source, "tokenizer") from error
+    if source.gguf is None and not _has_vocabulary(tokenizer, source, options["revision"]):
+        raise ModelError(f"{source.name} has no tokenizer files; add its tokenizer.json.")
+    return tokenizer
+
+
+def _has_vocabulary(tokenizer: PreTrainedTokenizerBase, source: Source, revision: str) -> bool:
+    """Whether a file was read: without one, transformers hands out an empty tokenizer."""
+    names = tokenizer.vocab_files_names.values()
+    found = (
+        cached_file(
+            source.place,
+            name,
+            revision=revision,
+            local_files_only=True,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        for name in names
+    )
+    return not names or any(path is not None for path in found)

@@ -1,0 +1,57 @@
+"""Small tokenizers of the three kinds that models use."""
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
+
+
+def word_piece() -> PreTrainedTokenizerFast:
+    words = [*SPECIAL, "the", "cat", "##s", "sat", ".", "on", "mat"]
+    built = Tokenizer(models.WordPiece(_numbered(words), unk_token="[UNK]"))
+    built.normalizer = normalizers.BertNormalizer(lowercase=True)
+    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    built.decoder = decoders.WordPiece()
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+    )
+    return _wrapped(built)
+
+
+def byte_level(padding: int = 0) -> PreTrainedTokenizerFast:
+    """Bytes, and two words; `padding` moves all ids up."""
+    unused = [f"[unused{i}]" for i in range(padding)]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merged = ["th", "the", "ca", "cat", "Ġcat"]
+    vocabulary = _numbered([*SPECIAL, *unused, *alphabet, *merged])
+    merges = [("t", "h"), ("th", "e"), ("c", "a"), ("ca", "t"), ("Ġ", "cat"), ("Ġ", "b")]
+    vocabulary["Ġb"] = len(vocabulary)
+    built = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = decoders.ByteLevel()
+    return _wrapped(built)
+
+
+def metaspace() -> PreTrainedTokenizerFast:
+    pieces = [*SPECIAL, "▁the", "▁cat", "▁", "s", "▁of▁the"]
+    scored = [(piece, -float(i)) for i, piece in enumerate(pieces)]
+    built = Tokenizer(models.Unigram(scored, unk_id=3))
+    built.pre_tokenizer = pre_tokenizers.Metaspace()
+    built.decoder = decoders.Metaspace()
+    return _wrapped(built)
+
+
+def _numbered(tokens: list[str]) -> dict[str, int]:
+    return {token: number for number, token in enumerate(tokens)}
+
+
+def _wrapped(built: Tokenizer) -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast(
+        tokenizer_object=built,
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        unk_token="[UNK]",
+    )
