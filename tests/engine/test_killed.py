@@ -4,15 +4,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import xarray as xr
 
 from headscope import result as results
+from headscope.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_run_killed_ten_times_gives_the_same_bits_as_a_calm_one(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.engine.killed_runs", str(tmp_path)]
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_run_killed_ten_times_gives_the_same_bits_as_a_calm_one(
+    study: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.engine.killed_runs", study, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     kills, shards = map(int, done.stdout.split())
     assert kills == 10
