@@ -93,9 +93,9 @@ def measure_names(data: xr.Dataset) -> list[str]:
 def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
     """The largest differences first; all of them if `most` is None.
 
-    Large is what the interval guarantees: its end nearest to zero, in standard deviations over heads.
-    A rare label with a wild difference and a wide interval does not come first. Differences that
-    may be nothing, or that have no interval, follow by the size of their effect.
+    Large is what the interval guarantees: its end nearest to zero, in standard deviations over
+    heads. So a rare label with a wild difference and a wide interval does not come first. What may
+    be nothing, or has no interval, follows by the size of its effect.
     """
     sure = np.concatenate([_sure(one).ravel() for one in comparison.measures])
     effect = np.concatenate([np.abs(one.effect.values).ravel() for one in comparison.measures])

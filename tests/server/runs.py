@@ -146,7 +146,7 @@ def _write_about(path: Path, study: str, seed: int) -> None:
         "study": study,
         "model": {"name": name, "layers": 4, "heads": 4},
         "corpus": {"fingerprint": "6f6f94b6bbe052b4", "sentences": 120},
-        "options": {"seed": seed},
+        "options": {"seed": seed, "shard_sentences": 24},
     }
     (path / "run.json").write_text(json.dumps(about), encoding="utf-8")
 

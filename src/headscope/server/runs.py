@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -152,12 +153,22 @@ def _version_notes(about: dict[str, Any]) -> list[str]:
 
 
 def _how_to_finish(path: Path, about: dict[str, Any]) -> str:
-    shards = sorted((path / "shards").glob("*")) if (path / "shards").is_dir() else []
-    done = f"{len(shards)} shard{'' if len(shards) == 1 else 's'} done so far"
-    if "study" not in about:
-        return f"This run is not finished ({done}); run its `headscope study` command again."
-    command = f"headscope study {about['study']} --out {path}"
-    return f"This run is not finished ({done}); `{command}` with the same model and corpus goes on."
+    done = len(list((path / "shards").glob("*.npz")))
+    model = about.get("model")
+    if "study" not in about or not isinstance(model, dict):
+        return f"This run is not finished ({done} shards done); run its `headscope study` again."
+    command = f"headscope study {about['study']} --model {model.get('name')} --corpus CORPUS"
+    return (
+        f"This run is not finished: {done} of {_shards(about)} shards are done. "
+        f"`{command} --out {path}` with the same options goes on from there."
+    )
+
+
+def _shards(about: dict[str, Any]) -> str:
+    try:
+        return str(ceil(about["corpus"]["sentences"] / about["options"]["shard_sentences"]))
+    except (KeyError, TypeError, ZeroDivisionError):
+        return "an unknown number of"
 
 
 def _exemplars(path: Path) -> tuple[tuple[dict[str, Any], ...], list[str]]:

@@ -99,6 +99,8 @@ class Texts:
             )
         try:
             return trace_payload(loading.result(), request, self.limits)
+        except RefusedError:
+            raise
         except HeadscopeError as mistake:
             raise RefusedError(422, str(mistake)) from mistake
         except Exception as failure:  # whatever a network raises, the next text must be served

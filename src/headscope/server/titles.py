@@ -22,7 +22,7 @@ TITLES: dict[str, Title] = {
     "null_share": Title(
         "Null attention", "Share of attention to the first token or the delimiters."
     ),
-    "null_share_of_all_queries": Title("Null attention, all rows", "Over every query."),
+    "null_share_all_queries": Title("Null attention, all rows", "Over every query."),
     "pos_to": Title("Attention to a tag", "Share of attention that words of this tag receive."),
     "pos_from": Title("Attention from a tag", "Share of attention that words of this tag pay."),
     "deprel_to": Title("Attention to a relation", "Share received by words with this relation."),

@@ -23,7 +23,7 @@ export const comparePage = {
     const runs = context.session.runs.filter((one) => one.state === "complete");
     const title = h("div", { class: "title" }, h("h1", {}, "What changed?"));
     if (runs.length < 2) return { nodes: [title, h("div", { class: "note" }, sentences("Comparing needs two finished runs of one study: `headscope serve RUN_A RUN_B`."))] };
-    const a = runs.find((one) => one.slug === context.params.a) ?? context.run ?? runs[0];
+    const a = runs.find((one) => one.slug === context.params.a) ?? runs.find((one) => one.slug === context.run?.slug) ?? runs[0];
     const b = runs.find((one) => one.slug === context.params.b) ?? runs.find((one) => one.slug !== a.slug && one.study === a.study) ?? runs[1];
     const choose = h("div", { class: "controls" }, runMenu("a", "First", runs, a.slug), runMenu("b", "Second", runs, b.slug));
     return { nodes: [title, choose, ...(await body(context, a.slug, b.slug))] };
@@ -86,7 +86,7 @@ function each(picture) {
 /** @param {any} picture @param {string} a @param {string} b @param {number} room */
 function intervalFigure(picture, a, b, room) {
   const all = each(picture).sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference));
-  const width = Math.min(560, room > 900 ? room / 2 - 46 : room - 34);
+  const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
   const drawing = intervals(all.slice(0, MOST_INTERVALS), { width, label: `Largest differences in ${picture.title}`, axis: `${b} − ${a}` });
   const rows = () => [["name", "difference", "low", "high"], ...all.map((one) => [one.name, one.difference, one.low, one.high])];
   const caption = `${Math.round(100 * picture.confidence)} % intervals (b − a) ± 1.96·√(se² + se²): normal approximation, the runs taken as independent. Over the same texts they are not, and the intervals are wider than they need be.`;

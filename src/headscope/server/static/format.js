@@ -43,6 +43,13 @@ export function probability(p) {
   return p < 0.001 ? `p < 0.001` : `p = ${p.toFixed(3)}`;
 }
 
+/** @param {number} rank @returns {string} */
+export function ordinal(rank) {
+  if (rank === 1) return "first";
+  const ending = rank % 100 >= 11 && rank % 100 <= 13 ? "th" : (["th", "st", "nd", "rd"][rank % 10] ?? "th");
+  return `${rank}${ending}`;
+}
+
 /** @param {string} label @returns {string} */
 export function plain(label) {
   return label.replaceAll("_", " ");

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { labelBars } from "./bars.js";
 import { h } from "./dom.js";
 import { figure } from "./figure.js";
-import { number, plain, withError } from "./format.js";
+import { number, ordinal, plain, withError } from "./format.js";
 import { headName } from "./heatmap.js";
 import { menu } from "./controls.js";
 import { address, change } from "./place.js";
@@ -47,7 +47,7 @@ function title(run, card) {
 /** @param {any} run @param {any} card */
 function summary(run, card) {
   const best = [...card.measures].filter((one) => one.rank !== null).sort((a, b) => a.rank - b.rank)[0];
-  const first = best ? [`Ranks ${best.rank === 1 ? "first" : `${best.rank}.`} of ${best.of} heads in `, h("a", { href: address("overview", { run: run.slug, measure: best.spec }) }, best.title.toLowerCase()), `: ${number(best.value)}. `] : [];
+  const first = best ? [`Ranks ${ordinal(best.rank)} of ${best.of} heads in `, h("a", { href: address("overview", { run: run.slug, measure: best.spec }) }, best.title.toLowerCase()), `: ${number(best.value)}. `] : [];
   const relation = card.best_relation;
   const second = relation
     ? [`Best relation: `, h("a", { href: address("overview", { run: run.slug, measure: relation.spec }) }, relation.title.split(": ")[1]), `, right in ${percent(relation.value)} of words against ${percent(relation.baseline.value)} (${relation.baseline.name}).`]
@@ -95,7 +95,7 @@ function nearest(run, card) {
 function bars(group, room) {
   const ordered = [...group.lines].sort((a, b) => b.value - a.value);
   const shown = ordered.slice(0, MOST_BARS);
-  const width = Math.min(560, room > 900 ? room / 2 - 46 : room - 34);
+  const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
   const drawing = shown.length ? labelBars(shown, { width, label: group.title }) : null;
   if (!drawing) return h("section", { class: "figure" }, h("h2", {}, group.title), h("p", {}, "No value."));
   const rows = () => [[group.axis, "value", "standard error", "rank", "of", "baseline"], ...ordered.map((one) => [one.label, one.value, one.error, one.rank, one.of, one.baseline?.value ?? null])];

@@ -102,7 +102,7 @@ function distribution(picture, room) {
   const spread = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
   const markers = [{ value: mean, color: ink().ink }];
   if (picture.baseline) markers.push({ value: picture.baseline.value, color: ink().mark });
-  const drawing = histogram(values, markers, { width: Math.min(560, room > 900 ? room / 2 - 46 : room - 34), height: 300, label: `Distribution of ${picture.title}`, axis: picture.title });
+  const drawing = histogram(values, markers, { width: Math.min(640, room > 900 ? room / 2 - 46 : room - 34), height: 300, label: `Distribution of ${picture.title}`, axis: picture.title });
   const caption = h("p", {}, `${values.length} heads: mean ${number(mean)} (dashed), standard deviation ${number(spread)}, from ${number(Math.min(...values))} to ${number(Math.max(...values))}.`);
   return figure({ title: "Distribution", drawing, rows: () => gridRows(picture), caption });
 }
@@ -114,7 +114,7 @@ function against(context, run, picture, second, relation, other, selected) {
     const y = ys.get(name) ?? null;
     return x === null || y === null ? [] : [{ name, x, y }];
   });
-  const width = Math.min(560, context.room > 900 ? context.room / 2 - 46 : context.room - 34);
+  const width = Math.min(640, context.room > 900 ? context.room / 2 - 46 : context.room - 34);
   const drawing = scatter(points, {
     width, height: 300, label: `${picture.title} against ${second.title}`, xTitle: second.title, yTitle: picture.title, selected,
     onOpen: (name) => go("head", { run: run.slug, head: name }), onBrush: (names) => select(new Set(names)),

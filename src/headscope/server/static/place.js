@@ -24,7 +24,8 @@ export function address(page, params) {
  * @param {{replace?: boolean, quiet?: boolean}} [how]  replace: no step back; quiet: the page is already right
  */
 export function go(page, params, { replace = false, quiet = false } = {}) {
-  const target = address(page, params);
+  const hash = replace && quiet ? window.location.hash : ""; // a view keeps its state there
+  const target = address(page, params) + hash;
   if (replace) window.history.replaceState(null, "", target);
   else window.history.pushState(null, "", target);
   if (!quiet) onMove();

@@ -25,7 +25,14 @@ export function fillTop(top, session, run, page, onTheme) {
   );
   const nav = h("nav", { "aria-label": "Pages" }, ...links);
   top.replaceChildren(h("div", { class: "top-inner" }, brand, nav, h("span", { class: "space" }), runMenu(session, run, page), themeMenu(onTheme)));
+  revealCurrent(nav);
   if (focused && top.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/** On a phone the pages do not fit side by side. @param {HTMLElement} nav */
+function revealCurrent(nav) {
+  const current = nav.querySelector("[aria-current]");
+  if (current instanceof HTMLElement) nav.scrollLeft = current.offsetLeft - nav.clientWidth / 2 + current.offsetWidth / 2;
 }
 
 /** The settings that go along to another page. @param {string} name @param {RunSummary | null} run */

@@ -39,9 +39,9 @@ export class ViewHost {
 
   /** @param {any} header @param {Uint8Array[]} blocks @param {Record<string, unknown>} start @param {boolean} address */
   async put(header, blocks, start, address) {
-    const before = this.app?.store.state;
+    const before = header.kind === this.kind ? this.app?.store.state : undefined;
     const store = new Store(header);
-    const kept = before && this.app?.view && header.kind === this.kind ? { layer: before.layer, heads: before.heads, head: before.head, unit: before.unit, mass: before.mass, hide: before.hide, layout: before.layout } : {};
+    const kept = before ? { ...before, pinned: null } : {};
     const asked = address ? fromHash(window.location.hash, store.initial) : {};
     store.set({ ...start, ...kept, ...asked, theme: chosenTheme() });
     this.remove();

@@ -1,0 +1,67 @@
+"""The explorer in a real browser: where it runs, what it must never do, and how it is looked at."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Locator
+
+from tests.browser.conftest import Watched, watch
+
+FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
+
+
+@dataclass
+class Visit:
+    """A visitor's tab."""
+
+    place: str
+    watched: Watched
+
+    @property
+    def page(self) -> Any:
+        """The tab itself."""
+        return self.watched.page
+
+    def open(self, path: str) -> "Visit":
+        """Go to an address and wait for the page."""
+        self.page.goto(f"{self.place}{path}")
+        return self.wait()
+
+    def wait(self) -> "Visit":
+        """Until the page that the address names is shown."""
+        self.page.wait_for_selector("main:not([aria-busy]) > *")
+        return self
+
+    def at(self, selector: str) -> Locator:
+        """Elements of the page."""
+        return self.page.locator(selector)
+
+    def cell(self, name: str) -> Locator:
+        """One head of the heatmap."""
+        return self.page.locator(f"[id='cell-{name}']")
+
+    def choose(self, control: str, value: str) -> None:
+        """Pick from a menu."""
+        self.page.select_option(f"[id='{control}']", value)
+        self.wait()
+
+    def address(self) -> str:
+        """Path, settings and state of the view."""
+        return str(self.page.url).removeprefix(self.place)
+
+    def faults(self) -> list[str]:
+        """What somebody who cannot see or point would stumble over."""
+        return self.page.evaluate(FAULTS)
+
+
+@contextmanager
+def visiting(context: BrowserContext, place: str) -> Iterator[Visit]:
+    """A tab that must not complain, and must not ask anybody else for anything."""
+    watched = watch(context.new_page())
+    yield Visit(place, watched)
+    assert watched.console == []
+    outside = [url for url in watched.requests if not url.startswith((place, "blob:", "data:"))]
+    assert outside == []

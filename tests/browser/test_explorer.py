@@ -1,0 +1,368 @@
+"""Through every page of the explorer with real clicks."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from headscope.result import load
+from headscope.server.app import create_app
+from headscope.server.runs import Library
+from headscope.server.texts import Texts
+from tests.browser.explorer import Visit, visiting
+from tests.server.live import live
+from tests.server.runs import HOSTILE, unfinished_run, write_run
+from tests.server.tiny import tiny_model
+
+pytestmark = pytest.mark.browser
+
+PAGES = {
+    "overview": "/overview?run=vig",
+    "head": "/head?run=clark&head=L1H2",
+    "clusters": "/clusters?run=clark",
+    "probes": "/probes?run=clark",
+    "text": "/text",
+    "compare": "/compare?a=vig&b=vig-later",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    write_run(folder / "vig", "vig2019")
+    write_run(folder / "vig-later", "vig2019", shift=2.0)
+    write_run(folder / "clark", "clark2019")
+    unfinished_run(folder / "stopped")
+    (write_run(folder / "damaged", "vig2019") / "result.nc").write_bytes(b"not HDF5")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> Library:
+    return Library([folder / name for name in ("vig", "vig-later", "clark", "stopped", "damaged")])
+
+
+@pytest.fixture(scope="module")
+def place(library: Library) -> Iterator[str]:
+    texts = Texts("tiny-gpt2", tiny_model)
+    with live(create_app(library, texts)) as place:
+        yield place
+
+
+@pytest.fixture
+def visit(context: BrowserContext, place: str) -> Iterator[Visit]:
+    with visiting(context, place) as visit:
+        yield visit
+
+
+@pytest.fixture
+def vig(folder: Path) -> xr.Dataset:
+    return load(folder / "vig")
+
+
+def shown_values(visit: Visit) -> np.ndarray:
+    cells = visit.page.eval_on_selector_all(
+        ".heatmap .cell", "cells => cells.map((one) => Number(one.dataset.value))"
+    )
+    return np.array(cells).reshape(4, 4)
+
+
+def downloaded(visit: Visit, button: str) -> str:
+    with visit.page.expect_download() as waiting:
+        visit.page.get_by_role("button", name=button, exact=True).first.click()
+    return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def test_heatmap_cells_equal_the_result_for_every_choice_of_the_menus(
+    visit: Visit, vig: xr.Dataset
+) -> None:
+    visit.open("/overview?run=vig")
+    visit.choose("measure", "pos_to")
+    visit.choose("measure-tag", "VERB")
+    np.testing.assert_array_equal(shown_values(visit), vig["pos_to"].sel(tag="VERB"))
+    visit.choose("measure", "distance")
+    np.testing.assert_array_equal(shown_values(visit), vig["distance"])
+    said = visit.cell("L2H1").get_attribute("aria-label") or ""
+    value, error = float(vig["distance"][2, 1]), float(vig["distance_se"][2, 1])
+    assert said == f"L2H1: {value:.3f} ± {error:.3f}"
+    visit.watched.shot("explorer-overview")
+
+
+def test_pointing_at_a_cell_tells_its_value_and_rank(visit: Visit, vig: xr.Dataset) -> None:
+    visit.open("/overview?run=vig&measure=distance")
+    place = np.unravel_index(np.argmax(vig["distance"].values), (4, 4))
+    visit.cell(f"L{place[0]}H{place[1]}").hover()
+    expect(visit.at("#readout")).to_contain_text("rank 1 of 16")
+
+
+def test_the_correlation_and_the_published_value_are_shown(visit: Visit, vig: xr.Dataset) -> None:
+    visit.open("/overview?run=vig&measure=entropy&other=distance")
+    r = np.corrcoef(vig["entropy"].values.ravel(), vig["distance"].values.ravel())[0, 1]
+    expect(visit.at("#correlation")).to_contain_text(f"r = {r:.3f}")
+    visit.choose("measure", "null_share")
+    expect(visit.at("main")).to_contain_text("Published: 0.57")
+
+
+def test_brushing_the_scatter_selects_the_heads_in_the_heatmap(
+    visit: Visit, vig: xr.Dataset
+) -> None:
+    visit.open("/overview?run=vig&measure=entropy&other=distance")
+    visit.at(".scatter").scroll_into_view_if_needed()
+    box: Any = visit.at(".scatter").bounding_box()
+    mouse = visit.page.mouse
+    mouse.move(box["x"] + 60, box["y"] + 13)
+    mouse.down()
+    mouse.move(box["x"] + box["width"] - 13, box["y"] + 120, steps=4)
+    mouse.up()
+    visit.wait()
+    chosen = visit.page.eval_on_selector_all(
+        ".cell[aria-selected=true]", "cells => cells.map((one) => Number(one.dataset.value))"
+    )
+    rest = set(vig["entropy"].values.ravel()) - set(chosen)
+    assert chosen and min(chosen) > max(rest)
+    assert "heads=" in visit.address()
+    visit.at("#clear").click()
+    expect(visit.at(".cell[aria-selected=true]")).to_have_count(0)
+
+
+def test_the_heatmap_is_walked_by_keyboard_and_opens_the_card(visit: Visit) -> None:
+    visit.open("/overview?run=vig")
+    visit.cell("L0H0").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "Space"):
+        visit.page.keyboard.press(key)
+    visit.wait()
+    expect(visit.cell("L1H2")).to_have_attribute("aria-selected", "true")
+    expect(visit.cell("L1H2")).to_be_focused()
+    visit.page.keyboard.press("Enter")
+    expect(visit.at("h1")).to_have_text("Head L1H2")
+
+
+def test_card_to_exemplar_to_head_view_to_an_edited_text(visit: Visit, vig: xr.Dataset) -> None:
+    visit.open("/overview?run=vig&measure=distance")
+    visit.cell("L3H2").click()
+    expect(visit.at("h1")).to_have_text("Head L3H2")
+    row = (
+        visit.at(
+            "table tr",
+        )
+        .filter(has_text="Distance")
+        .first
+    )
+    value = float(vig["distance"][3, 2])
+    expect(row).to_contain_text(f"{value:.3f}")
+    visit.at("#exemplar-0").click()
+    expect(visit.at(".view .hs-token")).to_have_count(16)
+    expect(visit.at(".view [data-side=q] .hs-token[aria-selected=true]")).to_have_count(1)
+    visit.watched.shot("explorer-head")
+    visit.at("#text").fill("The old dog sat on the mat.")
+    expect(visit.at(".view [data-side=q] .hs-token").nth(2)).to_have_text("dog")
+    assert "text=The+old+dog" in visit.address()
+    visit.page.go_back()
+    expect(visit.at("h1")).to_have_text("Head L3H2")
+
+
+def test_hostile_text_stays_text(visit: Visit) -> None:
+    visit.open("/head?run=vig&head=L0H0")
+    shown = visit.at(".exemplars text").filter(has_text="</script>")
+    expect(shown.first).to_be_visible()
+    assert visit.at("main img").count() == 0
+    hostile = HOSTILE.replace('"', "%22").replace("<", "%3C").replace(">", "%3E")
+    visit.open(f"/text?text={hostile}")
+    expect(visit.at("#text")).to_have_value(HOSTILE)
+    expect(visit.at("#view .hs-token").first).to_be_visible()
+    assert visit.at("main img").count() == 0
+
+
+def test_the_map_is_coloured_and_leads_to_the_cards(visit: Visit, folder: Path) -> None:
+    visit.open("/clusters?run=clark")
+    expect(visit.at(".dot")).to_have_count(16)
+    visit.watched.shot("explorer-clusters")
+    before = visit.at(".dot").evaluate_all(
+        "dots => dots.map((one) => one.lastChild.getAttribute('fill'))"
+    )
+    visit.choose("color", "layer")
+    after = visit.at(".dot").evaluate_all(
+        "dots => dots.map((one) => one.lastChild.getAttribute('fill'))"
+    )
+    assert len(set(after)) == 4 and before != after
+    visit.choose("color", "measure")
+    visit.choose("measure", "entropy_from_cls")
+    assert "measure=entropy_from_cls" in visit.address()
+    visit.at(".dot[data-head=L2H3] > :last-child").click()
+    expect(visit.at("h1")).to_have_text("Head L2H3")
+
+
+def test_probe_tables_sort_both_ways_and_keep_it_in_the_address(visit: Visit) -> None:
+    visit.open("/probes?run=clark")
+    expect(visit.at("section table")).to_have_count(3)
+    button = visit.page.get_by_role("button", name="accuracy")
+    button.click()
+    column = "table >> nth=0 >> td:nth-child(5)"
+    falling = [float(text) for text in visit.at(column).all_inner_texts()]
+    assert falling == sorted(falling, reverse=True)
+    button.click()
+    assert [float(text) for text in visit.at(column).all_inner_texts()] == falling[::-1]
+    address = visit.address()
+    assert "sort1=accuracy" in address
+    visit.open(address)
+    assert [float(text) for text in visit.at(column).all_inner_texts()] == falling[::-1]
+    visit.watched.shot("explorer-probes")
+
+
+def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Visit) -> None:
+    visit.open("/text")
+    visit.at("#text").fill("A cat saw the dog.")
+    visit.at("#generate").fill("2")
+    visit.at("#trace").click()
+    expect(visit.at("#view [data-side=q] .hs-token")).to_have_count(8)
+    visit.at("#view select[aria-label=Layer]").select_option("2")
+    visit.page.wait_for_url("**#layer=2*")
+    address = visit.address()
+    visit.open(address)
+    expect(visit.at("#text")).to_have_value("A cat saw the dog.")
+    expect(visit.at("#view select[aria-label=Layer]")).to_have_value("2")
+    visit.at("#kind-model").check()
+    expect(visit.at("#view canvas").first).to_be_visible()
+    visit.watched.shot("explorer-text")
+    visit.at("#kind-neuron").check()
+    expect(visit.at("#view")).to_contain_text("softmax")
+
+
+def test_a_text_that_is_too_long_is_answered_in_a_sentence_and_the_next_is_traced(
+    context: BrowserContext, place: str
+) -> None:
+    with visiting(context, place) as visit:
+        visit.open("/text")
+        visit.at("#text").fill("word " * 80)
+        visit.at("#trace").click()
+        expect(visit.at("#status.wrong")).to_contain_text("64")
+        visit.at("#text").fill("Short again.")
+        visit.page.keyboard.press("Control+Enter")
+        count = len(tiny_model().encode("Short again.").ids)
+        expect(visit.at("#view [data-side=q] .hs-token")).to_have_count(count)
+        said = [line for line in visit.watched.console if "422" not in line]
+        visit.watched.console[:] = said  # the browser notes every refused request
+
+
+def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
+    visit.open("/compare?a=vig&b=vig-later")
+    first = visit.at("table tbody tr").first
+    expect(first).to_contain_text("L1H2")
+    expect(first).to_contain_text("+2.000")
+    changed = visit.at("[id='difference-cell-L1H2']")
+    assert float(changed.get_attribute("data-value") or "nan") == pytest.approx(2.0)
+    assert visit.at("[id='difference-cell-L0H0']").get_attribute("data-value") == "0"
+    visit.watched.shot("explorer-compare")
+    visit.choose("measure", "distance")
+    assert "measure=distance" in visit.address()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/overview?run=vig&measure=pos_to%7EDET&other=variability&heads=L1H1%2CL2H2",
+        "/head?run=clark&head=L3H1&sort=-value",
+        "/clusters?run=clark&color=measure&measure=entropy",
+        "/compare?a=vig&b=vig-later&measure=deprel_to%7Eroot",
+    ],
+)
+def test_a_link_restores_what_was_seen(visit: Visit, address: str) -> None:
+    visit.open(address)
+    first = visit.at("main").inner_html()
+    visit.open("/probes?run=clark")
+    visit.page.go_back()
+    visit.page.wait_for_function(
+        "before => document.querySelector('main').innerHTML === before", arg=first
+    )
+    assert visit.address() == address
+
+
+def test_every_figure_downloads_as_svg_and_csv(visit: Visit, vig: xr.Dataset) -> None:
+    visit.open("/overview?run=vig&measure=distance")
+    rows = list(
+        csv.DictReader(io.StringIO(downloaded(visit, "Download the numbers of “Distance” as CSV")))
+    )
+    assert [float(row["value"]) for row in rows] == list(vig["distance"].values.ravel())
+    drawing = downloaded(visit, "Download “Distance” as SVG")
+    assert drawing.startswith("<svg xmlns=") and drawing.count("gridcell") == 16
+    for page in ("overview", "head", "clusters", "compare"):
+        visit.open(PAGES[page])
+        figures = visit.at("figure")
+        assert figures.count() > 0
+        for i in range(figures.count()):
+            names = figures.nth(i).locator("button").all_inner_texts()
+            assert names[-2:] == ["SVG", "CSV"]
+
+
+def test_unfinished_and_damaged_runs_say_what_to_do(visit: Visit) -> None:
+    visit.open("/overview?run=stopped")
+    expect(visit.at("main")).to_contain_text("3 of 5 shards are done")
+    expect(visit.at("main code")).to_contain_text("headscope study vig2019 --model mini-gpt2")
+    visit.choose("run", "damaged")
+    expect(visit.at("main")).to_contain_text("delete it and run the study again")
+    visit.choose("run", "vig")
+    expect(visit.at(".heatmap .cell")).to_have_count(16)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nobody_stumbles(chromium: Browser, place: str, theme: Any) -> None:
+    context = chromium.new_context(viewport={"width": 1200, "height": 800}, color_scheme=theme)
+    with visiting(context, place) as visit:
+        for name, path in PAGES.items():
+            visit.open(path)
+            if name == "text":
+                expect(visit.at("#view .hs-token").first).to_be_visible()
+            assert visit.faults() == [], name
+            visit.watched.shot(f"explorer-{name}-{theme}")
+    context.close()
+
+
+def test_a_phone_is_wide_enough(chromium: Browser, place: str) -> None:
+    context = chromium.new_context(viewport={"width": 375, "height": 700})
+    with visiting(context, place) as visit:
+        for name, path in PAGES.items():
+            visit.open(path)
+            wide = visit.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 375, name
+            visit.watched.shot(f"explorer-{name}-phone")
+    context.close()
+
+
+def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
+    visit.open("/overview?run=vig")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = visit.page.evaluate(ground)
+    visit.choose("theme", "dark")
+    dark = visit.page.evaluate(ground)
+    visit.open("/probes?run=clark")
+    assert dark != light
+    assert visit.page.evaluate(ground) == dark
+
+
+def test_without_a_model_the_pair_is_drawn_from_the_run(
+    context: BrowserContext, library: Library
+) -> None:
+    with live(create_app(library, Texts(None, None))) as place, visiting(context, place) as visit:
+        visit.open("/head?run=vig&head=L2H2")
+        visit.at("#exemplar-0").click()
+        drawing = visit.page.get_by_role("figure").filter(has_text="The strongest pair")
+        label = drawing.locator("svg").get_attribute("aria-label")
+        assert label == "sat attends to cat with weight 0.880"
+        expect(visit.at("#opened")).to_contain_text("--model")
+        visit.open("/text")
+        expect(visit.at("#status")).to_contain_text("--model")
+
+
+def test_without_a_run_the_first_page_says_how_to_make_one(context: BrowserContext) -> None:
+    with (
+        live(create_app(Library([]), Texts(None, None))) as place,
+        visiting(context, place) as visit,
+    ):
+        visit.open("/")
+        expect(visit.at("main pre")).to_contain_text("headscope study vig2019")
