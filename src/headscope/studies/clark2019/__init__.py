@@ -3,6 +3,7 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.sinks import SINK_THRESHOLD
+from headscope.studies import clark2019_words as words
 from headscope.studies.clark2019.figures import FIGURES
 from headscope.studies.clark2019.findings import FINDINGS
 from headscope.studies.clark2019.inputs import draw_segments
@@ -19,8 +20,7 @@ NOTES = (
 STUDY = Study(
     name="clark2019",
     title="What heads look at",
-    citation="Clark, Khandelwal, Levy & Manning (2019), What Does BERT Look At? An Analysis of "
-    "BERT's Attention",
+    citation="Clark et al. (2019), What Does BERT Look At? An Analysis of BERT's Attention",
     question="Which heads look at a fixed offset, at separators or everywhere, does it matter to "
     "the model, and which heads behave alike?",
     options={
@@ -34,14 +34,16 @@ STUDY = Study(
         "repeated_sequences": 16,
         "period": 32,
         "example_tokens": 32,
+        **words.OPTIONS,
     },
-    labels=lambda corpus: {},
-    left_out=left_out,
-    parts=parts,
-    derive=derive,
-    figures=FIGURES,
-    tables=TABLES,
-    findings=FINDINGS,
+    labels=words.find_relations,
+    left_out=lambda setup: left_out(setup) | words.left_out(setup),
+    parts=lambda setup: (*parts(setup), *words.parts(setup)),
+    derive=lambda result: words.derive(derive(result)),
+    figures=(*FIGURES, *words.FIGURES),
+    tables=(*words.TABLES, *TABLES),
+    findings=(*FINDINGS, *words.FINDINGS),
+    complete=words.complete,
     choices=lambda result: [],
     draw=draw_segments,
     notes=lambda result: NOTES,
