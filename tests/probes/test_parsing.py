@@ -109,7 +109,9 @@ def test_distance_and_words_scores_equal_the_formula(seed: int) -> None:
         governor = vectors[b, j - 1] if j else torch.zeros(SIZE)
         inputs = torch.cat([torch.tensor(features), vectors[b, i], governor])
         hidden = torch.tanh(inputs @ probe.hidden[s] + probe.bias[s])
-        assert float(scores[s, b, i, j]) == pytest.approx(float((hidden @ probe.out[s]).detach()), abs=1e-4)
+        assert float(scores[s, b, i, j]) == pytest.approx(
+            float((hidden @ probe.out[s]).detach()), abs=1e-4
+        )
 
 
 def test_parameter_counts_match_the_definitions() -> None:
@@ -145,8 +147,8 @@ def test_padding_changes_neither_loss_nor_parse(seed: int) -> None:
     batch, _ = random_batch(rng, [random_sentence(rng, 6) for _ in range(3)])
     probe = AttentionWordsProbe(2 * HEADS, SIZE, Seeds(2, seed), has_special=True)
     alone = [take_sentences(batch, torch.tensor([row])) for row in range(3)]
-    summed = sum(float(loss(probe(one), one)) for one in alone)
-    assert float(loss(probe(batch), batch)) == pytest.approx(summed, rel=1e-4)
+    summed = sum(float(loss(probe(one), one).detach()) for one in alone)
+    assert float(loss(probe(batch), batch).detach()) == pytest.approx(summed, rel=1e-4)
     whole = parse(probe(batch), batch)
     for row, one in enumerate(alone):
         width = one.heads.shape[1]

@@ -1,4 +1,4 @@
-"""What a result says of parts for which no input could be used: a reason, not a table of nothing."""
+"""Parts for which no input could be used are left out of a result, with the reason."""
 
 import json
 

@@ -1,0 +1,99 @@
+"""Words stay apart when they are tokenized, whatever the tokenizer would do by itself."""
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from headscope.errors import AlignmentError
+from headscope.model.model import Model
+from headscope.probes.encoding import (
+    Frame,
+    SkipError,
+    WordTokens,
+    encode_words,
+    find_frame,
+    keeps_words_apart,
+)
+from headscope.text.alignment import align
+from headscope.text.sentence import ROOT, Sentence, Word
+from tests.engine.tiny import MODELS, causal_model, make_sentences
+
+
+def sentence(text: str, *spans: tuple[int, int]) -> Sentence:
+    words = tuple(Word(text[a:b], a, b, head=ROOT, deprel="root") for a, b in spans)
+    return Sentence(text, words)
+
+
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_sentences_without_contractions_are_encoded_as_usual(kind: str) -> None:
+    model = MODELS[kind]()
+    frame = find_frame(model.tokenizer)
+    for each in encode_words(model, make_sentences(10)):
+        assert isinstance(each, WordTokens)
+        usual = model.encode(each.sentence.text)
+        assert each.encoded.ids == usual.ids
+        assert each.encoded.special == usual.special
+        assert len(each.encoded) == len(usual)
+        assert len(frame) == sum(usual.special)
+
+
+def test_a_word_inside_another_is_kept_apart() -> None:
+    """ "thecat" is one run of letters, but two words of the corpus."""
+    model = causal_model()
+    joined = sentence("thecat sees", (0, 3), (3, 6), (7, 11))
+    (made,) = encode_words(model, [joined])
+    assert isinstance(made, WordTokens)
+    pieces = [
+        "".join(made.encoded.text[slice(*made.encoded.offsets[t])] for t in tokens).strip()
+        for tokens in made.alignment.tokens_of_word
+    ]
+    assert pieces == ["the", "cat", "sees"]
+
+
+def test_sentences_that_cannot_be_used_are_named() -> None:
+    model = causal_model()
+    long = " ".join(["telescope"] * 60)
+    spans = [(n * 10, n * 10 + 9) for n in range(60)]
+    shared = sentence("du", (0, 2), (0, 2))
+    made = encode_words(model, [sentence(long, *spans), shared])
+    assert [str(each) for each in made] == ["too long", "alignment: shared"]
+    assert all(isinstance(each, SkipError) for each in made)
+
+
+def test_no_sentences_give_no_tokens() -> None:
+    assert encode_words(causal_model(), []) == []
+
+
+def test_the_frame_is_what_the_tokenizer_adds_or_else_its_beginning_token() -> None:
+    assert find_frame(MODELS["bidirectional"]().tokenizer) == Frame((2,), (3,))
+    causal = causal_model().tokenizer
+    assert find_frame(causal) == Frame((), ())
+    with_bos = PreTrainedTokenizerFast(
+        tokenizer_object=causal.backend_tokenizer, bos_token="<|end|>", eos_token="<|end|>"
+    )
+    assert find_frame(with_bos) == Frame((0,), ())
+
+
+def sentencepiece_like() -> PreTrainedTokenizerFast:
+    """A tokenizer that begins every text with a space of its own."""
+    pieces = {"▁": 0, "▁do": 1, "n": 2, "'": 3, "t": 4, "▁n": 5, "▁a": 6, "o": 7}
+    tokenizer = Tokenizer(models.WordLevel(pieces, unk_token="n"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Split("'", "isolated")]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+
+
+def test_where_spaces_would_be_invented_the_whole_sentence_is_encoded() -> None:
+    tokenizer = sentencepiece_like()
+    assert not keeps_words_apart(tokenizer)
+    assert keeps_words_apart(causal_model().tokenizer)
+    model = Model(causal_model().network, tokenizer, name="prefixing")
+    dont = sentence("don't", (0, 2), (2, 5))
+    (made,) = encode_words(model, [dont])
+    usual = model.encode(dont.text)
+    with pytest.raises(AlignmentError) as caught:
+        align(dont.words, dont.text, usual.offsets, usual.special)
+    assert isinstance(made, SkipError)
+    assert str(made) == f"alignment: {caught.value.reason}"
