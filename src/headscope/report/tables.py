@@ -27,7 +27,7 @@ def to_html(rows: Sequence[Row], kind: str = "") -> str:
     header = "".join(
         f"<th scope=col>{escape(str(name).replace('_', ' '))}</th>" for name in rows[0]
     )
-    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+    body = "".join(f"<tr{_class(row)}>{_cells(row)}</tr>" for row in rows)
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="table {kind}">{table}</div>'
 
@@ -39,6 +39,11 @@ def _with_errors(row: Row) -> Row:
         for name, value in row.items()
         if not name.endswith("_se")
     }
+
+
+def _class(row: Row) -> str:
+    """A row with a note on why it says little is grey."""
+    return ' class="faint"' if row.get("note") else ""
 
 
 def _cells(row: Row) -> str:
