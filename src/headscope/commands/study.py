@@ -40,13 +40,23 @@ def study(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),
     ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(metavar="CORPUS", help="What clark2019 trains its probes on."),
+    ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Word vectors for clark2019's probes: text, .gz, .npy."),
+    ] = None,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     import headscope as hs
     from headscope.studies import find_study, read_options
 
     chosen = find_study(name)  # a misspelt name is said before a model is loaded
-    options = chosen.with_options(read_options(option or ()))
+    named = {"train": train, "vectors": vectors}
+    given = {key: value for key, value in named.items() if value is not None}
+    options = chosen.with_options({**read_options(option or ()), **given})
     result = hs.study(
         name,
         hs.load(model, device=device, dtype=dtype),
