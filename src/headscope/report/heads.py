@@ -16,6 +16,11 @@ def name_head(layer: int, head: int) -> str:
     return f"L{layer}H{head}"
 
 
+def name_both(layer: int, head: int) -> str:
+    """L7H9 (paper 8-10): Clark et al. count layers and heads from 1."""
+    return f"{name_head(layer, head)} (paper {layer + 1}-{head + 1})"
+
+
 def read_head(name: str) -> tuple[int, int]:
     """Layer and head of L4H11, 4.11, 4-11 or (4, 11)."""
     found = _NAME.match(name)

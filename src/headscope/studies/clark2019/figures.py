@@ -9,10 +9,9 @@ from headscope.metrics.gradient import TARGETS
 from headscope.metrics.special import SPECIAL
 from headscope.report.dots import Plot, Series, draw_plots
 from headscope.report.headmap import draw_head_map, draw_matrix
-from headscope.report.heads import top_heads
+from headscope.report.heads import name_both, top_heads
 from headscope.report.heatmap import Panel, draw_panels
 from headscope.report.ribbons import draw_ribbons
-from headscope.studies.clark2019.names import name_both
 from headscope.studies.study import Figure
 
 SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}

@@ -7,8 +7,7 @@ import xarray as xr
 
 from headscope.report.depth import layers_between
 from headscope.report.findings import Finding, Measured, decide, decide_difference
-from headscope.report.heads import top_heads
-from headscope.studies.clark2019.names import name_both
+from headscope.report.heads import name_both, top_heads
 
 MOSTLY = 0.5  # "more than half of their attention"
 SEPARATOR_DEPTH = (5 / 12, 10 / 12)  # layers 6–10 of BERT's 12, counted from 1

@@ -7,9 +7,8 @@ import xarray as xr
 
 from headscope.metrics.behaviour import OTHER
 from headscope.metrics.special import SPECIAL
-from headscope.report.heads import name_head
+from headscope.report.heads import name_both, name_head
 from headscope.studies.clark2019.figures import OFFSET_NAMES, measured_offsets
-from headscope.studies.clark2019.names import name_both
 from headscope.studies.study import Table
 
 _OF_HEADS = (

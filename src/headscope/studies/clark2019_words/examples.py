@@ -14,7 +14,7 @@ from headscope.probes.gold import tree_fault
 from headscope.probes.selection import BestHead
 from headscope.probes.stream import all_word_maps, token_units
 from headscope.probes.windows import join
-from headscope.studies.clark2019.names import name_both
+from headscope.report.heads import name_both
 from headscope.studies.clark2019_words.best import best_resolver, clear_relations, layer_number
 from headscope.studies.study import Setup
 from headscope.text.sentence import Sentence

@@ -9,7 +9,7 @@ from headscope.probes.gold import ALL
 from headscope.probes.proportion import Z95
 from headscope.probes.selection import BestHead
 from headscope.report.findings import Finding, Measured, decide, decide_difference
-from headscope.studies.clark2019.names import name_both
+from headscope.report.heads import name_both
 from headscope.studies.clark2019_words.best import best_resolver, layer_number, relation_rows
 from headscope.studies.clark2019_words.published import SAME, TABLE1, TABLE3
 

@@ -1,5 +1,8 @@
 """The metrics of clark2019's second part, and what has to be left out for a corpus."""
 
+from pathlib import Path
+
+from headscope.errors import CorpusError
 from headscope.metrics.metric import Metric
 from headscope.probes.coref_metric import CorefAccuracy
 from headscope.probes.gold import Classes
@@ -53,6 +56,7 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Sentences for relations, windows for coreference, each where the corpus has them."""
+    _check_files(setup)
     grid, is_causal = setup.grid, setup.model.is_causal
     found: list[Part] = []
     if has_trees(setup):
@@ -63,6 +67,14 @@ def parts(setup: Setup) -> tuple[Part, ...]:
         coreference: Metric = CorefAccuracy(grid, is_causal, setup.options["row"])
         found.append(Part(window_inputs, (coreference,), of_corpus=False))
     return tuple(found)
+
+
+def _check_files(setup: Setup) -> None:
+    """Say that a file is missing before the work begins, not when the probes need it."""
+    for name in ("train", "vectors"):
+        path = setup.options[name]
+        if path is not None and path != "demo" and not Path(path).is_file():
+            raise CorpusError(f"There is no file {path}; check the option {name}.")
 
 
 def has_trees(setup: Setup) -> bool:

@@ -22,6 +22,7 @@ from headscope.probes.training import Learner, count_parameters
 from headscope.probes.vectors import read_vectors
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
+from headscope.text.demo import demo_corpus
 from headscope.text.read import read_corpus
 
 CHECKPOINT = "probes.npz"
@@ -56,8 +57,9 @@ def add_probes(setup: Setup, folder: Path, result: xr.Dataset) -> xr.Dataset:
 
 def corpora(setup: Setup) -> tuple[Corpus, Corpus]:
     """What the probes train on, and what they are tested on."""
-    if setup.options["train"] is not None:
-        return read_corpus(setup.options["train"]), setup.corpus
+    train_on = setup.options["train"]
+    if train_on is not None:
+        return demo_corpus() if train_on == "demo" else read_corpus(train_on), setup.corpus
     return _split(setup.corpus, setup.seed)
 
 

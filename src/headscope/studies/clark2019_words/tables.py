@@ -7,8 +7,7 @@ import xarray as xr
 
 from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.selection import BestHead
-from headscope.report.heads import top_heads
-from headscope.studies.clark2019.names import name_both
+from headscope.report.heads import name_both, top_heads
 from headscope.studies.clark2019_words.best import best_resolver, layer_number, relation_rows
 from headscope.studies.clark2019_words.published import TABLE2, TABLE3, published_relation
 from headscope.studies.study import Table
