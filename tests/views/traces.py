@@ -122,7 +122,7 @@ def random_trace(
         query=parts["query"],
         key=parts["key"],
         key_head_of=tuple(_groups(heads, key_heads or heads)),
-        scaling=dict.fromkeys(range(layers), dim ** (-0.5)),
+        scaling=dict.fromkeys(range(layers), 1 / math.sqrt(dim)),
         bias=parts["bias"] if causal or position_bias else None,
         softcap=softcap,
         sink=parts["sink"] if sink else None,

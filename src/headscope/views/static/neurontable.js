@@ -70,7 +70,7 @@ export class NeuronTable {
     this.rows = null;
     /** @type {number | null} */
     this.neuron = null;
-    this.shareHeading = element("span", { class: "hs-cell hs-share", role: "columnheader" });
+    this.shareHeading = element("span", { class: "hs-cell hs-share", role: "columnheader", title: "Point at a vector: what one neuron adds to each score, and its share" });
     /** @type {HTMLElement[]} */
     this.shareCells = [];
     /** @type {HTMLElement[]} */

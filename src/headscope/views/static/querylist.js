@@ -26,6 +26,15 @@ export class QueryList {
       child.setAttribute("aria-selected", String(index === chosen));
       child.setAttribute("tabindex", index === chosen ? "0" : "-1");
     });
+    this.reveal(chosen);
+  }
+
+  /** Scroll the list, not the page. @param {number} chosen */
+  reveal(chosen) {
+    const item = /** @type {HTMLElement | undefined} */ (this.root.children[chosen]);
+    if (!item) return;
+    const last = item.offsetTop + item.offsetHeight - this.root.clientHeight;
+    this.root.scrollTop = Math.min(item.offsetTop, Math.max(this.root.scrollTop, last));
   }
 
   /** @param {KeyboardEvent} event */

@@ -27,6 +27,7 @@ import { cutoffs, overviewLines, tokenLines } from "./lines.js";
 import { paintAll, SANS } from "./scene.js";
 
 const MOST_PIXELS = 16e6;
+const MARGIN = 160;
 
 export class Stage {
   /**
@@ -71,6 +72,7 @@ export class Stage {
     this.root.addEventListener("click", (event) => this.togglePin(pinOf(event.target)));
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
+    window.addEventListener("resize", this.onScroll);
   }
 
   /** @param {Picture} picture */
@@ -147,11 +149,14 @@ export class Stage {
     this.paintOn(this.detail, this.detailShapes(active).filter((shape) => reaches(shape, top, bottom)), top);
   }
 
-  /** The visible part of the stage. @returns {{top: number, bottom: number}} */
+  /** The visible part of the stage and a little more. @returns {{top: number, bottom: number}} */
   onScreen() {
     const { top } = this.root.getBoundingClientRect();
     const { height } = this.placed();
-    return { top: Math.max(0, Math.floor(-top)), bottom: Math.min(height, Math.ceil(window.innerHeight - top)) };
+    return {
+      top: Math.max(0, Math.floor(-top - MARGIN)),
+      bottom: Math.min(height, Math.ceil(window.innerHeight - top + MARGIN)),
+    };
   }
 
   /** @param {Pin} active @returns {Shape[]} */
@@ -241,6 +246,7 @@ export class Stage {
 
   remove() {
     window.removeEventListener("scroll", this.onScroll, { capture: true });
+    window.removeEventListener("resize", this.onScroll);
   }
 
   /** @returns {Picture} */
