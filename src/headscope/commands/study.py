@@ -8,8 +8,6 @@ import typer
 if TYPE_CHECKING:
     from headscope.text.corpus import Corpus
 
-BATCH_TOKENS = 2048
-
 
 def study(
     name: Annotated[str, typer.Argument(metavar="vig2019|clark2019", help="Which study.")],
@@ -34,8 +32,8 @@ def study(
         str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")
     ] = "float32",
     batch_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
-    ] = BATCH_TOKENS,
+        int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),

@@ -26,7 +26,8 @@ from headscope.studies.study import Setup, Study
 from headscope.text.corpus import Corpus
 
 SHARD_SENTENCES = 256
-BATCH_TOKENS = 2048
+BATCH_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
+BATCH_TOKENS_CUDA = 16384
 
 log = logging.getLogger("headscope")
 
@@ -40,7 +41,7 @@ def study(
     engine: str = "local",
     sentences: int | None = None,
     seed: int = 0,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
     **options: Any,
 ) -> xr.Dataset:
     """Run a study of a model on a corpus and return its result.
@@ -53,6 +54,7 @@ def study(
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
     chosen = find_study(name)
+    batch_tokens = batch_tokens or _batch_tokens(model)
     drawn = _draw(chosen, corpus, sentences, seed)
     setup = Setup(
         model, drawn, chosen.with_options(options), chosen.labels(drawn), batch_tokens, seed
@@ -61,6 +63,10 @@ def study(
     if run.result.exists():
         return result.load(run.result)
     return _finish(run, chosen, setup, _compute_shards(run, chosen, setup, engine))
+
+
+def _batch_tokens(model: Model) -> int:
+    return BATCH_TOKENS_CUDA if model.device.type == "cuda" else BATCH_TOKENS
 
 
 def _draw(study: Study, corpus: Corpus, sentences: int | None, seed: int) -> Corpus:

@@ -55,6 +55,11 @@ class AnnotatedBatch:
         return pairs.tril() if self.is_causal else pairs
 
     @cached_property
+    def dropped(self) -> Bool[Tensor, "batch query key"]:
+        """The other pairs."""
+        return ~self.pairs
+
+    @cached_property
     def separation(self) -> Float[Tensor, "query key"]:
         """|i − j| in tokens."""
         place = torch.arange(self.mask.shape[1], device=self.mask.device, dtype=torch.float32)

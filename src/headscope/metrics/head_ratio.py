@@ -43,7 +43,9 @@ class HeadRatio:
 
     def add(self, state: State, index: int, x: Tensor, y: Tensor) -> None:
         """Add x and y of every input of a batch to one layer."""
-        added = _join(ratio.terms(x, y), ratio.terms(x.sum(1), y.sum(1)))
+        above, below = x.double().cpu().numpy(), y.double().cpu().numpy()
+        by_layer = ratio.sums_over(above.sum(1), below.sum(1))
+        added = _join(ratio.sums_over(above, below), by_layer)
         for name, values in added.items():
             state.sums[name][index] += values
 

@@ -26,7 +26,7 @@ class ObservedLayer:
     @cached_property
     def kept(self) -> Float[Tensor, "batch head query key"]:
         """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
-        return self.weights.float().masked_fill(~self.batch.pairs[:, None], 0.0)
+        return self.weights.float().masked_fill(self.batch.dropped[:, None], 0.0)
 
     @cached_property
     def rows(self) -> Float[Tensor, "batch head query"]:

@@ -1,8 +1,12 @@
 """Readable strings for tokens: what a person should see in a view."""
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from transformers import PreTrainedTokenizerBase
+
+# What a token reads as, by tokenizer and id: a corpus repeats a few thousand of them.
+_KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, str]] = WeakKeyDictionary()
 
 _INVISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
 
@@ -13,12 +17,14 @@ def display(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str
     A leading space stays, for it tells a new word from a continuation ("Ġcat" and "▁cat" → " cat");
     WordPiece keeps its "##"; special tokens stay as they are; a piece of a character is "�".
     """
-    special = set(tokenizer.all_special_ids)
-    raw = tokenizer.convert_ids_to_tokens(list(ids))
-    return tuple(
-        str(token) if index in special else _readable(tokenizer, index, token)
-        for index, token in zip(ids, raw, strict=True)
-    )
+    known = _KNOWN.setdefault(tokenizer, {})
+    new = [index for index in dict.fromkeys(ids) if index not in known]
+    if new:
+        special = set(tokenizer.all_special_ids)
+        for index, token in zip(new, tokenizer.convert_ids_to_tokens(new), strict=True):
+            shown = str(token) if index in special else _readable(tokenizer, index, token)
+            known[index] = shown
+    return tuple(known[index] for index in ids)
 
 
 def _readable(tokenizer: PreTrainedTokenizerBase, index: int, token: str | None) -> str:
