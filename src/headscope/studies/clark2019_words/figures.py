@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
 
 from headscope.report.heatmap import Panel, draw_panels
 from headscope.report.style import ACCENT, FAINT, INK, SECOND
@@ -18,6 +19,8 @@ from headscope.studies.study import Figure
 WEAK = 0.02  # lines fainter than this cannot be seen
 COLUMNS = 4
 RELATIONS = 24
+SHOWN_PROBES = ("attention", "attention_words")
+SIGNED = "PuOr_r"  # orange for, violet against; the same to readers with and without colour vision
 
 
 def draw_examples(result: xr.Dataset) -> Drawing:
@@ -41,6 +44,8 @@ def _draw_example(axes: Axes, example: xr.Dataset) -> None:
     size = len(words)
     weights = example["figure5_weights"].values[:size, :size]
     gold = example["figure5_gold"].values[:size, :size] > 0
+    for query, key in np.argwhere(gold):  # also where the head does not look
+        axes.plot((0, 1), (query, key), color=SECOND, linewidth=0.7, linestyle=(0, (1, 2)))
     for chosen, colour in ((~gold, ACCENT), (gold, SECOND)):
         _draw_lines(axes, np.where(chosen, weights, 0.0), colour)
     for place, word in enumerate(words):
@@ -62,7 +67,8 @@ def _draw_lines(axes: Axes, weights: np.ndarray, colour: str) -> None:
 def draw_relations(result: xr.Dataset) -> Drawing:
     """Accuracy of the best head against the best offset, for the most frequent relations."""
     few = json.loads(result.attrs["options"])["few"]
-    rows = relation_rows(result)[:RELATIONS]
+    # A root has no governor to find.
+    rows = [row for row in relation_rows(result) if row.relation != "root"][:RELATIONS]
     drawing = Drawing(figsize=(6.4, 0.2 * len(rows) + 0.8), layout="constrained")
     axes = drawing.subplots()
     for place, row in enumerate(rows):
@@ -80,18 +86,35 @@ def draw_relations(result: xr.Dataset) -> Drawing:
 
 
 def draw_weights(result: xr.Dataset) -> Drawing:
-    """What each attention probe relies on: mean weight of every head on gold arcs."""
-    weights = result["probe_weight"]
-    panels = [
-        Panel(
-            f"{PROBE_NAMES[probe]}\n{ARROWS[direction]}",
-            chosen := weights.sel(attention_probe=probe, direction=direction),
-            chosen.mean("head"),
-        )
-        for probe in weights["attention_probe"].values.tolist()
-        for direction in weights["direction"].values.tolist()
-    ]
-    return draw_panels(panels, 2, "mean")
+    """What each attention probe relies on: the mean weight of every head on gold arcs."""
+    weights = result["probe_weight"].sel(attention_probe=list(SHOWN_PROBES))
+    layers, heads = weights.sizes["layer"], weights.sizes["head"]
+    size = (2 * (0.24 * heads + 1.2), len(SHOWN_PROBES) * (0.24 * layers + 1.0))
+    drawing = Drawing(figsize=size, layout="constrained")
+    grid = drawing.subplots(len(SHOWN_PROBES), len(ARROWS), squeeze=False)
+    for row, probe in zip(grid, SHOWN_PROBES, strict=True):
+        of_probe = weights.sel(attention_probe=probe)
+        reach = float(np.abs(of_probe).max())
+        for axes, direction in zip(row, ARROWS, strict=True):
+            values = of_probe.sel(direction=direction).transpose("layer", "head")
+            title = f"{PROBE_NAMES[probe]}, {ARROWS[direction]}"
+            _draw_signed(drawing, axes, values, reach, title)
+    return drawing
+
+
+def _draw_signed(
+    drawing: Drawing, axes: Axes, values: xr.DataArray, reach: float, title: str
+) -> None:
+    image = axes.imshow(values, cmap=SIGNED, vmin=-reach, vmax=reach, interpolation="none")
+    axes.set_title(title, fontsize=8.5)
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    places = range(0, len(values), max(1, len(values) // 12))
+    axes.set_yticks(places, values["layer"].values[list(places)])
+    axes.spines[:].set_visible(False)
+    bar = drawing.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
 
 
 def draw_trees(result: xr.Dataset) -> Drawing:
@@ -107,7 +130,7 @@ FIGURES = (
         "figure05",
         "Best heads at work",
         "Attention between words in sentences of the corpus, for the clearest relations and for "
-        "coreference. Orange: the pairs that the corpus marks.",
+        "coreference. Orange: what the corpus marks, dotted where the head looks away.",
         ("figure5_weights",),
         draw_examples,
     ),
@@ -128,7 +151,8 @@ FIGURES = (
     Figure(
         "probe_weights",
         "What the probes rely on",
-        "Mean weight that a probe gives to each head on the arcs of the corpus.",
+        "Mean weight that a probe gives to each head on the arcs of the corpus: orange speaks for "
+        "an arc, violet against it.",
         ("probe_weight",),
         draw_weights,
     ),
