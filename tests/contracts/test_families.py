@@ -137,6 +137,16 @@ def test_no_layer_outlives_the_next_one(name: str) -> None:
     assert most <= 2 if streams else most == len(alive)
 
 
+@each_family
+def test_leaving_out_the_head_changes_no_weight(name: str) -> None:
+    model = loaded(name)
+    body: list[LayerAttention] = []
+    model.forward(batch(model, [0]), body.append, logits=False)
+    for one, other in zip(body, captured(model, batch(model, [0])), strict=True):
+        assert (one.stack, one.layer) == (other.stack, other.layer)
+        torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", [family.name for family in FAMILIES if family.kind == "seq2seq"])
 def test_an_encoder_alone_has_the_same_weights_as_with_its_decoder(name: str) -> None:
     model = loaded(name)
