@@ -17,7 +17,10 @@ MARKS = ("o", "s", "^", "D")  # told apart without colour, too
 
 @dataclass(frozen=True)
 class Series:
-    """One quantity: its value per head (or none of them), per layer, and the layers' errors."""
+    """One quantity: its value per head (or none of them), per layer, and the layers' errors.
+
+    A series without a label is alone in its plot and needs no legend.
+    """
 
     label: str
     by_layer: xr.DataArray
@@ -57,7 +60,7 @@ def _draw(axes: Axes, plot: Plot) -> None:
     axes.set_ylabel(plot.y)
     axes.set_ylim(bottom=0, top=plot.top)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    if len(plot.series) > 1:
+    if any(series.label for series in plot.series):
         axes.legend(fontsize=8)
 
 

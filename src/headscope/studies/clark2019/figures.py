@@ -95,10 +95,10 @@ def draw_entropies(result: xr.Dataset) -> Drawing:
     """Entropy of all tokens and of [CLS], against uniform attention."""
     causal = "visible_uniform_entropy" in result
     level = float(result["visible_uniform_entropy" if causal else "uniform_entropy"])
-    everything = [_series(result, "entropy", "mean")]
+    everything = [_series(result, "entropy", "")]
     plots = [Plot("from all tokens", "entropy in nats", everything, level, "uniform")]
     if np.isfinite(result["entropy_from_cls"].values).any() and not causal:
-        series = [_series(result, "entropy_from_cls", "mean")]
+        series = [_series(result, "entropy_from_cls", "")]
         plots.append(Plot("from [CLS]", "entropy in nats", series, level, "uniform"))
     return draw_plots(plots)
 
