@@ -163,6 +163,6 @@ def test_a_grid_of_32_by_32_heads_is_drawn(open_page: Open) -> None:
     weights = random.dirichlet(np.full(6, 0.3), (32, 32, 6)).astype(np.float32)
     page = open_page(model_view(Trace.from_weights(weights, [f"t{i}" for i in range(6)])))
     assert len(names(page)) == 1024
-    page.page.get_by_role("gridcell", name="Layer 31, head 31").click()
+    page.page.locator("[aria-label='Layer 31, head 31']").click()
     assert page.state()["layer"] == 31
     assert {line["head"] for line in page.lines()} == {31}

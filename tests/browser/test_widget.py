@@ -115,6 +115,16 @@ def test_what_a_reader_does_is_sent_to_python(cell: Watched) -> None:
     assert sent == [{"layer": 1}, {"heads": [1, 2, 3]}, {"hide": ["first"]}]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("jpThemeLight", "false"), ("vscodeThemeKind", "vscode-dark")]
+)
+def test_the_widget_is_dark_where_the_notebook_is(cell: Watched, name: str, value: str) -> None:
+    view = head_view(random_trace())
+    cell.page.evaluate("([name, value]) => (document.body.dataset[name] = value)", [name, value])
+    show(cell, traits(view), view.widget.blocks)
+    assert cell.page.locator(".hs-root").get_attribute("data-theme") == "dark"
+
+
 def test_a_closed_widget_listens_no_more(cell: Watched) -> None:
     view = head_view(random_trace())
     show(cell, traits(view), view.widget.blocks)

@@ -41,7 +41,7 @@ export function mount(el, data, store) {
   const root = element("div", { class: "hs-root" });
   el.append(root);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = () => themeOf(store.state.theme, dark.matches);
+  const theme = () => themeOf(store.state.theme, dark);
   const kinds = { head: headView, model: modelView, neuron: neuronView };
   const top = element("header", { class: "hs-top" });
   root.append(top);
@@ -90,10 +90,17 @@ function fillTop(top, data, store, view) {
   return control;
 }
 
-/** @param {string} chosen @param {boolean} prefersDark @returns {Theme} */
-function themeOf(chosen, prefersDark) {
+/**
+ * As chosen; else as the notebook around the view (JupyterLab and VS Code say so on the body); else as the system.
+ * @param {string} chosen
+ * @param {MediaQueryList} system
+ * @returns {Theme}
+ */
+function themeOf(chosen, system) {
   if (chosen === "light" || chosen === "dark") return chosen;
-  return prefersDark ? "dark" : "light";
+  const { jpThemeLight, vscodeThemeKind } = document.body.dataset;
+  const isDark = jpThemeLight ? jpThemeLight === "false" : vscodeThemeKind ? vscodeThemeKind.includes("dark") : system.matches;
+  return isDark ? "dark" : "light";
 }
 
 /** @param {HTMLElement} root @param {unknown} error */
