@@ -145,6 +145,13 @@ def test_a_corpus_without_any_segment_is_refused() -> None:
         hs.study("clark2019", tiny_bert(), corpus, **QUICK)
 
 
+def test_mistaken_options_are_said_before_anything_runs() -> None:
+    with pytest.raises(RunError, match="no threshold 'prev'; there are next, previous, broad"):
+        hs.study("clark2019", tiny_bert(), paragraphs(2), thresholds={"prev": 0.4})
+    with pytest.raises(RunError, match="offsets must be a list of whole numbers"):
+        hs.study("clark2019", tiny_bert(), paragraphs(2), offsets=2)
+
+
 def test_a_sample_draws_segments_with_the_seed() -> None:
     corpus = paragraphs(6)
     first = hs.study("clark2019", tiny_bert(), corpus, sentences=5, seed=1, **QUICK)

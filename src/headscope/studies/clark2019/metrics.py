@@ -1,11 +1,14 @@
 """The metrics of clark2019, what has to be left out, and what follows from the values."""
 
 import json
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from headscope.errors import RunError
 from headscope.metrics import surface
 from headscope.metrics.behaviour import Thresholds, behaviour
 from headscope.metrics.example_map import ExampleMap
@@ -49,6 +52,7 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Segments for everything but the scores on repeated sequences."""
+    read_thresholds(setup.options)  # a mistake is said before anything is computed
     of_segments = Part(segment_inputs, (*_of_surface(setup), *_of_heads(setup)))
     start = int(find_delimiters(setup.model).cls is not None)
     scores = surface.repetitions(setup.grid, longest_period(setup), start)
@@ -57,14 +61,25 @@ def parts(setup: Setup) -> tuple[Part, ...]:
 
 def offsets(setup: Setup) -> tuple[int, ...]:
     """The offsets asked for, with the paper's among them."""
-    return tuple(sorted({*ALWAYS, *setup.options["offsets"]}))
+    asked = setup.options["offsets"]
+    if not isinstance(asked, list) or not all(isinstance(offset, int) for offset in asked):
+        raise RunError(f"offsets must be a list of whole numbers such as [-2, 2], not {asked!r}.")
+    return tuple(sorted({*ALWAYS, *asked}))
+
+
+def read_thresholds(options: Mapping[str, Any]) -> Thresholds:
+    """The paper's thresholds, those given in the options changed."""
+    given, known = options["thresholds"], vars(Thresholds())
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise RunError(f"There is no threshold {unknown[0]!r}; there are {', '.join(known)}.")
+    return Thresholds(**given)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
     """Add the label of every head, the sink rate, and what could not be laid out."""
     options = json.loads(result.attrs["options"])
-    thresholds = Thresholds(**options["thresholds"])
-    labels = behaviour(_measured(result), thresholds)
+    labels = behaviour(_measured(result), read_thresholds(options))
     missing = json.loads(result.attrs["left_out"])
     if "no_map" in result["head_divergence"].attrs:
         missing["head_position"] = result["head_divergence"].attrs["no_map"]
