@@ -158,7 +158,7 @@ export class NeuronTable {
     this.shareHeading.textContent = neuron === null ? "neuron" : `neuron ${neuron}`;
     this.shareCells.forEach((cell, key) => {
       const product = neuron === null ? 0 : parts.products[key * order.length + neuron];
-      cell.textContent = neuron === null ? "" : `${signed(product * head.scaling)}  ${share(product, parts.dots[key])}`;
+      cell.textContent = neuron === null ? "" : `${signed(product * head.scaling)} ${share(product, parts.dots[key]).padStart(6)}`;
     });
     for (const cursor of /** @type {NodeListOf<HTMLElement>} */ (this.root.querySelectorAll(".hs-cursor"))) {
       cursor.hidden = neuron === null;

@@ -18,6 +18,7 @@ import { drawingOf } from "./units.js";
 
 const GAP = 6;
 const LABEL = 44;
+const RANKED = 82; // wide enough for L11H11 and a score
 
 export class Sheet {
   /** @param {HTMLElement} parent @param {Data} data @param {Store} store */
@@ -57,11 +58,11 @@ export class Sheet {
   }
 
   setSize() {
+    const { ranked } = this.store.state;
     const widest = Math.max(1, ...this.rows.map((row) => row.length));
-    const room = this.root.clientWidth - LABEL;
-    const across = this.store.state.ranked ? 12 : widest;
-    this.size = Math.max(34, Math.min(96, Math.floor(room / across) - GAP));
-    this.columns = this.store.state.ranked ? Math.max(1, Math.floor((room + LABEL) / (this.size + GAP))) : widest;
+    const room = this.root.clientWidth;
+    this.size = ranked ? RANKED : Math.max(34, Math.min(96, Math.floor((room - LABEL) / widest) - GAP));
+    this.columns = ranked ? Math.max(1, Math.floor((room + GAP) / (this.size + GAP))) : widest;
     this.root.style.setProperty("--thumb", `${this.size}px`);
     this.root.style.setProperty("--columns", String(this.columns));
   }
