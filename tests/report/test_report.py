@@ -68,18 +68,16 @@ def test_figures_and_tables_are_named_after_the_paper(run: Path) -> None:
     assert {"distance", "distance_se", "entropy", "variability"} <= set(rows[0])
 
 
-def test_drawing_twice_gives_the_same_bytes(run: Path) -> None:
-    before = (run / "report.html").read_bytes()
-    hs.report(run, heads=["L1H0"])
-    assert (run / "report.html").read_bytes() == before
-
-
-def test_two_runs_make_one_page_where_asked(run: Path, tmp_path: Path) -> None:
+def test_two_runs_make_one_page_and_drawing_again_gives_the_same_bytes(
+    run: Path, tmp_path: Path
+) -> None:
+    before = {path.name: path.read_bytes() for path in (run / "figures").glob("*.svg")}
     other = tmp_path / "other"
     hs.study("vig2019", MODELS["bidirectional"](), Corpus.from_sentences(make_sentences(20)), other)
     page = hs.report(run, other, out=tmp_path / "both.html")
     assert page == tmp_path / "both.html"
     assert page.read_text().count('<div class="run"') == 2
+    assert all((run / "figures" / name).read_bytes() == drawn for name, drawn in before.items())
 
 
 def test_a_corpus_without_annotation_has_a_report_that_says_so(tmp_path: Path) -> None:
@@ -99,7 +97,7 @@ def test_an_unfinished_run_and_a_directory_that_is_none_are_refused(tmp_path: Pa
         hs.report(tmp_path)
 
 
-@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (8, 8), (32, 32)])
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (32, 32)])
 def test_every_figure_can_be_drawn_for_any_number_of_heads(layers: int, heads: int) -> None:
     result = make_result(layers, heads)
     for figure in FIGURES:
