@@ -11,7 +11,7 @@ Where a tokenizer begins every text with a space of its own this would invent sp
 whole sentence is encoded as usual.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,46 +74,70 @@ def keeps_words_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 def encode_words(model: Model, sentences: Sequence[Sentence]) -> list[WordTokens | SkipError]:
     """The tokens of every sentence, or why it has none."""
-    tokenizer, frame = model.tokenizer, find_frame(model.tokenizer)
-    chunks = [_chunks(tokenizer, sentence) for sentence in sentences]
-    flat = [
-        sentence.text[a:b]
-        for sentence, cuts in zip(sentences, chunks, strict=True)
-        for a, b in cuts
+    tokenizer = model.tokenizer
+    apart = keeps_words_apart(tokenizer)
+    cuts = [_cuts(each) if apart else [(0, len(each.text))] for each in sentences]
+    pieces = _pieces(tokenizer, sentences, cuts)
+    frame = find_frame(tokenizer)
+    used = sorted({*frame.before, *frame.after, *(i for each in pieces for i in each.ids)})
+    # Readable names cost more than the tokens themselves, and most tokens are repeated.
+    names = dict(zip(used, display(tokenizer, used), strict=True))
+    return [
+        _word_tokens(each, piece, frame, names, model.max_length)
+        for each, piece in zip(sentences, pieces, strict=True)
     ]
-    encoding: Any = (
-        tokenizer(flat, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        if flat
-        else {"input_ids": [], "offset_mapping": []}
-    )
-    pieces = iter(zip(encoding["input_ids"], encoding["offset_mapping"], strict=True))
-    found: list[WordTokens | SkipError] = []
-    for sentence, cuts in zip(sentences, chunks, strict=True):
-        parts = [(start, *next(pieces)) for start, _ in cuts]
-        found.append(_word_tokens(model, sentence, parts, frame))
-    return found
 
 
-def _chunks(tokenizer: PreTrainedTokenizerBase, sentence: Sentence) -> list[tuple[int, int]]:
+@dataclass(frozen=True)
+class _Pieces:
+    """The tokens of one sentence without the special ones."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
+def _cuts(sentence: Sentence) -> list[tuple[int, int]]:
     """Spans of the text to encode one by one: each word with the space before it."""
-    if not keeps_words_apart(tokenizer):
-        return [(0, len(sentence.text))]
     cuts, end = [], 0
     for word in sentence.words:
-        start = end if not sentence.text[end : word.start].strip() else word.start
+        gap = sentence.text[end : word.start]
+        start = word.start - (len(gap) - len(gap.rstrip()))
         cuts.append((start, max(word.end, start)))
         end = cuts[-1][1]
     return cuts
 
 
+def _pieces(
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Sentence],
+    cuts: Sequence[Sequence[tuple[int, int]]],
+) -> list[_Pieces]:
+    """The tokens of every sentence, all spans encoded in one call."""
+    spans = [(each.text, a, b) for each, own in zip(sentences, cuts, strict=True) for a, b in own]
+    if not spans:
+        return [_Pieces([], []) for _ in sentences]
+    texts = [text[a:b] for text, a, b in spans]
+    encoding: Any = tokenizer(
+        texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )
+    made = iter(zip(encoding["input_ids"], encoding["offset_mapping"], strict=True))
+    found: list[_Pieces] = []
+    for own in cuts:
+        piece = _Pieces([], [])
+        for start, _ in own:
+            ids, offsets = next(made)
+            piece.ids.extend(ids)
+            piece.offsets.extend((start + a, start + b) for a, b in offsets)
+        found.append(piece)
+    return found
+
+
 def _word_tokens(
-    model: Model, sentence: Sentence, parts: list[tuple[int, list[int], list]], frame: Frame
+    sentence: Sentence, piece: _Pieces, frame: Frame, names: Mapping[int, str], limit: int | None
 ) -> WordTokens | SkipError:
-    ids = [index for _, piece, _ in parts for index in piece]
-    offsets = [(start + a, start + b) for start, _, spans in parts for a, b in spans]
-    if model.max_length is not None and len(ids) + len(frame) > model.max_length:
+    if limit is not None and len(piece.ids) + len(frame) > limit:
         return SkipError(TOO_LONG)
-    encoded = _framed(model.tokenizer, sentence.text, ids, offsets, frame)
+    encoded = _framed(sentence.text, piece, frame, names)
     try:
         alignment = align(sentence.words, sentence.text, encoded.offsets, encoded.special)
     except AlignmentError as error:
@@ -121,23 +145,17 @@ def _word_tokens(
     return WordTokens(sentence, encoded, alignment)
 
 
-def _framed(
-    tokenizer: PreTrainedTokenizerBase,
-    text: str,
-    ids: list[int],
-    offsets: list[tuple[int, int]],
-    frame: Frame,
-) -> Encoded:
+def _framed(text: str, piece: _Pieces, frame: Frame, names: Mapping[int, str]) -> Encoded:
     """The tokens with the special ones around them."""
-    before, after = len(frame.before), len(frame.after)
-    whole = (*frame.before, *ids, *frame.after)
+    before, inside, after = len(frame.before), len(piece.ids), len(frame.after)
+    ids = (*frame.before, *piece.ids, *frame.after)
     return Encoded(
         text=text,
         pair=None,
-        ids=whole,
-        tokens=display(tokenizer, whole),
-        offsets=((0, 0),) * before + tuple(offsets) + ((0, 0),) * after,
-        segments=(0,) * len(whole),
-        special=(True,) * before + (False,) * len(ids) + (True,) * after,
-        sequence=(None,) * before + (0,) * len(ids) + (None,) * after,
+        ids=ids,
+        tokens=tuple(names[index] for index in ids),
+        offsets=((0, 0),) * before + tuple(piece.offsets) + ((0, 0),) * after,
+        segments=(0,) * len(ids),
+        special=(True,) * before + (False,) * inside + (True,) * after,
+        sequence=(None,) * before + (0,) * inside + (None,) * after,
     )

@@ -7,6 +7,7 @@ from headscope.metrics.metric import Metric
 from headscope.probes.coref_metric import CorefAccuracy
 from headscope.probes.gold import Classes
 from headscope.probes.relation_metric import RelationAccuracy
+from headscope.probes.training import LEARNING_RATE
 from headscope.studies.clark2019_words.inputs import tree_inputs, window_inputs
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
@@ -21,6 +22,7 @@ OPTIONS = {
     "vectors": None,  # word vectors for the probes; else the model's input embeddings
     "epochs": 1,
     "probe_batch": 1,  # sentences per step
+    "probe_rate": LEARNING_RATE,
     "probe_seeds": 3,
 }
 NO_TREES = (

@@ -77,7 +77,10 @@ def find_vectors(setup: Setup, *corpora: Corpus) -> VectorSource:
 
 
 def _schedule(setup: Setup) -> Schedule:
-    return Schedule(setup.options["epochs"], setup.options["probe_batch"], seed=setup.seed)
+    options = setup.options
+    return Schedule(
+        options["epochs"], options["probe_batch"], options["probe_rate"], seed=setup.seed
+    )
 
 
 def _learners(setup: Setup, vectors: VectorSource, schedule: Schedule) -> dict[str, Learner]:
