@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from headscope.report.depth import layers_between
 from headscope.report.findings import Finding, Measured, decide, decide_difference
 from headscope.report.heads import name_head, top_heads
 
@@ -60,7 +61,7 @@ def _top_heads_lie(
     if shares is None:
         return Measured(f"the tag set has no {tag}", "not measured")
     layers = [layer for layer, _, _ in top_heads(shares, count)]
-    wanted = _layers_between(result, first, last)
+    wanted = layers_between(result, first, last)
     inside = sum(layer in wanted for layer in layers)
     value = f"{inside} of {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
     return Measured(value, decide(inside > len(layers) / 2))
@@ -88,11 +89,11 @@ def _aligned_looks_back_one(result: xr.Dataset) -> Measured:
 def _best_aligned_layer(result: xr.Dataset) -> Measured:
     by_layer = result["dependency_alignment_by_layer"].sel(form="either")
     errors = result["dependency_alignment_by_layer_se"].sel(form="either")
-    return _extreme_layer(by_layer, errors, _layers_between(result, 1 / 12, 2 / 3))
+    return _extreme_layer(by_layer, errors, layers_between(result, 1 / 12, 2 / 3))
 
 
 def _deepest_is_longest(result: xr.Dataset) -> Measured:
-    wanted = _layers_between(result, 3 / 4, 1)
+    wanted = layers_between(result, 3 / 4, 1)
     return _extreme_layer(result["distance_by_layer"], result["distance_by_layer_se"], wanted)
 
 
@@ -154,13 +155,6 @@ def _extreme_layer(values: xr.DataArray, errors: xr.DataArray, wanted: list[int]
     places = [part["layer"][int(np.argmax(part.values))] for part in (inside, outside)]
     first, second = (float(errors.sel(layer=place)) for place in places)
     return Measured(value, decide_difference(float(inside.max() - outside.max()), (first, second)))
-
-
-def _layers_between(result: xr.Dataset, first: float, last: float) -> list[int]:
-    """Layers whose place lies between two fractions of the depth."""
-    layers = result["layer"].values.tolist()
-    start = min(math.floor(first * len(layers) + 0.5), len(layers) - 1)
-    return layers[start : max(start + 1, math.ceil(last * len(layers)))]
 
 
 def _either(result: xr.Dataset) -> xr.DataArray:
