@@ -17,7 +17,7 @@ import train_mini_gpt2
 from corpus import encode, read_documents, split_documents
 from tokenizers import Tokenizer
 from torch import Generator, Tensor
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
+from transformers import AutoModelForMaskedLM, GPT2LMHeadModel, PreTrainedModel
 
 BUNDLED = Path(__file__).parent.parent / "src" / "headscope" / "model" / "bundled"
 INPUTS = 128
@@ -30,7 +30,7 @@ Share = Callable[[Tensor, Tensor], Tensor]  # (tokens, weights) -> (input, head)
 
 def inspect_gpt2(directory: Path, documents: list[str]) -> None:
     tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).to(DEVICE)
+    model = GPT2LMHeadModel.from_pretrained(directory, dtype=torch.float32).to(DEVICE)  # pyright: ignore[reportArgumentType]
     stream = train_mini_gpt2.read_stream(tokenizer, documents).to(DEVICE)
     print(f"mini-gpt2: {model.num_parameters():,} parameters")
     print(f"held-out loss {train_mini_gpt2.held_out_loss(model, stream):.4f} nats/token")

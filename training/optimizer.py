@@ -42,7 +42,7 @@ class Optimizer:
 
     def step(self, rate: float) -> None:
         """One update at the learning rate `rate`; the gradients are used up."""
-        gradients = {name: weight.grad.float() for name, weight in self.weights.items()}
+        gradients = {n: w.grad.float() for n, w in self.weights.items() if w.grad is not None}
         for stack, momentum in zip(self.stacks, self.momenta, strict=True):
             self._muon(stack, momentum, self._stack(stack, gradients), rate)
         for group in self.adamw.param_groups:
@@ -51,7 +51,8 @@ class Optimizer:
                 copy.grad = gradients[name]
         self.adamw.step()
         with torch.no_grad():
-            torch._foreach_copy_(list(self.weights.values()), list(self.copies.values()))
+            weights, copies = list(self.weights.values()), list(self.copies.values())
+            torch._foreach_copy_(weights, copies)  # pyright: ignore
         for weight in self.weights.values():
             weight.grad = None
 
@@ -83,8 +84,9 @@ class Optimizer:
         update = orthogonalise(gradient.lerp(momentum, MOMENTUM))  # Nesterov's momentum
         scale = rate * UPDATE_SIZE * math.sqrt(max(update.shape[-2:]))
         copies = [block for name in names for block in _blocks(self.copies[name])]
-        torch._foreach_mul_(copies, 1 - rate * self.decay)
-        torch._foreach_add_(copies, list(update.unbind()), alpha=-scale)
+        torch._foreach_mul_(copies, 1 - rate * self.decay)  # pyright: ignore[reportPrivateImportUsage]
+        updates = list(update.unbind())
+        torch._foreach_add_(copies, updates, alpha=-scale)  # pyright: ignore[reportPrivateImportUsage]
 
 
 def orthogonalise(matrices: Tensor, iterations: int = 5) -> Tensor:

@@ -312,7 +312,7 @@ def main() -> None:
     )
 
     torch.manual_seed(SEED)
-    model = new_model(options.dropout).to(device)
+    model = new_model(options.dropout).to(device)  # pyright: ignore[reportArgumentType]
     train(model, training.to(device), held_out, options)
     for length in (SHORT, LONG):
         print(

@@ -140,7 +140,7 @@ def main() -> None:
     print(f"{len(training):,} training tokens, {len(held_out):,} held-out tokens", flush=True)
 
     torch.manual_seed(SEED)
-    model = new_model(tokenizer, options.dropout).to(device)
+    model = new_model(tokenizer, options.dropout).to(device)  # pyright: ignore[reportArgumentType]
     train(model, training, held_out, options)
     print(f"final held-out loss {held_out_loss(model, held_out):.4f} nats/token")
     print(f"the same on training text {held_out_loss(model, training[: len(held_out)]):.4f}")
