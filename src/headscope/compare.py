@@ -19,6 +19,8 @@ from headscope.errors import RunError
 from headscope.result import load
 
 GRID = ("layer", "head")
+# What has these dimensions is a count, a bound, an exemplar or an example, not a measure.
+NO_MEASURE = frozenset({"half", "bound", "rank", "query", "key"})
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,9 @@ def _check_comparable(a: xr.Dataset, b: xr.Dataset, names: tuple[str, str]) -> N
 
 
 def _is_measure(name: str, array: xr.DataArray) -> bool:
-    if name.endswith("_se") or name.startswith("exemplar_"):
+    if name.endswith("_se") or not np.issubdtype(array.dtype, np.number):
         return False
-    return set(GRID) <= set(array.dims) and np.issubdtype(array.dtype, np.number)
+    return set(GRID) <= set(array.dims) and not NO_MEASURE & set(array.dims)
 
 
 def _difference(a: xr.Dataset, b: xr.Dataset, name: str, z: float) -> MeasureDifference:

@@ -140,13 +140,13 @@ def test_the_heatmap_is_walked_by_keyboard_and_opens_the_card(visit: Visit) -> N
     expect(visit.cell("L1H2")).to_have_attribute("aria-selected", "true")
     expect(visit.cell("L1H2")).to_be_focused()
     visit.page.keyboard.press("Enter")
-    expect(visit.at("h1")).to_have_text("Head L1H2")
+    expect(visit.at(".title h1")).to_have_text("Head L1H2")
 
 
 def test_card_to_exemplar_to_head_view_to_an_edited_text(visit: Visit, vig: xr.Dataset) -> None:
     visit.open("/overview?run=vig&measure=distance")
     visit.cell("L3H2").click()
-    expect(visit.at("h1")).to_have_text("Head L3H2")
+    expect(visit.at(".title h1")).to_have_text("Head L3H2")
     row = (
         visit.at(
             "table tr",
@@ -164,7 +164,7 @@ def test_card_to_exemplar_to_head_view_to_an_edited_text(visit: Visit, vig: xr.D
     expect(visit.at(".view [data-side=q] .hs-token").nth(2)).to_have_text("dog")
     assert "text=The+old+dog" in visit.address()
     visit.page.go_back()
-    expect(visit.at("h1")).to_have_text("Head L3H2")
+    expect(visit.at("#opened")).to_be_empty()
 
 
 def test_hostile_text_stays_text(visit: Visit) -> None:
@@ -195,7 +195,7 @@ def test_the_map_is_coloured_and_leads_to_the_cards(visit: Visit, folder: Path) 
     visit.choose("measure", "entropy_from_cls")
     assert "measure=entropy_from_cls" in visit.address()
     visit.at(".dot[data-head=L2H3] > :last-child").click()
-    expect(visit.at("h1")).to_have_text("Head L2H3")
+    expect(visit.at(".title h1")).to_have_text("Head L2H3")
 
 
 def test_probe_tables_sort_both_ways_and_keep_it_in_the_address(visit: Visit) -> None:

@@ -120,7 +120,7 @@ def _add_probes(data: xr.Dataset, grid: dict, random: np.random.Generator) -> No
         coords={"offset_word": offsets, "relation": list(DEPRELS)},
         dims=["offset_word", "relation"],
     )
-    data["relation_count"] = ("relation", random.integers(5, 400, len(DEPRELS)))
+    data["relation_count"] = ("relation", random.integers(20, 400, len(DEPRELS)))
     mentions = ["all", "pronoun", "proper", "nominal"]
     axes = grid | {"candidates": ["words", "mentions"], "mention": mentions}
     _add(data, "coref_accuracy", random.beta(2, 3, (*shape, 2, 4)), axes)

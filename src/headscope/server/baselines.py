@@ -37,6 +37,7 @@ _CANDIDATES: dict[str, tuple[tuple[str, str], ...]] = {
     "pos_to": (("pos_to_even", "even attention"), ("tag_frequency", "frequency of the tag")),
     "pos_from": (("pos_from_even", "even attention"), ("tag_frequency", "frequency of the tag")),
     "deprel_to": (("deprel_to_even", "even attention"), ("deprel_frequency", "frequency")),
+    "tree_accuracy": (("tree_baseline", "joining neighbours"),),
     "entropy": (("uniform_entropy", "uniform attention"),),
     "entropy_from_cls": (("uniform_entropy", "uniform attention"),),
 }
@@ -54,9 +55,14 @@ def _lookup(data: xr.Dataset, name: str, at: dict[str, str]) -> float | None:
 
 
 def _best_offset(data: xr.Dataset, at: dict[str, str]) -> Baseline | None:
-    if "offset_accuracy" not in data:
+    names = (
+        "offset_accuracy_scored",
+        "offset_accuracy",
+    )  # on the words a head could see, or on all
+    name = next((name for name in names if name in data), None)
+    if name is None:
         return None
-    by_offset = _pick(data["offset_accuracy"], at)
+    by_offset = _pick(data[name], at)
     if by_offset.ndim != 1 or not np.isfinite(by_offset).any():
         return None
     axis = by_offset.dims[0]

@@ -16,7 +16,8 @@ from headscope.server.nearest import nearest_heads
 from headscope.server.runs import Run
 from headscope.server.titles import DIMENSIONS, title_of
 
-FEW = 8  # a measure with up to so many slices is listed, one with more is drawn as bars
+ENOUGH = 20  # words of a relation: with fewer some head is right by chance
+FEW = 3  # a measure with up to so many slices is listed, one with more is drawn as bars
 
 
 def card(run: Run, name: str) -> dict[str, Any]:
@@ -90,11 +91,21 @@ def _groups(data: xr.Dataset, name: str, layer: int, head: int) -> Iterator[dict
 
 
 def _best_relation(data: xr.Dataset, layer: int, head: int) -> dict[str, Any] | None:
-    """The relation for which the head is furthest above its baseline."""
+    """The relation with enough words for which the head is furthest above its baseline."""
     if "relation_accuracy" not in data:
         return None
-    lines = [_line(data, cut, layer, head) for cut in slices(data, "relation_accuracy")]
+    cuts = (cut for cut in slices(data, "relation_accuracy") if _is_frequent(data, cut))
+    lines = [_line(data, cut, layer, head) for cut in cuts]
     known = [line for line in lines if line["value"] is not None and line["baseline"] is not None]
-    if not known:
-        return None
-    return max(known, key=lambda line: line["value"] - line["baseline"]["value"])
+    best = max(known, key=_margin, default=None)
+    return best if best is not None and _margin(best) > 0 else None
+
+
+def _is_frequent(data: xr.Dataset, cut: Slice) -> bool:
+    if "relation_count" not in data:
+        return True
+    return float(data["relation_count"].sel(relation=cut.at["relation"])) >= ENOUGH
+
+
+def _margin(line: dict[str, Any]) -> float:
+    return line["value"] - line["baseline"]["value"]

@@ -12,10 +12,7 @@ from headscope.server.refusal import RefusedError
 def clusters(data: xr.Dataset) -> dict[str, Any]:
     """Position and behaviour of every head, or a RefusedError that says why there is no map."""
     if "head_position" not in data:
-        reason = left_out(data).get("head_position")
-        raise RefusedError(
-            409, reason or "This study has no map of heads; `headscope study clark2019` makes one."
-        )
+        raise RefusedError(409, _why_no_map(data))
     positions = data["head_position"].transpose("unit", "axis")
     labels = _behaviours(data)
     return {
@@ -31,6 +28,13 @@ def clusters(data: xr.Dataset) -> dict[str, Any]:
         "behaviours": sorted(set(labels.values())),
         "stress": number(data["head_position"].attrs.get("stress", float("nan"))),
     }
+
+
+def _why_no_map(data: xr.Dataset) -> str:
+    if "head_divergence" not in data:
+        known = left_out(data).get("head_divergence")
+        return known or "This study has no map of heads; `headscope study clark2019` makes one."
+    return f"There is no map of these heads: {data['head_divergence'].attrs.get('no_map')}."
 
 
 def _behaviours(data: xr.Dataset) -> dict[str, str]:

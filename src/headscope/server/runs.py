@@ -80,6 +80,11 @@ class Library:
         """The short names in the order of the command line."""
         return tuple(self._paths)
 
+    def read_all(self) -> None:
+        """Read every run now, so that the first visitor need not wait."""
+        for slug in self.slugs:
+            self.run(slug)
+
     def run(self, slug: str) -> Run:
         """The run of that name, or a RefusedError."""
         if slug not in self._paths:

@@ -37,6 +37,7 @@ def serve(
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=2
         )
+        library.read_all()  # the first visitor should not wait for it
         listener.listen()
         ready(address(listener, access))
         uvicorn.Server(config).run(sockets=[listener])

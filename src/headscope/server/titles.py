@@ -45,18 +45,17 @@ TITLES: dict[str, Title] = {
     "sep_to_sep": Title("[SEP] to [SEP]", "Share of the attention of [SEP] that goes to [SEP]."),
     "other_to_sep": Title("Others to [SEP]", "Share of all other tokens' attention to [SEP]."),
     "gradient": Title("Gradient importance", "Mean |∂L/∂a| of the language-model loss.", ""),
+    "gradient_mean_loss": Title("Gradient of the mean loss", "Mean |∂L/∂a|, L averaged.", ""),
+    "probe_weight": Title("Probe weight", "How much a trained probe relies on the head.", ""),
     "relation_accuracy": Title(
         "Relation accuracy", "How often the head's choice is the right word."
     ),
-    "relation_coverage": Title(
-        "Relation coverage", "Share of the words that the head could be asked for."
-    ),
     "coref_accuracy": Title("Coreference accuracy", "How often the head picks a true antecedent."),
-    "sink": Title("Weight on the first token", "Mean attention to the first token of the input."),
+    "first_token_share": Title("Weight on the first token", "Mean share of token 0."),
     "confidence": Title("Confidence", "Mean of each row's largest weight."),
-    "previous_token": Title("Previous-token score", "On repeated random tokens."),
-    "duplicate_token": Title("Duplicate-token score", "On repeated random tokens."),
-    "induction": Title("Induction score", "On repeated random tokens."),
+    "previous_token_score": Title("Previous-token score", "On repeated random tokens."),
+    "duplicate_token_score": Title("Duplicate-token score", "On repeated random tokens."),
+    "induction_score": Title("Induction score", "On repeated random tokens."),
     "tree_accuracy": Title("Undirected tree accuracy", "Arcs in the head's maximum spanning tree."),
 }
 
@@ -72,6 +71,7 @@ DIMENSIONS: dict[str, str] = {
     "candidates": "Candidates",
     "mention": "Mention",
     "stack": "Stack",
+    "attention_probe": "Probe",
 }
 
 

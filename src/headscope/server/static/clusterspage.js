@@ -14,7 +14,7 @@ import { scatter, shape } from "./scatter.js";
 /** @typedef {{name: string, x: number, y: number, behaviour: string | null}} Head */
 /** @typedef {{color: (head: Head) => string, shape: (head: Head) => number, legend: Node}} Coloring */
 
-const MOST_NAMES = 80;
+const MOST_NAMES = 40;
 
 /** @type {import("./main.js").Page} */
 export const clustersPage = {

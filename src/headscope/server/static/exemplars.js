@@ -6,6 +6,7 @@ import { saveDrawing, saveRows } from "./download.js";
 import { number } from "./format.js";
 import { change, here } from "./place.js";
 import { pairDrawing, sentenceArc } from "./sentence.js";
+import { EXAMPLE } from "./example.js";
 import { ViewHost } from "./viewhost.js";
 
 /** @typedef {import("./main.js").Context} Context */
@@ -21,6 +22,7 @@ export function exemplarSection(context, card) {
   const choose = (/** @type {number} */ i) => {
     change({ exemplar: String(i), text: null }, { quiet: true });
     show(i, card.exemplars[i].text);
+    open.scrollIntoView({ block: "nearest" });
   };
   const show = (/** @type {number | null} */ i, /** @type {string} */ text) => {
     rows.forEach((/** @type {HTMLElement} */ one, /** @type {number} */ j) => one.querySelector("button")?.setAttribute("aria-pressed", String(j === i)));
@@ -37,6 +39,7 @@ export function exemplarSection(context, card) {
     const { exemplar, text } = here().params;
     const i = exemplar === undefined || !card.exemplars[Number(exemplar)] ? null : Number(exemplar);
     if (i !== null || text) show(i, text ?? card.exemplars[/** @type {number} */ (i)].text);
+    else if (!rows.length && context.session.model.name) show(null, EXAMPLE);
   };
   return { node, ready, leave: () => state.host?.leave() };
 }

@@ -54,8 +54,8 @@ export function colorOf(value, [low, high]) {
 /** @param {Grid} grid @param {Options} options @returns {Heatmap} */
 export function heatmap(grid, options) {
   const domain = options.domain ?? domainOf(grid.values);
-  const wide = Math.max(14, Math.min(76, Math.floor((options.room - LEFT - 2) / grid.heads.length)));
-  const pitch = Math.max(15, Math.min(38, Math.round(wide * 0.62)));
+  const wide = Math.max(14, Math.min(104, Math.floor((options.room - LEFT - 2) / grid.heads.length)));
+  const pitch = Math.max(15, Math.min(42, Math.round(wide * 0.62)));
   const width = LEFT + wide * grid.heads.length + 2;
   const height = TOP + pitch * grid.layers.length + LEGEND;
   const size = canvasOf(Math.max(width, 240), height, { class: "heatmap", role: "grid", "aria-label": options.label });
@@ -99,7 +99,7 @@ function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
   const ring = selected ? s("rect", { x: x + 1.5, y: y + 1.5, width: wide - 3, height: pitch - 3, rx: 2, fill: "none", stroke: ink().mark, "stroke-width": 2 }) : null;
   const shown = wide >= 30 ? brief(value, domain[1]) : "";
   const text = shown
-    ? s("text", { x: x + wide / 2, y: y + pitch / 2 + 0.5, "text-anchor": "middle", "dominant-baseline": "central", "font-size": wide >= 38 ? 12 : 10.5, fill: dim ? ink().ink : inkOn(fill), "pointer-events": "none" }, shown)
+    ? s("text", { x: x + wide / 2, y: y + pitch / 2 + 0.5, "text-anchor": "middle", "dominant-baseline": "central", "font-size": wide >= 38 ? 12 : 10.5, "aria-hidden": "true", fill: dim ? ink().ink : inkOn(fill), "pointer-events": "none" }, shown)
     : null;
   const said = `${name}: ${value === null ? "no value" : withError(value, error)}`;
   const about = { id: `cell-${name}`, class: "cell", role: "gridcell", tabindex: -1, "data-head": name, "data-value": value ?? "", "aria-label": said };

@@ -1,16 +1,10 @@
 /** The shell: top bar, the page that the address names, and what to do when it cannot be shown. */
 
-import { ask, askSession } from "./api.js";
-import { clustersPage } from "./clusterspage.js";
-import { comparePage } from "./comparepage.js";
+import { ask } from "./api.js";
 import { h } from "./dom.js";
-import { headPage } from "./headpage.js";
 import { applyTheme, onSystemTheme } from "./look.js";
 import { failure, runNotes, startPage } from "./messages.js";
-import { overviewPage } from "./overviewpage.js";
 import { here, watchPlace } from "./place.js";
-import { probesPage } from "./probespage.js";
-import { textPage } from "./textpage.js";
 import { fillTop, PAGE_NAMES } from "./top.js";
 
 /**
@@ -35,13 +29,21 @@ import { fillTop, PAGE_NAMES } from "./top.js";
  * @property {() => void} [leave]  called before they are taken out
  */
 
-/** @type {Record<string, Page>} */
-const PAGES = { overview: overviewPage, head: headPage, clusters: clustersPage, probes: probesPage, text: textPage, compare: comparePage };
+/** Loaded when they are first opened. @type {Record<string, () => Promise<Page>>} */
+const PAGES = {
+  overview: async () => (await import("./overviewpage.js")).overviewPage,
+  head: async () => (await import("./headpage.js")).headPage,
+  clusters: async () => (await import("./clusterspage.js")).clustersPage,
+  probes: async () => (await import("./probespage.js")).probesPage,
+  text: async () => (await import("./textpage.js")).textPage,
+  compare: async () => (await import("./comparepage.js")).comparePage,
+};
 
 const content = /** @type {HTMLElement} */ (document.getElementById("content"));
 const top_ = /** @type {HTMLElement} */ (document.getElementById("top"));
 let turn = 0;
 let shownPage = "";
+let fluid = false;
 /** @type {(() => void) | undefined} */
 let leave;
 
@@ -60,11 +62,11 @@ async function show() {
 
 /** @param {string} page @param {Record<string, string>} params @returns {Promise<Shown>} */
 async function render(page, params) {
-  const session = await ask(["session"]);
+  const [session, found] = await Promise.all([ask(["session"]), (PAGES[page] ?? PAGES.overview)()]);
   const run = chosenRun(session, params.run);
   fillTop(top_, session, run, page in PAGES ? page : "overview", redrawAll);
   document.title = `${PAGE_NAMES[page] ?? "Overview"} · ${run?.slug ?? "Headscope"}`;
-  const found = PAGES[page] ?? PAGES.overview;
+  fluid = found.fluid ?? false;
   if (found.needsRun && !run) return { nodes: [startPage(session)] };
   const room = Math.max(280, content.clientWidth - 2 * parseFloat(getComputedStyle(content).paddingLeft));
   if (found.needsRun && run?.state !== "complete") return { nodes: [h("h1", {}, run?.slug ?? ""), runNotes(run)] };
@@ -103,7 +105,7 @@ function watchWidth() {
     timer = window.setTimeout(() => {
       if (Math.abs(window.innerWidth - width) < 24) return;
       width = window.innerWidth;
-      if (PAGES[here().page]?.fluid) void show();
+      if (fluid) void show();
     }, 150);
   });
 }
@@ -112,4 +114,4 @@ applyTheme();
 onSystemTheme(redrawAll);
 watchPlace(() => void show());
 watchWidth();
-void askSession().catch(() => null).then(show);
+void show();

@@ -2,12 +2,12 @@
 
 import { askSession } from "./api.js";
 import { h } from "./dom.js";
+import { EXAMPLE } from "./example.js";
 import { change, here } from "./place.js";
 import { ViewHost } from "./viewhost.js";
 
 /** @typedef {import("./main.js").Context} Context */
 
-const EXAMPLE = "The lawyer met the doctor because she needed advice.";
 const KINDS = { head: "Head view", model: "Model view", neuron: "Neuron view" };
 const WAIT = 700; // milliseconds between two looks at a model that is loading
 
