@@ -68,7 +68,7 @@ def test_mini_bert_fills_gaps_in_the_demo_corpus_as_well_as_stated(bert: hs.Mode
         ids = torch.tensor([bert.encode(text).ids])
         masked = torch.rand(ids.shape, generator=generator) < 0.15
         masked[:, [0, -1]] = False
-        hidden = ids.masked_fill(masked, int(bert.tokenizer.mask_token_id))
+        hidden = ids.masked_fill(masked, bert.encode("[MASK]").ids[1])
         with torch.no_grad():
             logits = bert.network(hidden).logits[masked]
         total += float(cross_entropy(logits, ids[masked], reduction="sum"))
