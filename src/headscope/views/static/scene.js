@@ -14,7 +14,7 @@
 export const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 export const MONO = 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
-const WEAK = 0.25;
+const WEAK = 0.4;
 const WEAK_STEPS = 64;
 
 /**

@@ -302,8 +302,10 @@ function sameLabels(a, b) {
 /** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 function fit(canvas, width, height) {
   const sharp = Math.min(window.devicePixelRatio || 1, Math.sqrt(MOST_PIXELS / (width * height)));
-  canvas.width = Math.round(width * sharp);
-  canvas.height = Math.round(height * sharp);
+  const [across, down] = [Math.round(width * sharp), Math.round(height * sharp)];
+  if (canvas.width === across && canvas.height === down) return;
+  canvas.width = across;
+  canvas.height = down;
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
 }
 
