@@ -29,8 +29,13 @@ lint: setup   ## style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup   ## static types
+types: setup   ## static types of the Python, and of the JavaScript where there is npm
 	$(BIN)/pyright
+	@if command -v npm >/dev/null; then \
+	  npm install --silent --no-audit --no-fund --no-package-lock && npm run --silent types; \
+	else \
+	  echo "npm is not here: the types of the JavaScript are not checked." >&2; \
+	fi
 
 chromium:   # browser tests need a real Chromium; Debian's is installed where we may
 	@command -v chromium >/dev/null || { \
