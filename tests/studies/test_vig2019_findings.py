@@ -59,7 +59,9 @@ def test_the_best_aligned_head_is_compared_with_the_least_variable_ones() -> Non
     assert verdict(claim, put(result, "variability", 0.001, layer=4, head=11)) == "yes"
     assert verdict(claim, put(result, "variability", 0.95, layer=4, head=11)) == "no"
     measured = judge(BY_CLAIM[claim], put(result, "variability", 0.001, layer=4, head=11))
-    assert measured.value == "L4H11: alignment 0.90, variability 0.001 (1. lowest of 144)"
+    assert (
+        measured.value == "L4H11: alignment 0.90, variability 0.001 (rank 1 of 144, lowest first)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from headscope.report.heads import top_heads
 from headscope.studies.study import Choice
 
 MOST_NULL = 0.9  # heads that pay more than this to null tokens leave little to describe
+HALF_NULL = 0.5  # a content head that is drawn should have more than its sink to show
 MOST = 8  # labels per table, the most specialised first
 RARE = 0.005  # labels on fewer tokens than this say more about the sample than about the head
 
@@ -37,6 +38,8 @@ def telling_heads(result: xr.Dataset) -> list[tuple[str, int, int]]:
     """Kind, layer and head of a positional, a dispersed and a content head (Fig. 4)."""
     busy = busy_heads(result)
     focused = busy["entropy"] <= float(busy["entropy"].median())
+    if "null_share" in busy:
+        focused &= busy["null_share"] <= HALF_NULL
     kinds = {
         "positional": -busy["variability"],
         "dispersed": busy["entropy"],

@@ -75,7 +75,7 @@ def _aligned_is_steady(result: xr.Dataset) -> Measured:
     limit = max(1, math.ceil(LITTLE * variability.size))
     value = (
         f"{name_head(layer, head)}: alignment {aligned:.2f}, variability {own:.3f} "
-        f"({rank}. lowest of {variability.size})"
+        f"(rank {rank} of {variability.size}, lowest first)"
     )
     return Measured(value, decide(rank <= limit))
 
@@ -102,7 +102,7 @@ def _aligned_layers_are_short(result: xr.Dataset) -> Measured:
     best = int(by_layer["layer"][int(np.argmax(by_layer.values))])
     distance = result["distance_by_layer"]
     rank = int((distance < distance.sel(layer=best)).sum()) + 1
-    value = f"best aligned layer {best} has the {rank}. shortest distance of {distance.size}"
+    value = f"best aligned layer {best}: rank {rank} of {distance.size}, shortest first"
     return Measured(value, decide(rank <= max(1, math.ceil(distance.size / 4))))
 
 
@@ -113,7 +113,7 @@ def _correlation(result: xr.Dataset, pair: str, sign: int) -> Measured:
     if not np.isfinite(r):
         return Measured("too few heads", "unclear")
     holds = decide(r * sign > 0) if p < SIGNIFICANT else "unclear"
-    return Measured(f"r = {r:.2f} (p = {p:.1g})", holds)
+    return Measured(f"r = {r:.2f} (p = {p:.1g})".replace("-", "−"), holds)
 
 
 def _spread(result: xr.Dataset) -> Measured:
