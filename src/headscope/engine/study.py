@@ -33,7 +33,7 @@ log = logging.getLogger("headscope")
 
 
 def study(
-    name: str,
+    name: str | Study,
     model: Model,
     corpus: Corpus,
     out: str | Path | None = None,
@@ -44,7 +44,7 @@ def study(
     batch_tokens: int | None = None,
     **options: Any,
 ) -> xr.Dataset:
-    """Run a study of a model on a corpus and return its result.
+    """Run a study, by name or of your own, of a model on a corpus and return its result.
 
     `out` is the run directory; a second call with the same one continues where the first stopped.
     Without it nothing is kept. `sentences` draws a sample with the seed. `options` are the study's.
@@ -53,7 +53,7 @@ def study(
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
-    chosen = find_study(name)
+    chosen = name if isinstance(name, Study) else find_study(name)
     batch_tokens = batch_tokens or _batch_tokens(model)
     drawn = _draw(chosen, corpus, sentences, seed)
     setup = Setup(

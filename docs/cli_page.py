@@ -1,0 +1,35 @@
+"""Print docs/cli.md: what `headscope --help` and the help of every command say.
+
+python docs/cli_page.py > docs/cli.md
+"""
+
+import pkgutil
+
+from typer.testing import CliRunner
+
+from headscope import commands
+from headscope.cli import app
+
+HEADER = """# Commands
+
+Printed by `python docs/cli_page.py`. Exit code 0: done; 2: a mistake, in one sentence;
+130: stopped with Ctrl-C, run the same command again to go on.
+"""
+
+
+def section(*command: str) -> str:
+    """The help of one command."""
+    shown = CliRunner(env={"COLUMNS": "100"}).invoke(app, [*command, "--help"]).output
+    lines = (line.rstrip() for line in shown.strip().splitlines())
+    title, text = " ".join(("headscope", *command)), "\n".join(lines)
+    return f"\n## {title}\n\n```text\n{text}\n```\n"
+
+
+def page() -> str:
+    """The whole page."""
+    names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+    return HEADER + section() + "".join(map(section, names))
+
+
+if __name__ == "__main__":
+    print(page(), end="")
