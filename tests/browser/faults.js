@@ -36,10 +36,8 @@
     return [255, 255, 255];
   };
   const inkOf = (one) => parse(one instanceof SVGElement ? getComputedStyle(one).fill : getComputedStyle(one).color);
-  const paintOf = (one) => {
-    const cell = one.closest(".cell")?.querySelector("rect");
-    return cell && cell.getAttribute("fill-opacity") === "1" ? parse(getComputedStyle(cell).fill) : groundOf(one.ownerSVGElement ?? one);
-  };
+  const hex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
+  const paintOf = (one) => (one.dataset.ground ? hex(one.dataset.ground) : groundOf(one.ownerSVGElement ?? one));
   for (const one of document.querySelectorAll("main *, header *")) {
     const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
     const box = one.getBoundingClientRect();

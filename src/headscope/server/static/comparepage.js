@@ -48,20 +48,20 @@ async function body(context, a, b) {
   return [
     h("div", { class: "controls" }, menus),
     h("div", { class: "thirds" },
-      map(context, a, picture, picture.first, `${a}: ${picture.title}`, third, domain),
-      map(context, b, picture, picture.second, `${b}: ${picture.title}`, third, domain),
-      map(context, b, picture, picture.difference, `Difference, ${b} − ${a}`, third, undefined)),
+      map("first", a, picture, a, third, domain),
+      map("second", b, picture, b, third, domain),
+      map("difference", b, picture, "Difference, second − first", third, undefined)),
     h("div", { class: "pair" }, intervalFigure(picture, a, b, context.room), largestTable(context, found, a, b)),
     h("div", { class: "caption" }, ...found.notes.map(sentences)),
   ];
 }
 
-/** @param {Context} context @param {string} run @param {any} picture @param {(number | null)[][]} values @param {string} title @param {number} room @param {[number, number] | undefined} domain */
-function map(context, run, picture, values, title, room, domain) {
-  const grid = { layers: picture.layers, heads: picture.heads, values, errors: null };
+/** @param {"first" | "second" | "difference"} part @param {string} run  whose cards the cells open @param {any} picture @param {string} title @param {number} room @param {[number, number] | undefined} domain */
+function map(part, run, picture, title, room, domain) {
+  const grid = { layers: picture.layers, heads: picture.heads, values: picture[part], errors: null };
   const unclear = domain ? undefined : unclearHeads(picture);
-  const drawn = heatmap(grid, { label: title, room: room - 34, domain, dimmed: unclear && ((name) => unclear.has(name)), onOpen: (name) => go("head", { run, head: name }) });
-  prefixIds(drawn.drawing, domain ? run : "difference");
+  const drawn = heatmap(grid, { label: `${title}: ${picture.title}`, room: room - 34, domain, dimmed: unclear && ((name) => unclear.has(name)), onOpen: (name) => go("head", { run, head: name }) });
+  prefixIds(drawn.drawing, part);
   return figure({ title, drawing: drawn.drawing, rows: () => gridRows(grid), caption: domain ? null : h("p", {}, "Pale: the interval includes zero.") });
 }
 

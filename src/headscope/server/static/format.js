@@ -23,7 +23,8 @@ export function brief(value, most) {
   if (value === 0) return "0";
   if (most < 0.02) return value.toExponential(0).replaceAll("-", MINUS);
   const places = most < 0.1 ? 3 : most < 2 ? 2 : most < 20 ? 1 : 0;
-  return value.toFixed(places).replace("-", MINUS).replace(/^(\u2212?)0\./, "$1.");
+  const text = value.toFixed(places);
+  return Number(text) === 0 ? "0" : text.replace("-", MINUS).replace(/^(\u2212?)0\./, "$1.");
 }
 
 /** @param {number | null} value @returns {string} with its sign */

@@ -60,7 +60,8 @@ export function heatmap(grid, options) {
   const height = TOP + pitch * grid.layers.length + LEGEND;
   const size = canvasOf(Math.max(width, 240), height, { class: "heatmap", role: "grid", "aria-label": options.label });
   const rows = grid.layers.map((_, place) => row(grid, options, domain, place, wide, pitch));
-  const drawing = s("svg", size, ...headings(grid, wide, pitch), ...rows, legend(domain, TOP + pitch * grid.layers.length + 18));
+  const numbers = wide >= 30 ? figures(grid, options, domain, wide, pitch) : null;
+  const drawing = s("svg", size, ...headings(grid, wide, pitch), ...rows, numbers, legend(domain, TOP + pitch * grid.layers.length + 18));
   listen(drawing, options);
   const first = drawing.querySelector("[role=gridcell]");
   first?.setAttribute("tabindex", "0");
@@ -97,13 +98,31 @@ function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
   const dim = options.dimmed?.(name) ?? false;
   const box = s("rect", { x: x + 0.5, y: y + 0.5, width: wide - 1, height: pitch - 1, rx: 2, fill, "fill-opacity": dim ? 0.45 : 1 });
   const ring = selected ? s("rect", { x: x + 1.5, y: y + 1.5, width: wide - 3, height: pitch - 3, rx: 2, fill: "none", stroke: ink().mark, "stroke-width": 2 }) : null;
-  const shown = wide >= 30 ? brief(value, domain[1]) : "";
-  const text = shown
-    ? s("text", { x: x + wide / 2, y: y + pitch / 2 + 0.5, "text-anchor": "middle", "dominant-baseline": "central", "font-size": wide >= 38 ? 12 : 10.5, "aria-hidden": "true", fill: dim ? ink().ink : inkOn(fill), "pointer-events": "none" }, shown)
-    : null;
   const said = `${name}: ${value === null ? "no value" : withError(value, error)}`;
   const about = { id: `cell-${name}`, class: "cell", role: "gridcell", tabindex: -1, "data-head": name, "data-value": value ?? "", "aria-label": said };
-  return s("g", { ...about, "aria-selected": options.onToggle ? String(selected) : null }, s("title", {}, said), box, ring, text);
+  return s("g", { ...about, "aria-selected": options.onToggle ? String(selected) : null }, s("title", {}, said), box, ring);
+}
+
+/**
+ * The numbers lie over the cells: a cell's own name says more than the number that fits into it.
+ * @param {Grid} grid
+ * @param {Options} options
+ * @param {[number, number]} domain
+ * @param {number} wide
+ * @param {number} pitch
+ */
+function figures(grid, options, domain, wide, pitch) {
+  const look = { "text-anchor": "middle", "dominant-baseline": "central", "font-size": wide >= 38 ? 12 : 10.5 };
+  const texts = grid.layers.flatMap((layer, row) =>
+    grid.heads.map((head, column) => {
+      const value = grid.values[row][column];
+      if (value === null) return null;
+      const ground = options.dimmed?.(headName(layer, head)) ? ink().paper : colorOf(value, domain);
+      const at = { x: LEFT + (column + 0.5) * wide, y: TOP + (row + 0.5) * pitch + 0.5 };
+      return s("text", { ...at, ...look, fill: inkOn(ground), "data-ground": ground }, brief(value, domain[1]));
+    }),
+  );
+  return s("g", { "aria-hidden": "true", "pointer-events": "none" }, ...texts);
 }
 
 /** @param {Grid} grid @param {number} wide @param {number} pitch */
