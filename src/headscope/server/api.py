@@ -9,14 +9,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 import headscope
-from headscope.compare import clear_and_all, compare_results, largest
 from headscope.errors import HeadscopeError
 from headscope.result import left_out
 from headscope.server.body import read_text_request
 from headscope.server.card import card
 from headscope.server.clusters import clusters
 from headscope.server.correlation import correlation
-from headscope.server.difference import difference_picture, row_json
+from headscope.server.difference import difference_picture, differences
 from headscope.server.frame import frame
 from headscope.server.measures import catalogue, picture
 from headscope.server.openapi import description
@@ -25,7 +24,6 @@ from headscope.server.refusal import RefusedError
 from headscope.server.runs import Library, Run
 from headscope.server.texts import Texts, session
 
-MOST_ROWS = 100
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -82,17 +80,7 @@ class Api:
 
     def compare(self, request: Request) -> dict[str, Any]:
         """The largest differences between two runs over all shared measures."""
-        a, b = self._pair(request)
-        found = compare_results(a.data, b.data, names=(a.slug, b.slug))
-        clear, count = clear_and_all(found)
-        return {
-            "confidence": found.confidence,
-            "notes": list(found.notes),
-            "measures": [one.name for one in found.measures],
-            "clear": clear,
-            "intervals": count,
-            "rows": [row_json(row) for row in largest(found, MOST_ROWS)],
-        }
+        return differences(*self._pair(request))
 
     def compare_measure(self, request: Request) -> dict[str, Any]:
         """One measure's slice in two runs, with the difference of every head."""

@@ -1,6 +1,7 @@
 """One head's card: all its measures with ranks, what it attends to and from, and its exemplars."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ ENOUGH = 20  # words of a relation: with fewer some head is right by chance
 FEW = 3  # a measure with up to so many slices is listed, one with more is drawn as bars
 
 
+@lru_cache(maxsize=512)  # a visitor steps back and forth between heads
 def card(run: Run, name: str) -> dict[str, Any]:
     """Everything the run knows about one head."""
     data = run.data

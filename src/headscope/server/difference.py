@@ -1,16 +1,39 @@
-"""One measure's slice in two runs, for the page that compares them."""
+"""Two runs for the page that compares them: the largest differences, and one measure in both."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.compare import MeasureDifference, Row, compare_results
+from headscope.compare import (
+    MeasureDifference,
+    Row,
+    clear_and_all,
+    compare_results,
+    largest,
+)
 from headscope.server.jsonable import number, numbers
 from headscope.server.measures import MARK, cut
 from headscope.server.runs import Run
 
+MOST_ROWS = 100
 PARTS = ("first", "second", "difference", "low", "high", "effect")
+
+
+@lru_cache(maxsize=16)
+def differences(a: Run, b: Run) -> dict[str, Any]:
+    """The largest differences over all shared measures, and how many are clear of zero."""
+    found = compare_results(a.data, b.data, names=(a.slug, b.slug))
+    clear, count = clear_and_all(found)
+    return {
+        "confidence": found.confidence,
+        "notes": list(found.notes),
+        "measures": [one.name for one in found.measures],
+        "clear": clear,
+        "intervals": count,
+        "rows": [row_json(row) for row in largest(found, MOST_ROWS)],
+    }
 
 
 def difference_picture(a: Run, b: Run, spec: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ State = Literal["complete", "unfinished", "damaged"]
 Stamp = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
 class Run:
     """One run directory as it is now: what it says about itself and what can be read of it."""
 
