@@ -1,5 +1,4 @@
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from spacy.tokens import Doc
 import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text.documents import DocumentFiles, RawDocument
-from headscope.text.progress import show_progress
 from headscope.text.sentence import ROOT
 
 
@@ -153,19 +151,3 @@ def test_files_that_are_not_raw_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n[1]\n')
     with pytest.raises(CorpusError, match=r"a\.jsonl:2: not a JSON object"):
         list(DocumentFiles([tmp_path / "a.jsonl"]))
-
-
-def test_progress_is_plain_lines_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert list(show_progress(iter("abc"), 3, "paragraphs")) == ["a", "b", "c"]
-    assert capsys.readouterr().err.startswith("3 paragraphs, ")
-
-
-def test_progress_is_a_bar_on_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert list(show_progress(iter("abc"), 3, "paragraphs")) == ["a", "b", "c"]
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().err)
-    assert "3/3 paragraphs" in shown

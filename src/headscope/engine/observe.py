@@ -16,7 +16,6 @@ from headscope.metrics.metric import (
     TextMetric,
 )
 from headscope.model.attention import LayerAttention
-from headscope.model.batch import buckets
 from headscope.model.model import Model
 
 
@@ -28,7 +27,7 @@ def observe(
     lengths = [len(example.encoded) for example in examples]
     kinds = _sort(metrics)
     with torch.inference_mode():
-        for rows in buckets(lengths, batch_tokens):
+        for rows in model.buckets(lengths, batch_tokens):
             _observe_batch(model, examples, rows, kinds, states)
     return states
 

@@ -16,11 +16,11 @@ from headscope.engine.example import Example
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
 from headscope.engine.partial import Counts
-from headscope.engine.progress import show_progress
 from headscope.engine.run import Run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.metrics.metric import Metric, Variables
 from headscope.model.model import Model
+from headscope.progress import show_progress
 from headscope.studies import find_study
 from headscope.studies.study import Setup, Study
 from headscope.text.corpus import Corpus
@@ -111,7 +111,8 @@ def _compute_shards(run: Run, study: Study, setup: Setup, engine: str) -> int:
     missing = [shards[index] for index in run.missing(len(shards))]
     job = Job(setup, study.parts(setup), run)
     done = find_engine(engine).run(job, missing)
-    for _ in show_progress(done, sum(map(len, missing)), f"{study.name} on {setup.model.name}"):
+    label, total = f"{study.name} on {setup.model.name}", sum(map(len, missing))
+    for _ in show_progress(done, total, "sentences", label=label, size=len):
         pass
     return len(shards)
 

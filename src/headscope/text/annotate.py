@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import CorpusError
+from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
 from headscope.text.documents import Paragraph, RawDocument, paragraphs
 from headscope.text.pipeline import load_pipeline, sentences_of
-from headscope.text.progress import show_progress
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from headscope.engine.progress import show_progress
 from headscope.metrics.metric import Axis, Variables, label
 from headscope.probes.embeddings import FileVectors, InputEmbeddings, VectorSource
 from headscope.probes.encoding import find_frame
@@ -20,6 +19,7 @@ from headscope.probes.split import split_documents
 from headscope.probes.stream import ProbeStream
 from headscope.probes.training import Learner, count_parameters
 from headscope.probes.vectors import read_vectors
+from headscope.progress import show_progress
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.demo import demo_corpus
@@ -41,7 +41,9 @@ def add_probes(setup: Setup, folder: Path, result: xr.Dataset) -> xr.Dataset:
     learners = _learners(setup, vectors, schedule)
     chunks = train(learners, stream, trained_on, schedule, folder / CHECKPOINT)
     total = len(trained_on) * schedule.epochs
-    for _ in show_progress(chunks, total, f"probes on {setup.model.name}"):
+    for _ in show_progress(
+        chunks, total, "sentences", label=f"probes on {setup.model.name}", size=len
+    ):
         pass
     outcome = evaluate(learners, stream, tested_on)
     if outcome.words == 0:

@@ -1,0 +1,77 @@
+"""How far a long piece of work has come: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+_LINE_EVERY = 10.0  # seconds
+
+
+def _one(item: object) -> int:
+    return 1
+
+
+def show_progress(
+    items: Iterable[Item],
+    total: int | None,
+    noun: str,
+    *,
+    label: str = "",
+    size: Callable[[Item], int] = _one,
+) -> Iterator[Item]:
+    """Pass the items on and report on stderr how many are done, the rate and the time left.
+
+    `size` says for how many an item counts, as a shard does for its sentences.
+    """
+    show = _bar if sys.stderr.isatty() else _lines
+    return show(items, total, noun, label, size)
+
+
+def _bar(
+    items: Iterable[Item], total: int | None, noun: str, label: str, size: Callable[[Item], int]
+) -> Iterator[Item]:
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn(f"{noun}, {{task.fields[rate]:,.0f}}/s"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total, rate=0.0)
+        for item in items:
+            yield item
+            bar.update(task, advance=size(item), rate=bar.tasks[task].speed or 0.0)
+
+
+def _lines(
+    items: Iterable[Item], total: int | None, noun: str, label: str, size: Callable[[Item], int]
+) -> Iterator[Item]:
+    start = reported = time.monotonic()
+    done = 0
+    for item in items:
+        yield item
+        done += size(item)
+        now = time.monotonic()
+        if now - reported >= _LINE_EVERY:
+            reported = now
+            _say(label, _line(done, total, noun, now - start))
+    _say(label, _line(done, total, noun, time.monotonic() - start))
+
+
+def _say(label: str, line: str) -> None:
+    print(f"{label}: {line}" if label else line, file=sys.stderr, flush=True)
+
+
+def _line(done: int, total: int | None, noun: str, seconds: float) -> str:
+    rate = done / max(seconds, 1e-9)
+    if total is None or done >= total:
+        return f"{done:,} {noun}, {rate:,.0f}/s, {seconds:,.0f} s"
+    left = (total - done) / max(rate, 1e-9)
+    return f"{done:,} of {total:,} {noun}, {rate:,.0f}/s, {left:,.0f} s left"
