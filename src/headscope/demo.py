@@ -19,6 +19,7 @@ MODELS = ("mini-gpt2", "mini-bert")
 STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
 MARKER = "demo.json"
+OPTIONS = {"clark2019": {"probe_seeds": 1}}  # one seed of the probes: a demo is for looking
 
 Say = Callable[[str], None]
 
@@ -38,13 +39,15 @@ class DemoRun:
         return self.path / "report.html"
 
 
-def demo(out: str | Path = "headscope-demo", say: Say = print) -> list[DemoRun]:
+def demo(
+    out: str | Path = "headscope-demo", say: Say = print, *, sentences: int | None = None
+) -> list[DemoRun]:
     """Run both studies on both bundled models, write reports and views, and say what was found."""
     folder = _claim(Path(out))
     load = cache(hs.load)
     for view in _save_views(folder / "views", load):
         say(f"View: {view}")
-    runs = [_run(study, load(model), folder) for study in STUDIES for model in MODELS]
+    runs = [_run(study, load(model), folder, sentences) for study in STUDIES for model in MODELS]
     for line in summary(runs):
         say(line)
     return runs
@@ -95,9 +98,10 @@ def _save_views(folder: Path, load: Callable[[str], "Model"]) -> Iterator[Path]:
     yield trace.neuron_view().save(folder / "neuron.html")
 
 
-def _run(study: str, model: "Model", folder: Path) -> DemoRun:
+def _run(study: str, model: "Model", folder: Path, sentences: int | None) -> DemoRun:
     path = folder / f"{study}-{model.name}"
-    result = hs.study(study, model, hs.demo_corpus(), path)
+    options = OPTIONS.get(study, {})
+    result = hs.study(study, model, hs.demo_corpus(), path, sentences=sentences, **options)
     hs.report(path)
     return DemoRun(study, model.name, path, result)
 

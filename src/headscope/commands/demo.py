@@ -10,8 +10,11 @@ def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier demo's.")
     ] = Path("headscope-demo"),
+    sentences: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Draw so many instead of all.")
+    ] = None,
 ) -> None:
     """Run both studies on the bundled models and corpus, offline; write reports and views."""
     from headscope.demo import demo as run_demo
 
-    run_demo(out, say=typer.echo)
+    run_demo(out, say=typer.echo, sentences=sentences)

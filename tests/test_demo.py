@@ -1,0 +1,72 @@
+"""The demo: it refuses what is not its own, and works from the wheel alone, without a network."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from headscope.demo import demo
+from headscope.errors import HeadscopeError
+
+ROOT = Path(__file__).parents[1]
+NO_NETWORK = """
+import socket
+def refuse(*arguments, **options):
+    raise OSError("the test has switched the network off")
+socket.socket.connect = refuse
+socket.getaddrinfo = refuse
+"""
+
+
+def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(HeadscopeError, match="already has something else in it"):
+        demo(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HeadscopeError, match=r"cannot write to .*file.*--out"):
+        demo(tmp_path / "file" / "below")
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's content alone in a directory: what a user has who installed it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    assert wheel.stat().st_size < 45_000_000
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    (folder / "site" / "sitecustomize.py").write_text(NO_NETWORK)
+    return folder / "site"
+
+
+def test_the_demo_runs_from_the_wheel_alone_without_a_network(
+    unpacked: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(unpacked), "HF_HUB_OFFLINE": "0"}
+    code = (
+        "import headscope, sys; assert headscope.__file__.startswith(sys.argv[1])\n"
+        "from headscope.demo import demo; demo('out', sentences=24)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(unpacked)],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    for model in ("mini-gpt2", "mini-bert"):
+        for study in ("vig2019", "clark2019"):
+            page = (tmp_path / "out" / f"{study}-{model}" / "report.html").read_text()
+            assert model in page and "Attention is not explanation" in page
+            assert f"{study} on {model}" in done.stdout
+    assert "holds  " in done.stdout
+    for kind in ("head", "model", "neuron"):
+        assert (tmp_path / "out" / "views" / f"{kind}.html").stat().st_size > 10_000
