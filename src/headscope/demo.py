@@ -1,11 +1,13 @@
 """The whole instrument on what the package carries: both models, the demo corpus, no network."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import headscope as hs
 from headscope.errors import RunError
@@ -19,7 +21,8 @@ MODELS = ("mini-gpt2", "mini-bert")
 STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
 MARKER = "demo.json"
-OPTIONS = {"clark2019": {"probe_seeds": 1}}  # one seed of the probes: a demo is for looking
+# A minute is enough for a demo: a third of the segments, and one seed of the probes.
+OPTIONS: dict[str, dict[str, Any]] = {"clark2019": {"sentences": 60, "probe_seeds": 1}}
 
 Say = Callable[[str], None]
 
@@ -32,11 +35,18 @@ class DemoRun:
     model: str
     path: Path
     result: "xr.Dataset"
+    drawing: subprocess.Popen[str]  # the report is drawn while the next study runs
 
     @property
     def report(self) -> Path:
         """The page to open."""
         return self.path / "report.html"
+
+    def wait(self) -> None:
+        """Wait until the report is there."""
+        _, said = self.drawing.communicate()
+        if self.drawing.returncode != 0:
+            raise RunError(f"The report of {self.path} could not be drawn: {said.strip()}")
 
 
 def demo(
@@ -48,6 +58,8 @@ def demo(
     for view in _save_views(folder / "views", load):
         say(f"View: {view}")
     runs = [_run(study, load(model), folder, sentences) for study in STUDIES for model in MODELS]
+    for run in runs:
+        run.wait()
     for line in summary(runs):
         say(line)
     return runs
@@ -100,10 +112,15 @@ def _save_views(folder: Path, load: Callable[[str], "Model"]) -> Iterator[Path]:
 
 def _run(study: str, model: "Model", folder: Path, sentences: int | None) -> DemoRun:
     path = folder / f"{study}-{model.name}"
-    options = OPTIONS.get(study, {})
-    result = hs.study(study, model, hs.demo_corpus(), path, sentences=sentences, **options)
-    hs.report(path)
-    return DemoRun(study, model.name, path, result)
+    options = dict(OPTIONS.get(study, {}))
+    if sentences is not None:
+        options["sentences"] = sentences
+    result = hs.study(study, model, hs.demo_corpus(), path, **options)
+    command = [sys.executable, "-m", "headscope", "report", str(path)]
+    drawing = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    return DemoRun(study, model.name, path, result, drawing)
 
 
 def _findings(run: DemoRun) -> Iterator[str]:
