@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binomtest
 
 from headscope.probes.proportion import accuracy, standard_error, wilson
-from headscope.probes.selection import RelationCounts, best_heads
+from headscope.probes.selection import RelationCounts, best_heads, choose
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 5), (5, 5), (3, 10), (800, 1000)])
@@ -38,6 +38,13 @@ def test_the_best_head_on_the_same_data_and_on_the_other_half_are_both_reported(
     # The first half chooses layer 0, which gets 2 of 10 on the second; that chooses layer 1: 5.
     assert row.held_out == pytest.approx(7 / 20)
     assert not row.same_choice
+
+
+def test_a_causal_head_is_chosen_in_the_direction_that_has_more_words() -> None:
+    correct = np.array([[[2.0, 30.0]], [[0.0, 60.0]]])
+    assert choose(correct, np.array([2.0, 98.0])) == (1, 0, 1)
+    assert choose(correct, np.array([98.0, 98.0])) == (1, 0, 1)
+    assert choose(correct[..., ::-1], np.array([98.0, 2.0])) == (1, 0, 0)
 
 
 def test_margin_and_coverage_are_over_the_words_that_were_scored() -> None:

@@ -55,8 +55,12 @@ def best_heads(counts: RelationCounts, names: tuple[str, ...]) -> list[BestHead]
 def choose(
     correct: Float[np.ndarray, "layer head direction"], scored: Float[np.ndarray, "direction"]
 ) -> tuple[int, int, int]:
-    """Layer, head and direction of the highest accuracy; of equals the first."""
-    shares = np.nan_to_num(accuracy(correct, scored), nan=-1.0)
+    """Layer, head and direction of the highest accuracy; of equals the first.
+
+    The directions of a causal model share the words out: the one with more words is taken, or a few
+    odd words would decide. Elsewhere both directions score the same words, and both compete.
+    """
+    shares = np.where(scored == scored.max(), accuracy(correct, scored), -1.0)
     layer, head, direction = np.unravel_index(shares.argmax(), shares.shape)
     return int(layer), int(head), int(direction)
 
