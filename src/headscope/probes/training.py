@@ -9,6 +9,7 @@ from torch import Tensor
 from headscope.probes.parsing import ParseBatch, Probe, count_attached, loss, parse, take_sentences
 
 LEARNING_RATE = 0.002  # Clark et al. 2019
+COUNTED_TOGETHER = 4  # sentences: scores of hidden units take words² × 256 numbers each
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,12 @@ class Learner:
 
     def count(self, batch: ParseBatch) -> tuple[Float[Tensor, "seed"], Float[Tensor, ""]]:
         """How many words the probe attaches rightly, and how many it was asked for."""
+        places = torch.arange(len(batch.heads), device=batch.heads.device)
         with torch.no_grad():
-            return count_attached(parse(self.probe(batch), batch), batch)
+            parts = [take_sentences(batch, rows) for rows in places.split(COUNTED_TOGETHER)]
+            counts = [count_attached(parse(self.probe(part), part), part) for part in parts]
+        right, words = zip(*counts, strict=True)
+        return torch.stack(right).sum(0), torch.stack(words).sum()
 
     def _step(self, batch: ParseBatch) -> float:
         self.optimiser.zero_grad()
