@@ -39,7 +39,21 @@ _HOME = {
     "study": "headscope.engine.study",
 }
 
-__all__ = list(_HOME)
+__all__ = [
+    "Corpus",
+    "HeadscopeError",
+    "Mention",
+    "Model",
+    "Sentence",
+    "Trace",
+    "Word",
+    "annotate",
+    "demo_corpus",
+    "load",
+    "read_corpus",
+    "report",
+    "study",
+]
 
 
 def __getattr__(name: str) -> Any:
