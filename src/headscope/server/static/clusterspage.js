@@ -63,8 +63,10 @@ function byBehaviour(map) {
   const kinds = map.behaviours.filter((/** @type {string} */ one) => one !== "other");
   const place = (/** @type {Head} */ head) => kinds.indexOf(head.behaviour);
   const colorAt = (/** @type {number} */ i) => (i < 0 ? ink().faint : kindColor(i));
-  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), Math.max(0, kinds.indexOf(name) + 1) % 5, plain(name)));
-  return { color: (head) => colorAt(place(head)), shape: (head) => (place(head) + 1) % 5, legend: h("p", { class: "legend" }, ...items) };
+  // Colours that come round again, or nearly, come with another shape.
+  const shapeAt = (/** @type {number} */ i) => (i < 0 ? 0 : (i + 1 + 2 * Math.floor(i / 5)) % 5);
+  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), shapeAt(kinds.indexOf(name)), plain(name)));
+  return { color: (head) => colorAt(place(head)), shape: (head) => shapeAt(place(head)), legend: h("p", { class: "legend" }, ...items) };
 }
 
 /** @param {any} picture @returns {Coloring} */
