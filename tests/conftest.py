@@ -5,6 +5,7 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
+os.environ["OMP_NUM_THREADS"] = "1"  # two workers share two cores
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-tests-")
