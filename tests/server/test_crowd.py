@@ -1,11 +1,11 @@
 """The benchmark's crowd for a few seconds: good and bad requests mixed, nothing breaks."""
 
-import asyncio
 import os
 
 from headscope.server.app import create_app
 from headscope.server.runs import Library
 from headscope.server.texts import Texts
+from tests.server import own_loop
 from tests.server.crowd import crowd, resident
 from tests.server.live import live
 from tests.server.tiny import tiny_model
@@ -15,9 +15,9 @@ def test_a_crowd_is_served_refused_or_asked_to_come_back_and_memory_stays_flat(
     library: Library,
 ) -> None:
     with live(create_app(library, Texts("tiny-gpt2", tiny_model))) as place:
-        asyncio.run(crowd(place, "vig", visitors=20, seconds=2))
+        own_loop.run(crowd(place, "vig", visitors=20, seconds=2))
         before = resident(os.getpid())
-        tally = asyncio.run(crowd(place, "vig", visitors=20, seconds=4))
+        tally = own_loop.run(crowd(place, "vig", visitors=20, seconds=4))
         grown = resident(os.getpid()) - before
     assert tally.broken == []
     assert tally.good[200] > 50

@@ -17,6 +17,7 @@ from headscope.server.limits import Limits
 from headscope.server.refusal import BusyError, RefusedError
 from headscope.server.texts import TextRequest, Texts
 from headscope.views.block import Quantised, dequantise
+from tests.server import own_loop
 from tests.server.tiny import tiny_model
 
 TEXT = "The cat sat on the mat."
@@ -27,7 +28,7 @@ def loaded(load: Callable[[], Any] = tiny_model, **limits: Any) -> Texts:
 
 
 def trace(texts: Texts, **wanted: Any) -> Any:
-    return asyncio.run(texts.trace(TextRequest(TEXT, **wanted)))
+    return own_loop.run(texts.trace(TextRequest(TEXT, **wanted)))
 
 
 def test_the_weights_that_arrive_are_those_of_the_model(visitor: TestClient) -> None:
@@ -116,7 +117,7 @@ def test_a_full_queue_and_a_slow_model_say_come_back_and_the_next_text_is_served
         return await asyncio.gather(*asked, return_exceptions=True)
 
     texts = loaded(slow, waiting=2, seconds=0.2)
-    answers = asyncio.run(crowd(texts))
+    answers = own_loop.run(crowd(texts))
     assert [type(answer) for answer in answers] == [BusyError] * 5
     said = sorted(str(answer) for answer in answers)
     assert said[:3] == ["2 texts are waiting for the model; try again soon."] * 3
