@@ -33,7 +33,8 @@ class Watched:
     requests: list[str] = field(default_factory=list)
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
-        """The value of a script, once nothing is left to draw."""
+        """The value of a script that runs, and is followed by, when nothing is left to draw."""
+        self.settle()
         value = self.page.evaluate(script, argument)
         self.settle()
         return value

@@ -102,6 +102,7 @@ def test_hovering_a_token_shows_only_its_lines_and_their_weights(open_page: Open
 def test_clicking_pins_a_token_and_clicking_again_frees_it(open_page: Open) -> None:
     page = open_page(head_view(random_trace()))
     page.token("q", 4).click()
+    page.settle()
     page.page.mouse.move(5, 5)
     assert page.state()["pinned"] == "q4"
     assert {line["query"] for line in page.lines()} == {4}
@@ -146,6 +147,7 @@ def test_the_mass_slider_keeps_the_strongest_lines(open_page: Open) -> None:
 def test_the_mass_that_goes_to_hidden_tokens_is_written_beside_the_control(open_page: Open) -> None:
     page = open_page(head_view(known_trace(), mass=1.0))
     page.page.get_by_label("Hide first token").check()
+    page.settle()
     assert (
         page.page.locator(".hs-check", has_text="Hide first token").inner_text().endswith("17.5 %")
     )
@@ -159,6 +161,7 @@ def test_special_tokens_words_and_sentence_pairs_have_controls(open_page: Open) 
     page.page.get_by_label("Hide special tokens").check()
     assert {line["key"] for line in page.lines()} == {1, 2, 3, 4, 5, 6, 8, 9, 10}
     page.page.get_by_role("radio", name="Words").click()
+    page.settle()
     assert page.token("q", 4).inner_text() == "unbelievably"
     page.page.get_by_label("Sentences").select_option("ab")
     assert {(line["query"], line["key"]) for line in page.lines()} == {
@@ -187,6 +190,7 @@ def test_encoder_decoder_and_cross_attention_can_be_chosen(open_page: Open) -> N
     page = open_page(head_view(encoder_decoder_trace(), mass=1.0))
     assert page.state()["stack"] == "encoder"
     page.page.get_by_label("Attention").select_option("cross")
+    page.settle()
     assert page.page.locator("[data-side='q'] .hs-token").all_inner_texts() == ["x", "y", "z"]
     assert len(page.lines()) == 2 * 3 * 5
     title = page.page.get_by_role("radio", name="Rollout").get_attribute("title")

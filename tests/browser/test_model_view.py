@@ -62,6 +62,7 @@ def test_clicking_enlarges_a_head_with_its_tokens(open_page: Open) -> None:
     trace = random_trace()
     page = open_page(model_view(trace, mass=1.0))
     page.page.get_by_role("gridcell", name="Layer 1, head 2").click()
+    page.settle()
     drawn = {(line["query"], line["key"]): line for line in page.lines()}
     assert drawn[6, 3]["weight"] == pytest.approx(float(trace.weights[1][2][6, 3]), abs=1e-5)
     assert {line["head"] for line in drawn.values()} == {2}

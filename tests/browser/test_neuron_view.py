@@ -111,6 +111,7 @@ def test_neurons_are_sorted_by_contribution(open_page: Open) -> None:
     trace = random_trace(causal=False)
     page = open_page(neuron_view(trace, layer=0, head=1, pinned=4))
     page.page.get_by_role("radio", name="By contribution").click()
+    page.settle()
     parts = take_apart(neurons_of(trace.default, 0, 1), 4)
     order = np.argsort(-(parts.weights @ parts.products))
     for place in (0, 3, 7):
@@ -131,6 +132,7 @@ def test_the_query_token_is_chosen_by_mouse_and_keyboard(open_page: Open) -> Non
     page = open_page(neuron_view(random_trace()))
     assert page.page.locator(".hs-query .hs-word").inner_text() == "."
     page.page.get_by_role("option", name="fox").click()
+    page.settle()
     assert page.state()["pinned"] == "q3"
     assert page.page.locator(".hs-masked .hs-word").all_inner_texts() == [
         "jumps",

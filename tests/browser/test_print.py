@@ -35,6 +35,7 @@ def saved(page: Watched, button: str, folder: Path) -> Path:
 def test_the_svg_button_saves_the_lines_on_screen(open_page: Open, tmp_path: Path) -> None:
     page = open_page(head_view(known_trace(), mass=1.0))
     page.token("q", 2).click()
+    page.settle()
     path = saved(page, "SVG", tmp_path)
     root = ElementTree.parse(path).getroot()
     curves = [node for node in root.iter(f"{SVG}path") if node.get("stroke-opacity")]

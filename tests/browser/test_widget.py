@@ -2,7 +2,6 @@
 
 import base64
 import json
-import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -186,7 +185,6 @@ view.widget.observe(lambda change: seen.append((change.name, change.new)), ["lay
     update = {"method": "update", "state": changes, "buffer_paths": []}
     content = {"comm_id": widget["comm_id"], "data": update}
     kernel.shell_channel.send(kernel.session.msg("comm_msg", content))
-    time.sleep(0.2)
     printed, _ = run(kernel, "print(view.widget.pinned, seen)")
     assert printed.split(maxsplit=1)[0] == "q1"
     assert "('layer', 2)" in printed and "('pinned', 'q1')" in printed
