@@ -16,10 +16,19 @@ from headscope.server.safety import Access
 from headscope.server.serve import address, bind
 
 
+def allow_ctrl_c() -> None:
+    """Ctrl-C as on a terminal, also where the tests run in the background and ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
     command = [sys.executable, "-m", "headscope", "serve", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
-        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=allow_ctrl_c,
     )
     assert process.stdout is not None
     line = process.stdout.readline()
