@@ -27,6 +27,13 @@ def behaviour(
     """The label of every head; of several that fit the last one in `Thresholds` wins.
 
     `measured` maps a label to its values; a label without values, or with NaN, names no head.
+
+    Variables: behaviour
+    Formula: next or previous > 0.5, broad: entropy > 3.8, [CLS], [SEP] or punctuation > 0.6, else
+        other; later ones win, and a relation or coreference that the head finds wins over all
+    Reference: Clark et al. 2019, Fig. 6
+    Range: names
+    Cost: from the variables alone
     """
     shape = next(iter(measured.values())).shape
     labels = np.full(shape, OTHER, dtype="<U16")

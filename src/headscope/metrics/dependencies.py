@@ -32,20 +32,41 @@ def baseline_terms(batch: AnnotatedBatch, with_self: bool) -> text_ratio.Terms:
 
 
 def dependency_alignment(grid: Grid) -> HeadRatio:
-    """Share of attention between related tokens, by who is the parent."""
+    """Share of attention between related tokens, by who is the parent.
+
+    Variables: dependency_alignment, dependency_alignment_*
+    Formula: Σ a[i, j]·dep(i, j) / Σ a[i, j]; dep: i is the parent, j is the parent, either
+    Reference: Vig & Belinkov 2019, Eq. 4, Fig. 8
+    Range: 0 to 1; either is the sum of the other two
+    Cost: n², one product with the pair features that distance shares
+    """
     return HeadRatio(
         "dependency_alignment", grid, alignment_terms, FORM, "attention along dependency arcs"
     )
 
 
 def dependency_baseline() -> TextRatio:
-    """Share of the pairs that are related."""
+    """Share of the pairs that are related.
+
+    Variables: dependency_baseline, dependency_baseline_se
+    Formula: Σ dep(i, j) / pairs that count
+    Reference: Vig & Belinkov 2019, Fig. 8
+    Range: 0 to 1
+    Cost: n², once for all heads
+    """
     terms = partial(baseline_terms, with_self=True)
     return TextRatio("dependency_baseline", terms, FORM, "alignment of even attention")
 
 
 def dependency_baseline_without_self() -> TextRatio:
-    """Share of the pairs of two different tokens that are related."""
+    """Share of the pairs of two different tokens that are related.
+
+    Variables: dependency_baseline_without_self, dependency_baseline_without_self_se
+    Formula: Σ dep(i, j) / pairs that count and have i ≠ j
+    Reference: Vig & Belinkov 2019, Fig. 8, the other reading of it
+    Range: 0 to 1
+    Cost: n², once for all heads
+    """
     terms = partial(baseline_terms, with_self=False)
     return TextRatio("dependency_baseline_without_self", terms, FORM)
 

@@ -11,5 +11,12 @@ def distance_terms(layer: ObservedLayer) -> Terms:
 
 
 def distance(grid: Grid) -> HeadRatio:
-    """Mean distance of attention in tokens."""
+    """Mean distance of attention in tokens.
+
+    Variables: distance, distance_*
+    Formula: Σ a[i, j]·|i − j| / Σ a[i, j]
+    Reference: Vig & Belinkov 2019, Eq. 6, Fig. 11
+    Range: 0 to the longest input, in tokens
+    Cost: n², one product with the pair features that alignment shares
+    """
     return HeadRatio("distance", grid, distance_terms, description="mean distance in tokens")

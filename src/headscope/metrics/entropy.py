@@ -26,5 +26,13 @@ def entropy_terms(layer: ObservedLayer) -> Terms:
 
 
 def entropy(grid: Grid) -> HeadRatio:
-    """Mean entropy of the rows, null weight dropped and the rest renormalised."""
+    """Mean entropy of the rows, null weight dropped and the rest renormalised.
+
+    Variables: entropy, entropy_*
+    Formula: mean over rows of −Σ p ln p with p = a / Σ a; rows with more than 0.9 on null
+        tokens do not count
+    Reference: Vig & Belinkov 2019, Eq. 7, Fig. 12
+    Range: 0 to ln n, in nats
+    Cost: n² with a logarithm for every weight
+    """
     return HeadRatio("entropy", grid, entropy_terms, description="mean entropy in nats")

@@ -19,6 +19,18 @@ class Exemplars:
     """Per head the `count` inputs with the largest kept weight, and the pair that has it.
 
     Ties go to the input that comes first in the corpus, within an input to the first pair.
+
+    Variables: exemplar_weight
+    Formula: max a[i, j] over the pairs of an input, the largest inputs first
+    Reference: Vig & Belinkov 2019, Tables 1–3
+    Range: 0 to 1
+    Cost: n², one maximum
+
+    Variables: exemplar_sentence, exemplar_query, exemplar_key
+    Formula: the sentence and the pair i, j that have exemplar_weight
+    Reference: Vig & Belinkov 2019, Tables 1–3
+    Range: places from 0; −1 where there is none
+    Cost: none beyond exemplar_weight
     """
 
     grid: Grid

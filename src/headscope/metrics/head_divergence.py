@@ -17,7 +17,26 @@ NEIGHBOURS = 5
 
 @dataclass(frozen=True)
 class HeadDivergence:
-    """Jensen–Shannon divergences summed over all rows of all inputs (Clark et al. 2019, §6)."""
+    """Jensen–Shannon divergences summed over all rows of all inputs (Clark et al. 2019, §6).
+
+    Variables: head_divergence
+    Formula: Σ JS(p′, q′) over the rows of all inputs, p′ = 0.999·a + 0.001/n, natural logarithm
+    Reference: Clark et al. 2019, §6
+    Range: 0 to rows · ln 2
+    Cost: n² for every pair of heads of the model: the dearest metric
+
+    Variables: head_position
+    Formula: metric multidimensional scaling of head_divergence to two axes
+    Reference: Clark et al. 2019, Fig. 6
+    Range: any; only the distances mean something
+    Cost: from head_divergence alone
+
+    Variables: head_order, nearest_head
+    Formula: leaves of the average-linkage tree of head_divergence; the heads that diverge least
+    Reference: after Clark et al. 2019, §6
+    Range: places from 0; names of heads
+    Cost: from head_divergence alone
+    """
 
     grid: Grid
     seed: int = 0  # of the map

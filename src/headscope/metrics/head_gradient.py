@@ -20,7 +20,21 @@ REDUCTIONS = {"sum": "gradient", "mean": "gradient_mean_loss"}  # how the loss i
 
 @dataclass(frozen=True)
 class HeadGradient:
-    """Mean |∂L/∂a| to [SEP], punctuation and all unmasked tokens (Clark et al. 2019, Fig. 3)."""
+    """Mean |∂L/∂a| to [SEP], punctuation and all unmasked tokens (Clark et al. 2019, Fig. 3).
+
+    Variables: gradient, gradient_*
+    Formula: mean |∂L/∂a[i, j]| over queries and the keys of a class; L summed over the tokens to
+        be predicted
+    Reference: Clark et al. 2019, Fig. 3
+    Range: from 0
+    Cost: one more forward and one backward pass
+
+    Variables: gradient_mean_loss, gradient_mean_loss_*
+    Formula: the same with L averaged over the tokens to be predicted
+    Reference: Clark et al. 2019, Fig. 3; the paper does not say how L is reduced
+    Range: from 0
+    Cost: none beyond gradient
+    """
 
     grid: Grid
     seed: int

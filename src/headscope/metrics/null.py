@@ -23,10 +23,24 @@ def null_terms_of_all_queries(layer: ObservedLayer) -> Terms:
 
 
 def null_share(grid: Grid) -> HeadRatio:
-    """Share of attention on null tokens, from the other tokens."""
+    """Share of attention on null tokens, from the other tokens.
+
+    Variables: null_share, null_share_*
+    Formula: Σ a[i, null] / Σ a[i, j] over the queries i that are not null
+    Reference: Vig & Belinkov 2019, Fig. 5
+    Range: 0 to 1
+    Cost: n², one product with the null mask that other metrics share
+    """
     return HeadRatio("null_share", grid, null_terms, description="attention to null tokens")
 
 
 def null_share_of_all_queries(grid: Grid) -> HeadRatio:
-    """Share of attention on null tokens, null queries included."""
+    """Share of attention on null tokens, null queries included.
+
+    Variables: null_share_all_queries, null_share_all_queries_*
+    Formula: Σ a[i, null] / Σ a[i, j] over all queries
+    Reference: Vig & Belinkov 2019, Fig. 5, the other reading of it
+    Range: 0 to 1
+    Cost: n², one sum of the weights
+    """
     return HeadRatio("null_share_all_queries", grid, null_terms_of_all_queries)

@@ -16,6 +16,24 @@ class DependencySpan:
     """Fraction of token pairs at each separation that are related, and the spans of those.
 
     A pair of tokens is counted once, whichever of the two is the query.
+
+    Variables: dependency_probability, dependency_probability_se
+    Formula: related pairs at the separation / pairs at the separation; error √(p(1 − p)/pairs)
+    Reference: Vig & Belinkov 2019, text on Fig. 8
+    Range: 0 to 1
+    Cost: n², once for all heads
+
+    Variables: dependency_within
+    Formula: arcs up to the separation / arcs
+    Reference: Vig & Belinkov 2019, text on Fig. 8
+    Range: 0 to 1, rising
+    Cost: none beyond dependency_probability
+
+    Variables: mean_dependency_span
+    Formula: Σ |i − j| of related pairs / related pairs
+    Reference: Vig & Belinkov 2019, text on Fig. 8
+    Range: from 1, in tokens
+    Cost: none beyond dependency_probability
     """
 
     name: str = "dependency_span"

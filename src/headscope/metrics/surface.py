@@ -26,7 +26,14 @@ Values = Float[Tensor, "batch head item"]
 
 
 def offset_shares(grid: Grid, offsets: Sequence[int]) -> HeadRatio:
-    """Attention to fixed offsets (§3.1)."""
+    """Attention to fixed offsets (§3.1).
+
+    Variables: offset_share, offset_share_*
+    Formula: Σ_i a[i, i+o] / n
+    Reference: Clark et al. 2019, §3.1
+    Range: 0 to 1
+    Cost: n for every offset
+    """
 
     def values(layer: ObservedLayer) -> Values:
         return offset_share(layer.kept, layer.batch.mask, offsets)
@@ -36,7 +43,14 @@ def offset_shares(grid: Grid, offsets: Sequence[int]) -> HeadRatio:
 
 
 def special_shares(grid: Grid, absent: Collection[str] = ()) -> HeadRatio:
-    """Attention to [CLS], [SEP] and punctuation (Fig. 2 top); NaN for what the model lacks."""
+    """Attention to [CLS], [SEP] and punctuation (Fig. 2 top); NaN for what the model lacks.
+
+    Variables: special_share, special_share_*
+    Formula: Σ_i Σ_j a[i, j]·[j in class] / n
+    Reference: Clark et al. 2019, Fig. 2 top
+    Range: 0 to 1
+    Cost: n², one product with three columns that the other shares of specials use too
+    """
     missing = torch.tensor([name in absent for name in SPECIAL])
 
     def values(layer: ObservedLayer) -> Values:
@@ -48,7 +62,14 @@ def special_shares(grid: Grid, absent: Collection[str] = ()) -> HeadRatio:
 
 
 def sep_to_sep(grid: Grid) -> HeadRatio:
-    """Attention from [SEP] to [SEP] (Fig. 2 bottom)."""
+    """Attention from [SEP] to [SEP] (Fig. 2 bottom).
+
+    Variables: sep_to_sep, sep_to_sep_*
+    Formula: Σ a[i, j]·[j is SEP] over the rows i of [SEP] / number of such rows
+    Reference: Clark et al. 2019, Fig. 2 bottom
+    Range: 0 to 1
+    Cost: none beyond special_share
+    """
 
     def values(layer: ObservedLayer) -> Values:
         return mean_over(layer.to_special[..., [SEP]], has_label(layer.batch, SEP))
@@ -57,7 +78,14 @@ def sep_to_sep(grid: Grid) -> HeadRatio:
 
 
 def other_to_sep(grid: Grid) -> HeadRatio:
-    """Attention from all other tokens to [SEP] (Fig. 2 bottom); NaN without any [SEP]."""
+    """Attention from all other tokens to [SEP] (Fig. 2 bottom); NaN without any [SEP].
+
+    Variables: other_to_sep, other_to_sep_*
+    Formula: Σ a[i, j]·[j is SEP] over all other rows i / number of such rows
+    Reference: Clark et al. 2019, Fig. 2 bottom
+    Range: 0 to 1
+    Cost: none beyond special_share
+    """
 
     def values(layer: ObservedLayer) -> Values:
         sep = has_label(layer.batch, SEP)
@@ -68,13 +96,27 @@ def other_to_sep(grid: Grid) -> HeadRatio:
 
 
 def entropies(grid: Grid) -> HeadRatio:
-    """Mean entropy of the rows in nats, smoothed (Fig. 4 top)."""
+    """Mean entropy of the rows in nats, smoothed (Fig. 4 top).
+
+    Variables: entropy, entropy_*
+    Formula: mean over rows of −Σ p′ ln p′ with p′ = 0.9999·a + 0.0001/n
+    Reference: Clark et al. 2019, Fig. 4 top
+    Range: 0 to ln n, in nats
+    Cost: n² with a logarithm for every weight
+    """
     values = partial(_row_entropy, None)
     return document_mean("entropy", grid, values, description="mean entropy in nats")
 
 
 def entropies_from_cls(grid: Grid) -> HeadRatio:
-    """Entropy of the row of [CLS] alone (Fig. 4 bottom)."""
+    """Entropy of the row of [CLS] alone (Fig. 4 bottom).
+
+    Variables: entropy_from_cls, entropy_from_cls_*
+    Formula: the one of entropy for the row of [CLS]
+    Reference: Clark et al. 2019, Fig. 4 bottom
+    Range: 0 to ln n, in nats
+    Cost: none beyond entropy
+    """
     values = partial(_row_entropy, CLS)
     return document_mean("entropy_from_cls", grid, values, description="entropy of [CLS] in nats")
 
@@ -85,7 +127,14 @@ def _row_entropy(label: int | None, layer: ObservedLayer) -> Values:
 
 
 def confidences(grid: Grid) -> HeadRatio:
-    """Mean of the largest weight of every row (Voita et al. 2019)."""
+    """Mean of the largest weight of every row (Voita et al. 2019).
+
+    Variables: confidence, confidence_*
+    Formula: Σ_i max_j a[i, j] / n
+    Reference: Voita et al. 2019, who leave out the end of the sentence
+    Range: 1/n to 1
+    Cost: n², one maximum
+    """
 
     def values(layer: ObservedLayer) -> Values:
         largest = confidence(layer.kept, layer.batch.mask)
@@ -95,7 +144,14 @@ def confidences(grid: Grid) -> HeadRatio:
 
 
 def first_token_shares(grid: Grid) -> HeadRatio:
-    """Attention to the first token, from which the sink rate follows (Gu et al. 2024)."""
+    """Attention to the first token, from which the sink rate follows (Gu et al. 2024).
+
+    Variables: first_token_share, first_token_share_*
+    Formula: Σ_i a[i, 0] / n
+    Reference: Gu et al. 2024
+    Range: 0 to 1
+    Cost: n
+    """
 
     def values(layer: ObservedLayer) -> Values:
         first = layer.batch.mask & (layer.batch.mask.cumsum(-1) == 1)
@@ -106,17 +162,50 @@ def first_token_shares(grid: Grid) -> HeadRatio:
 
 
 def uniform_line() -> TextRatio:
-    """Mean ln n: the entropy of attention that is the same everywhere (Fig. 4, dotted)."""
+    """Mean ln n: the entropy of attention that is the same everywhere (Fig. 4, dotted).
+
+    Variables: uniform_entropy, uniform_entropy_se
+    Formula: mean over segments of ln n
+    Reference: Clark et al. 2019, Fig. 4, dotted line
+    Range: 0 to ln n, in nats
+    Cost: 1, once for all heads
+    """
     return TextRatio("uniform_entropy", partial(_per_document, uniform_entropy))
 
 
 def visible_uniform_line() -> TextRatio:
-    """The same for a causal model, over what each query sees."""
+    """The same for a causal model, over what each query sees.
+
+    Variables: visible_uniform_entropy, visible_uniform_entropy_se
+    Formula: mean over segments of Σ_i ln i / n, i counted from 1
+    Reference: Clark et al. 2019, Fig. 4, its dotted line where a query sees only what came before
+    Range: 0 to ln n, in nats
+    Cost: n, once for all heads
+    """
     return TextRatio("visible_uniform_entropy", partial(_per_document, visible_uniform_entropy))
 
 
 def repetitions(grid: Grid, period: int, start: int) -> tuple[HeadRatio, ...]:
-    """Previous-token, duplicate-token and induction scores on repeated random sequences."""
+    """Previous-token, duplicate-token and induction scores on repeated random sequences.
+
+    Variables: previous_token_score, previous_token_score_*
+    Formula: mean of a[i, i−1] over the second half of a random sequence said twice
+    Reference: Elhage et al. 2021; Olsson et al. 2022
+    Range: 0 to 1
+    Cost: one forward pass of a few short sequences for all three scores
+
+    Variables: duplicate_token_score, duplicate_token_score_*
+    Formula: mean of a[i, i−p] over the second half; p is the period
+    Reference: Elhage et al. 2021; Olsson et al. 2022
+    Range: 0 to 1
+    Cost: none beyond previous_token_score
+
+    Variables: induction_score, induction_score_*
+    Formula: mean of a[i, i−p+1] over the second half; p is the period
+    Reference: Olsson et al. 2022
+    Range: 0 to 1
+    Cost: none beyond previous_token_score
+    """
     return tuple(
         document_mean(name, grid, partial(_repetition, score, period, start))
         for score, name in enumerate(SCORES)

@@ -18,7 +18,15 @@ from headscope.metrics.metric import Grid, Records, State, Sums, Variables, add
 
 @dataclass(frozen=True)
 class Variability:
-    """0 for a head that looks at the same positions in every input, 1 at most."""
+    """0 for a head that looks at the same positions in every input, 1 at most.
+
+    Variables: variability, variability_se
+    Formula: Σ |a[i, j] − ā[i, j]| / (2 Σ a[i, j]) over the first 10 positions; ā is the mean over
+        the inputs that have the pair
+    Reference: Vig & Belinkov 2019, Eq. 5, Fig. 10
+    Range: 0 to 1
+    Cost: 100 weights of every input and head are recorded with the shard and read back
+    """
 
     grid: Grid
     is_causal: bool

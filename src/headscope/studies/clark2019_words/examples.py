@@ -49,7 +49,14 @@ class Wanted:
 
 
 def add_examples(setup: Setup, result: xr.Dataset) -> xr.Dataset:
-    """Store the examples of the heads worth showing."""
+    """Store the examples of the heads worth showing.
+
+    Variables: figure5_weights, figure5_words, figure5_gold
+    Formula: a[i, j] between the words of a few sentences, the words, and the pairs to be found
+    Reference: Clark et al. 2019, Fig. 5
+    Range: 0 to 1
+    Cost: a forward pass of at most 24 sentences for every head shown
+    """
     shown = [example for wanted in _wanted(setup, result) for example in _watch(setup, wanted)]
     return result.assign(_variables(shown)) if shown else result
 

@@ -31,7 +31,27 @@ NOTHING_LEFT = "no sentence is left to train or to test probes on; give a larger
 
 
 def add_probes(setup: Setup, folder: Path, result: xr.Dataset) -> xr.Dataset:
-    """Train and test the probes of Table 3; learned weights lie in the run directory."""
+    """Train and test the probes of Table 3; learned weights lie in the run directory.
+
+    Variables: parsing_uas, parsing_uas_sd, parsing_uas_ci, parsing_uas_by_seed
+    Formula: words attached to their governor / words, punctuation left out; mean, deviation and
+        values over seeds, and Wilson's 95 % of the mean
+    Reference: Clark et al. 2019, §5, Table 3
+    Range: 0 to 1
+    Cost: a training pass and a test pass over the corpus, twice each: the network and a random one
+
+    Variables: parsing_parameters, parsing_words, parsing_trained_on, parsing_vectors
+    Formula: learned numbers of every probe, words tested on, and what the probes had to learn from
+    Reference: Clark et al. 2019, §5
+    Range: from 0; words
+    Cost: none beyond parsing_uas
+
+    Variables: probe_weight
+    Formula: mean over gold arcs of the weight that a probe gives to the head
+    Reference: after Clark et al. 2019, §5
+    Range: any
+    Cost: none beyond parsing_uas
+    """
     trained_on, tested_on = corpora(setup)
     vectors = find_vectors(setup, trained_on, tested_on)
     networks = (setup.model, randomise(setup.model, setup.seed))
