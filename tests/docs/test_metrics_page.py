@@ -3,6 +3,7 @@
 import pkgutil
 from fnmatch import fnmatchcase
 from importlib import import_module
+from typing import Any
 
 import pytest
 import xarray as xr
@@ -33,7 +34,7 @@ def explained(section: str) -> set[str]:
 
 
 def full_result(study: str, kind: str) -> xr.Dataset:
-    options = {"repeated_sequences": 2, "period": 8, "probe_seeds": 2}
+    options: dict[str, Any] = {"repeated_sequences": 2, "period": 8, "probe_seeds": 2}
     chosen = options if study == "clark2019" else {}
     return hs.study(study, MODELS[kind](), annotated(), **chosen)
 
