@@ -51,8 +51,12 @@ class AnnotatedBatch:
     @cached_property
     def pairs(self) -> Bool[Tensor, "batch query key"]:
         """Pairs that stay after the null filter (Vig & Belinkov 2019, §5.2.3)."""
-        pairs = self.content[:, :, None] & self.content[:, None, :]
-        return pairs.tril() if self.is_causal else pairs
+        return self.pairs_of(0, self.mask.shape[1])
+
+    def pairs_of(self, start: int, stop: int) -> Bool[Tensor, "batch query key"]:
+        """The rows of `pairs` that belong to some queries."""
+        pairs = self.content[:, start:stop, None] & self.content[:, None, :]
+        return pairs.tril(start) if self.is_causal else pairs
 
     @cached_property
     def dropped(self) -> Bool[Tensor, "batch query key"]:

@@ -1,10 +1,18 @@
-"""How concentrated the rows of a head are: smoothed entropy, and the mean of their maxima."""
+"""How concentrated the rows of a head are: entropies, and the mean of their maxima."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 ENTROPY_SMOOTHING = 1e-4
+MOST_NULL = 0.9  # rows with more than this on null tokens say nothing about the rest
+
+
+def renormalised_entropy(
+    kept: Float[Tensor, "*batch query key"], total: Float[Tensor, "*batch query"]
+) -> Float[Tensor, "*batch query"]:
+    """−Σ p ln p in nats with p = a / Σ a: ln s − (Σ a ln a) / s, so that the rows are read once."""
+    return total.log() - torch.xlogy(kept, kept).sum(-1) / total
 
 
 def smooth(

@@ -15,6 +15,7 @@ from headscope.metrics.batch import FORMS, AnnotatedBatch
 from headscope.metrics.head_ratio import HeadRatio, Terms
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.pairs import count_related, pairs_of_queries
 from headscope.metrics.text_ratio import TextRatio
 
 FORM = Axis("form", FORMS)
@@ -27,8 +28,10 @@ def alignment_terms(layer: ObservedLayer) -> Terms:
 
 def baseline_terms(batch: AnnotatedBatch, with_self: bool) -> text_ratio.Terms:
     """The terms of `alignment_terms` with every weight 1 over the same pairs."""
-    pairs = batch.pairs if with_self else batch.pairs & (batch.separation > 0)
-    return _with_either(batch.related.sum((1, 2)).float()), pairs.sum((1, 2))[:, None].float()
+    pairs = pairs_of_queries(batch).sum(1, keepdim=True)
+    if not with_self:
+        pairs = pairs - batch.content.sum(1, keepdim=True)
+    return _with_either(count_related(batch)), pairs
 
 
 def dependency_alignment(grid: Grid) -> HeadRatio:
@@ -52,7 +55,7 @@ def dependency_baseline() -> TextRatio:
     Formula: Σ dep(i, j) / pairs that count
     Reference: Vig & Belinkov 2019, Fig. 8
     Range: 0 to 1
-    Cost: n², once for all heads
+    Cost: n and the arcs, once for all heads
     """
     terms = partial(baseline_terms, with_self=True)
     return TextRatio("dependency_baseline", terms, FORM, "alignment of even attention")
@@ -65,7 +68,7 @@ def dependency_baseline_without_self() -> TextRatio:
     Formula: Σ dep(i, j) / pairs that count and have i ≠ j
     Reference: Vig & Belinkov 2019, Fig. 8, the other reading of it
     Range: 0 to 1
-    Cost: n², once for all heads
+    Cost: n and the arcs, once for all heads
     """
     terms = partial(baseline_terms, with_self=False)
     return TextRatio("dependency_baseline_without_self", terms, FORM)

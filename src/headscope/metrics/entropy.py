@@ -1,28 +1,13 @@
 """How dispersed each head's attention is (Vig & Belinkov 2019, Eq. 7, Fig. 12)."""
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from headscope.metrics.head_ratio import HeadRatio, Terms
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid
 
-MOST_NULL = 0.9  # rows with more than this on null tokens say nothing about the rest
-
-
-def renormalised_entropy(
-    kept: Float[Tensor, "*batch query key"], total: Float[Tensor, "*batch query"]
-) -> Float[Tensor, "*batch query"]:
-    """−Σ p ln p in nats with p = a / Σ a: ln s − (Σ a ln a) / s, so that the rows are read once."""
-    return total.log() - torch.xlogy(kept, kept).sum(-1) / total
-
 
 def entropy_terms(layer: ObservedLayer) -> Terms:
     """Entropies of the rows that count, summed, and how many they are."""
-    counted = (layer.to_null <= MOST_NULL) & (layer.rows > 0)
-    nats = renormalised_entropy(layer.kept, layer.rows).masked_fill(~counted, 0.0)
-    return nats.sum(-1, keepdim=True), counted.sum(-1, keepdim=True).float()
+    return layer.nats[..., None], layer.counted.sum(-1, keepdim=True).float()
 
 
 def entropy(grid: Grid) -> HeadRatio:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
@@ -51,8 +52,8 @@ class ExampleMap:
         state.sums["ids"][:] = -1
         state.sums["ids"][shown] = batch.labels["token"][row, places].cpu().numpy()
         state.sums["weights"][layer.index] = 0
-        weights = layer.weights[row][:, places][:, :, places].float().cpu().numpy()
-        state.sums["weights"][layer.index, :, shown, shown] = weights
+        weights = torch.cat([layer.look(*run)[row][..., places] for run in _runs(places)], dim=1)
+        state.sums["weights"][layer.index, :, shown, shown] = weights.cpu().numpy()
 
     def _places(self, special: Sequence[int]) -> list[int]:
         """The tokens to show of an input, given the special class of each."""
@@ -75,3 +76,10 @@ class ExampleMap:
         weights = sums["weights"][..., : len(ids), : len(ids)]
         example = self.grid.array(weights, Axis("query", tokens), Axis("key", tokens))
         return {"example_map": example.assign_attrs(sentence=int(sums["rank"][1]))}
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Start and stop of the stretches of consecutive tokens."""
+    starts = [p for p in places if p - 1 not in places]
+    stops = [p + 1 for p in places if p + 1 not in places]
+    return list(zip(starts, stops, strict=True))

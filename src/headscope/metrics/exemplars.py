@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
-from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.layer import DensePeaks, ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
 
 FIELDS = ("weight", "sentence", "query", "key")
@@ -44,11 +43,10 @@ class Exemplars:
 
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Let the best inputs of a batch compete with those kept so far."""
-        kept = layer.kept if self.with_self else _without_self(layer.kept)
-        by_query = kept.amax(-1)  # batch head query
-        best = by_query.amax(-1).cpu().numpy()  # batch head
+        peaks = layer.peaks(self.with_self)
+        best = peaks.weight.cpu().numpy()  # batch head
         rows = _best_rows(best, layer.batch.numbers, self.count)
-        found = _locate(kept, by_query, rows)
+        found = _locate(peaks, rows)
         found["weight"] = np.take_along_axis(best, rows, 0).astype(np.float64)
         found["sentence"] = layer.batch.numbers[rows].astype(np.float64)
         challengers = {name: np.where(found["weight"] > 0, found[name], NONE).T for name in FIELDS}
@@ -69,11 +67,6 @@ class Exemplars:
         return variables | {name: self.grid.array(values, rank) for name, values in places.items()}
 
 
-def _without_self(kept: Tensor) -> Tensor:
-    same = torch.eye(kept.shape[-1], dtype=torch.bool, device=kept.device)
-    return kept.masked_fill(same, 0.0)
-
-
 def _best_rows(
     best: Float[np.ndarray, "batch head"], numbers: Int[np.ndarray, "batch"], count: int
 ) -> Int[np.ndarray, "rank head"]:
@@ -83,12 +76,11 @@ def _best_rows(
     return in_order[ranked]
 
 
-def _locate(kept: Tensor, by_query: Tensor, rows: Int[np.ndarray, "rank head"]) -> Sums:
+def _locate(peaks: DensePeaks, rows: Int[np.ndarray, "rank head"]) -> Sums:
     """Query and key of the largest weight of every chosen input and head."""
-    row = torch.from_numpy(rows).to(kept.device)
-    head = torch.arange(rows.shape[1], device=kept.device).expand_as(row)
-    query = by_query[row, head].argmax(-1)
-    key = kept[row, head, query].argmax(-1)
+    row = torch.from_numpy(rows).to(peaks.weight.device)
+    head = torch.arange(rows.shape[1], device=row.device).expand_as(row)
+    query, key = peaks.locate(row, head)
     return {"query": query.double().cpu().numpy(), "key": key.double().cpu().numpy()}
 
 

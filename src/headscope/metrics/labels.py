@@ -13,6 +13,7 @@ from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.head_ratio import HeadRatio, Terms
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.pairs import pairs_of_keys, pairs_of_queries
 from headscope.metrics.text_ratio import TextRatio
 
 
@@ -33,15 +34,15 @@ def frequency_terms(batch: AnnotatedBatch, label: str, size: int) -> text_ratio.
 
 def even_to_terms(batch: AnnotatedBatch, label: str, size: int) -> text_ratio.Terms:
     """The terms of `label_to_terms` with every weight 1 over the same pairs."""
-    received = batch.pairs.sum(1).float()
-    shares = torch.einsum("bk,bkl->bl", received, batch.one_hot(label, size))
+    received = pairs_of_keys(batch)
+    shares = torch.einsum("bk,bkl->bl", received, batch.one_hot(label, size).double())
     return shares, received.sum(1, keepdim=True)
 
 
 def even_from_terms(batch: AnnotatedBatch, label: str, size: int) -> text_ratio.Terms:
     """The terms of `label_from_terms` with every weight 1 over the same pairs."""
-    paid = batch.pairs.sum(2).float()
-    shares = torch.einsum("bq,bql->bl", paid, batch.one_hot(label, size))
+    paid = pairs_of_queries(batch)
+    shares = torch.einsum("bq,bql->bl", paid, batch.one_hot(label, size).double())
     return shares, paid.sum(1, keepdim=True)
 
 
@@ -91,7 +92,7 @@ def even_to(name: str, axis: Axis) -> TextRatio:
     Formula: the one of pos_to with a := 1 over the same pairs
     Reference: Vig & Belinkov 2019, Fig. 8, its baseline applied to Eq. 3
     Range: 0 to 1
-    Cost: n², once for all heads
+    Cost: n·labels, once for all heads
     """
     return TextRatio(name, partial(even_to_terms, label=axis.name, size=len(axis)), axis)
 
@@ -103,6 +104,6 @@ def even_from(name: str, axis: Axis) -> TextRatio:
     Formula: the one of pos_from with a := 1 over the same pairs
     Reference: Vig & Belinkov 2019, Fig. 8, its baseline applied to Eq. 3
     Range: 0 to 1
-    Cost: n², once for all heads
+    Cost: n·labels, once for all heads
     """
     return TextRatio(name, partial(even_from_terms, label=axis.name, size=len(axis)), axis)

@@ -7,11 +7,12 @@ marginal sums below. What is linear in the key follows from `columns`, in the qu
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.concentration import smoothed_entropy
+from headscope.metrics.concentration import MOST_NULL, renormalised_entropy, smoothed_entropy
 from headscope.metrics.special import SPECIAL, received
 
 
@@ -51,6 +52,33 @@ class ObservedLayer:
         return paid.masked_fill(~self.batch.mask[:, None], 0.0)
 
     @cached_property
+    def everything(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays at all; less than one where the family has a sink."""
+        return self.weights.sum(-1).float().masked_fill(~self.batch.mask[:, None], 0.0)
+
+    @cached_property
+    def counted(self) -> Bool[Tensor, "batch head query"]:
+        """Rows whose entropy means something (Eq. 7)."""
+        return (self.to_null <= MOST_NULL) & (self.rows > 0)
+
+    @cached_property
+    def nats(self) -> Float[Tensor, "batch head"]:
+        """Entropies of the counted rows, null weight dropped and the rest renormalised, summed."""
+        entropy = renormalised_entropy(self.kept, self.rows)
+        return entropy.masked_fill(~self.counted, 0.0).sum(-1)
+
+    def peaks(self, with_self: bool) -> "DensePeaks":
+        """The largest kept weight of every input and head, a token's own counting or not."""
+        if with_self:
+            return DensePeaks(self.kept)
+        same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
+        return DensePeaks(self.kept.masked_fill(same, 0.0))
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return self.weights[:, :, start:stop].float()
+
+    @cached_property
     def to_special(self) -> Float[Tensor, "batch head query special"]:
         """Weight that every query pays to [CLS], to [SEP] and to punctuation."""
         return received(self.kept, self.batch.one_hot("special", len(SPECIAL)))
@@ -64,3 +92,26 @@ class ObservedLayer:
     def pair_sums(self) -> Float[Tensor, "batch head feature"]:
         """Kept weight summed with each of `AnnotatedBatch.pair_features`."""
         return self.kept.flatten(2) @ self.batch.pair_features
+
+
+@dataclass(frozen=True)
+class DensePeaks:
+    """The largest weights of whole matrices, found where they are asked for."""
+
+    kept: Float[Tensor, "batch head query key"]
+
+    @cached_property
+    def weight(self) -> Float[Tensor, "batch head"]:
+        """The largest weight of every input and head."""
+        return self._by_query.amax(-1)
+
+    def locate(
+        self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
+    ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
+        """Query and key of some of them; of equal ones the first."""
+        query = self._by_query[row, head].argmax(-1)
+        return query, self.kept[row, head, query].argmax(-1)
+
+    @cached_property
+    def _by_query(self) -> Float[Tensor, "batch head query"]:
+        return self.kept.amax(-1)

@@ -17,9 +17,7 @@ def null_terms(layer: ObservedLayer) -> Terms:
 
 def null_terms_of_all_queries(layer: ObservedLayer) -> Terms:
     """The same over every real query, the null tokens included."""
-    mask = layer.batch.mask[:, None]
-    everything = layer.weights.sum(-1).float().masked_fill(~mask, 0.0)
-    return layer.to_null.sum(-1)[..., None], everything.sum(-1)[..., None]
+    return layer.to_null.sum(-1)[..., None], layer.everything.sum(-1)[..., None]
 
 
 def null_share(grid: Grid) -> HeadRatio:

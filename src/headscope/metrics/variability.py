@@ -44,11 +44,12 @@ class Variability:
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Record and sum the corners of a batch."""
         cells = self._cells
-        cells = cells[cells.max(1) < layer.kept.shape[-1]]
+        cells = cells[cells.max(1) < layer.batch.mask.shape[1]]
         here = slice(None, len(cells))  # cells are in the order of the input's length
         query, key = cells.T
-        corner = layer.kept[:, :, : self.size, : self.size].cpu().numpy()[:, :, query, key]
-        valid = layer.batch.pairs[:, : self.size, : self.size].cpu().numpy()[:, query, key]
+        weights = layer.look(0, self.size)[..., : self.size].cpu().numpy()[:, :, query, key]
+        valid = layer.batch.pairs_of(0, self.size).cpu().numpy()[:, query, key]
+        corner = np.where(valid[:, None], weights, np.float32(0))
         state.records["corners"][layer.batch.rows, layer.index, :, here] = corner
         state.records["valid"][layer.batch.rows, here] = valid
         state.sums["weight"][layer.index, :, here] += corner.sum(0, dtype=np.float64)
