@@ -41,7 +41,7 @@ def test_the_page_needs_nothing_but_itself(run: Path) -> None:
 def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     page = (run / "report.html").read_text()
     assert "<b>X</b>" not in page
-    exemplar = {"tokens": ["<i>", " &"], "query": 1, "key": 0}
+    exemplar = {"tokens": ["<i>", " &"], "text": "<i> &", "query": 1, "key": 0}
     assert sentence_html(exemplar) == "<span><i>&lt;i&gt;</i></span><span><b> &amp;</b></span>"
     assert to_html([{"<a>": "<script>"}]).count("<script>") == 0
 
@@ -105,14 +105,15 @@ def test_every_figure_can_be_drawn_for_any_number_of_heads(layers: int, heads: i
             assert to_svg(figure.draw(result)).startswith("<svg")
 
 
-def test_exemplar_rows_mark_the_pair_and_keep_all_pieces() -> None:
+def test_exemplar_rows_mark_the_pair_and_read_as_the_sentence() -> None:
     exemplar = {
         "layer": 4, "head": 11, "rank": 0, "weight": 0.98765, "query": 2, "key": 1,
-        "tokens": ["The", " cat", " sat"], "id": "s1",
+        "tokens": ["The", " cat", " sat"], "text": "The cat sat", "id": "s1",
     }  # fmt: skip
     row = csv_rows([Choice("table1", 4, 11, "because")], [exemplar])[0]
     assert row["sentence"] == "The *cat* **sat**"
     assert (row["head"], row["rank"], row["weight"]) == ("L4H11", 1, 0.9877)
     assert (row["attending"], row["attended"]) == ("sat", "cat")
-    pieces = exemplar | {"tokens": ["[CLS]", "cat", "##s"]}
-    assert csv_rows([Choice("t", 4, 11, "")], [pieces])[0]["sentence"] == "[CLS] *cat***##s**"
+    pieces = exemplar | {"tokens": ["[CLS]", "cat", "##s", "."], "text": "Cats."}
+    row = csv_rows([Choice("t", 4, 11, "")], [pieces])[0]
+    assert (row["sentence"], row["attending"]) == ("[CLS] *cat***s**.", "##s")

@@ -140,6 +140,8 @@ def test_exemplars_are_the_heads_own_surest_first_and_fit_to_be_shown(visitor: T
     exemplars = visitor.get("/api/runs/vig/heads/L3H2").json()["exemplars"]
     assert [one["rank"] for one in exemplars] == [0, 1, 2]
     assert exemplars[1]["labels"][2] == HOSTILE  # text, for the page to show as text
+    assert exemplars[0]["pieces"] == ["The", "old", "cat", "sat", "on", "the", "mat", "."]
+    assert exemplars[0]["spaces"] == [False, True, True, True, True, True, True, False]
 
 
 def test_the_map_has_every_head(visitor: TestClient, clark: xr.Dataset) -> None:

@@ -12,12 +12,13 @@ from headscope.probes.words import From, Units, make_units, word_maps
 WORD = "word"  # the label of a token that says to which word it belongs
 
 
-def word_example(number: int, tokens: WordTokens) -> Example:
-    """An input whose words are known."""
+def word_example(number: int, tokens: WordTokens, *, is_causal: bool) -> Example:
+    """An input whose words are known; null are special tokens and what a causal model sinks to."""
+    special = tokens.encoded.special
     return Example(
         number,
         tokens.encoded,
-        null=tokens.encoded.special,
+        null=(special[0] or is_causal, *special[1:]),
         labels={WORD: tokens.alignment.word_of_token},
         sentence=tokens.sentence,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from headscope.report.heads import name_head
 from headscope.studies.study import Choice
+from headscope.views.spacing import bare, spaces_before
 
 Exemplar = dict[str, Any]
 
@@ -21,7 +22,7 @@ def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
 def sentence_html(exemplar: Exemplar) -> str:
     """The tokens of a sentence with the pair marked."""
     shown = []
-    for place, token in enumerate(_spaced(exemplar["tokens"])):
+    for place, token in enumerate(_spaced(exemplar)):
         text = escape(token)
         if place == exemplar["query"]:
             text = f"<b>{text}</b>"
@@ -63,16 +64,15 @@ def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[d
 def _marked(exemplar: Exemplar) -> str:
     return "".join(
         _mark(token, place == exemplar["query"], place == exemplar["key"])
-        for place, token in enumerate(_spaced(exemplar["tokens"]))
+        for place, token in enumerate(_spaced(exemplar))
     )
 
 
-def _spaced(tokens: Sequence[str]) -> list[str]:
-    """Tokens as they are if they carry their spaces; WordPiece marks the pieces without one."""
-    if any(token.startswith(" ") for token in tokens):
-        return list(tokens)
-    apart = [not token.startswith("##") and place > 0 for place, token in enumerate(tokens)]
-    return [f" {token}" if space else token for token, space in zip(tokens, apart, strict=True)]
+def _spaced(exemplar: Exemplar) -> list[str]:
+    """The tokens with their spaces, so that together they read as the sentence does."""
+    tokens = exemplar["tokens"]
+    spaces = spaces_before(tokens, exemplar["text"])
+    return [" " * space + bare(token) for token, space in zip(tokens, spaces, strict=True)]
 
 
 def _mark(token: str, attending: bool, attended: bool) -> str:

@@ -3,11 +3,23 @@
 from typing import Any
 
 from headscope.server.runs import Run
-from headscope.views.label import label
+from headscope.views.label import is_right_to_left, label
+from headscope.views.spacing import bare, spaces_before
 
 
 def exemplars_of(run: Run, layer: int, head: int) -> list[dict[str, Any]]:
-    """The head's stored sentences, surest first; `labels` are the tokens fit to be shown."""
+    """The head's stored sentences, surest first."""
     own = [one for one in run.exemplars if (one["layer"], one["head"]) == (layer, head)]
-    ordered = sorted(own, key=lambda one: -one["weight"])
-    return [{**one, "labels": [label(token) for token in one["tokens"]]} for one in ordered]
+    return [_shown(one) for one in sorted(own, key=lambda one: -one["weight"])]
+
+
+def _shown(one: dict[str, Any]) -> dict[str, Any]:
+    """With `labels`, tokens fit to be shown, and `pieces`, which `spaces` join to a sentence."""
+    labels = [label(token) for token in one["tokens"]]
+    return {
+        **one,
+        "labels": labels,
+        "pieces": [label(bare(token)) for token in one["tokens"]],
+        "spaces": spaces_before(one["tokens"], one["text"]),
+        "rtl": is_right_to_left(labels),
+    }

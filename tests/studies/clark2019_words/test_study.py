@@ -11,6 +11,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import study as running
+from headscope.engine.exemplars import read_exemplars
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference import document_half
 from headscope.probes.encoding import WordTokens, encode_words
@@ -239,3 +240,26 @@ def test_relations_with_few_words_are_shown_in_grey(whole: tuple[Path, xr.Datase
     few = [row for row in rows if row["words"] < 20]
     assert all(row["note"] == "few words" for row in few)
     assert to_html(rows).count('class="faint"') == len(few)
+
+
+@pytest.mark.parametrize("trees", [True, False], ids=["trees", "plain text"])
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_every_head_keeps_the_sentences_in_which_it_is_surest(
+    kind: str, trees: bool, tmp_path: Path
+) -> None:
+    sentences = make_sentences(12)
+    if not trees:
+        sentences = [replace(sentence, words=()) for sentence in sentences]
+    model, corpus = MODELS[kind](), Corpus.from_sentences(sentences)
+    hs.study("clark2019", model, corpus, tmp_path / "run", **FAST, probes=False, exemplars=2)
+    kept = read_exemplars(tmp_path / "run" / "exemplars.parquet")
+    layers, heads = model.layers, model.heads
+    assert len(kept) == 2 * layers * heads
+    for one in kept[::3]:
+        trace = model.trace(one["text"])
+        weights = trace.weights[one["layer"]][one["head"]].clone()
+        assert weights[one["query"], one["key"]] == pytest.approx(one["weight"], abs=1e-6)
+        null = [0, len(trace.tokens) - 1] if kind == "bidirectional" else [0]
+        weights[:, null] = 0
+        weights[null] = 0
+        assert weights.max() == pytest.approx(one["weight"], abs=1e-6)

@@ -10,7 +10,7 @@ import { EXAMPLE } from "./example.js";
 import { ViewHost } from "./viewhost.js";
 
 /** @typedef {import("./main.js").Context} Context */
-/** @typedef {{labels: string[], query: number, key: number, weight: number, text: string, tokens: string[]}} Exemplar */
+/** @typedef {import("./sentence.js").Exemplar & {text: string, tokens: string[]}} Exemplar */
 
 const PAUSE = 450; // milliseconds without a key before a typed text is traced
 

@@ -5,20 +5,23 @@ import { s } from "./dom.js";
 import { number } from "./format.js";
 import { ink } from "./look.js";
 
-/** @typedef {{labels: string[], query: number, key: number, weight: number}} Exemplar */
+/** @typedef {{labels: string[], pieces: string[], spaces: boolean[], rtl: boolean, query: number, key: number, weight: number}} Exemplar */
 
 const SIZE = 14;
-const GAP = 7;
+const SPACE = 4.5;
 const LONGEST = 24;
+const EDGE = 6; // room at both ends
+const BASE = 40; // where arcs stand on the words
+const FAMILY = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 
-/** @param {string} text @returns {number} */
-function widthOf(text) {
+/** @param {string} text @param {string} [style] @returns {number} */
+function widthOf(text, style = "600") {
   ruler ??= document.createElement("canvas").getContext("2d");
   if (!ruler) return text.length * 7.5;
-  ruler.font = `600 ${SIZE}px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif`;
+  ruler.font = `${style} ${SIZE}px ${FAMILY}`;
   return ruler.measureText(text).width;
 }
 
@@ -27,39 +30,59 @@ function cut(text) {
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
 }
 
-/** @param {Exemplar} exemplar @returns {{drawing: SVGSVGElement, middle: number}}  `middle`: where the arc is */
-export function sentenceArc({ labels, query, key, weight }) {
-  const words = labels.map(cut);
-  let x = 6;
-  const places = words.map((word) => {
-    const wide = widthOf(word);
-    x += wide + GAP;
-    return x - GAP - wide / 2;
-  });
+/**
+ * Pieces side by side as the text reads, the pair marked, an arc between the two.
+ * @param {Exemplar} exemplar
+ * @returns {{drawing: SVGSVGElement, middle: number}}  `middle`: where the arc is
+ */
+export function sentenceArc({ pieces, spaces, rtl, query, key, weight }) {
+  const words = pieces.map(cut);
+  const { ink: dark, faint, mark } = ink();
+  const looks = words.map((_, i) => /** @type {Record<string, string | number>} */ (i === query ? { "font-weight": 700, fill: dark } : i === key ? { "font-style": "italic", "font-weight": 600, fill: mark } : { fill: faint }));
+  const { places, width } = line(words, spaces, looks, rtl);
   const [from, to] = [places[query], places[key]];
-  const rise = Math.min(34, 14 + Math.abs(from - to) * 0.12);
-  const base = 40;
-  const { ink: dark, faint, accent, mark } = ink();
-  const middle = (from + to) / 2;
-  const path = from === to ? `M${from - 7} ${base}C${from - 12} ${base - 26} ${from + 12} ${base - 26} ${from + 7} ${base}` : `M${from} ${base}C${from} ${base - rise * 1.33} ${to} ${base - rise * 1.33} ${to} ${base - 2}`;
-  const tip = from === to ? from + 7 : to;
-  const arc = [
-    s("path", { d: path, fill: "none", stroke: accent, "stroke-width": 1 + 2 * weight }),
-    s("path", { d: `M${tip - 4} ${base - 6}L${tip} ${base}L${tip + 4} ${base - 6}`, fill: "none", stroke: accent, "stroke-width": 1.5 }),
-  ];
-  const texts = words.map((word, i) => {
-    const role = i === query ? { "font-weight": 700, fill: dark } : i === key ? { "font-style": "italic", "font-weight": 600, fill: mark } : { fill: faint };
-    return s("text", { x: places[i], y: base + 14, "text-anchor": "middle", "font-size": SIZE, ...role }, word);
-  });
+  const texts = words.map((word, i) => s("text", { x: places[i], y: BASE + 14, "text-anchor": "middle", "font-size": SIZE, ...looks[i] }, word));
   const said = `${words[query]} attends to ${words[key]} with weight ${number(weight)}`;
-  return { drawing: s("svg", canvasOf(x + 6, base + 24, { class: "sentence", role: "img", "aria-label": said }), ...arc, ...texts), middle };
+  const drawing = s("svg", canvasOf(width, BASE + 24, { class: "sentence", role: "img", "aria-label": said }), ...arc(from, to, weight), ...texts);
+  return { drawing, middle: (from + to) / 2 };
+}
+
+/**
+ * The middle of every word, and the width of all.
+ * @param {string[]} words
+ * @param {boolean[]} spaces
+ * @param {Record<string, string | number>[]} looks
+ * @param {boolean} rtl
+ */
+function line(words, spaces, looks, rtl) {
+  let x = EDGE;
+  const middles = words.map((word, i) => {
+    const wide = widthOf(word, `${looks[i]["font-style"] ?? ""} ${looks[i]["font-weight"] ?? 400}`);
+    const start = x + (spaces[i] ? SPACE : 0);
+    x = start + wide;
+    return start + wide / 2;
+  });
+  const width = x + EDGE;
+  return { places: rtl ? middles.map((middle) => width - middle) : middles, width };
+}
+
+/** @param {number} from @param {number} to @param {number} weight */
+function arc(from, to, weight) {
+  const { accent } = ink();
+  const rise = 1.33 * Math.min(34, 14 + Math.abs(from - to) * 0.12);
+  const path = from === to ? `M${from - 7} ${BASE}C${from - 12} ${BASE - 26} ${from + 12} ${BASE - 26} ${from + 7} ${BASE}` : `M${from} ${BASE}C${from} ${BASE - rise} ${to} ${BASE - rise} ${to} ${BASE - 2}`;
+  const tip = from === to ? from + 7 : to;
+  return [
+    s("path", { d: path, fill: "none", stroke: accent, "stroke-width": 1 + 2 * weight }),
+    s("path", { d: `M${tip - 4} ${BASE - 6}L${tip} ${BASE}L${tip + 4} ${BASE - 6}`, fill: "none", stroke: accent, "stroke-width": 1.5 }),
+  ];
 }
 
 /** The same pair as two columns, for when nothing but the pair is known. @param {Exemplar} exemplar @returns {SVGSVGElement} */
 export function pairDrawing({ labels, query, key, weight }) {
   const { ink: dark, faint, accent, mark } = ink();
   const words = labels.map(cut);
-  const side = Math.max(60, ...words.map(widthOf)) + 16;
+  const side = Math.max(60, ...words.map((word) => widthOf(word))) + 16;
   const [pitch, span] = [23, 260];
   const y = (/** @type {number} */ i) => 30 + (i + 0.5) * pitch;
   const column = (/** @type {number} */ x, /** @type {"start" | "end"} */ anchor, /** @type {number} */ chosen, /** @type {Record<string, string | number>} */ look) =>

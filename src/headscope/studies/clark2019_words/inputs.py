@@ -13,6 +13,7 @@ from headscope.probes.gold import tree_fault
 from headscope.probes.windows import GAP, cut, join
 from headscope.probes.word_batch import word_example
 from headscope.studies.study import Inputs, Setup
+from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 
@@ -33,10 +34,16 @@ def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inpu
     examples: list[Example] = []
     for number, made in zip(numbers, encode_words(setup.model, trees), strict=True):
         if isinstance(made, WordTokens):
-            examples.append(word_example(number, made))
+            examples.append(word_example(number, made, is_causal=setup.model.is_causal))
         else:
             skipped[f"trees: {made}"] += 1
     return Inputs(examples, skipped)
+
+
+def plain_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence of a corpus without trees."""
+    made = sentence_inputs(setup, sentences, first)
+    return Inputs(made.examples, {f"sentences: {why}": n for why, n in made.skipped.items()})
 
 
 def window_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
@@ -47,7 +54,7 @@ def window_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
         if start < first + len(sentences) and stop > first:
             for number, window in _windows(setup, start, stop, skipped, first, len(sentences)):
                 if len(make_queries([window.sentence])):
-                    examples.append(word_example(number, window))
+                    examples.append(word_example(number, window, is_causal=setup.model.is_causal))
                 else:
                     skipped[NO_MENTION] += 1
     return Inputs(examples, skipped)

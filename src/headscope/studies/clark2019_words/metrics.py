@@ -3,17 +3,18 @@
 from pathlib import Path
 
 from headscope.errors import CorpusError
-from headscope.metrics.metric import Metric
+from headscope.metrics.exemplars import Exemplars
 from headscope.probes.coref_metric import CorefAccuracy
 from headscope.probes.gold import Classes
 from headscope.probes.relation_metric import RelationAccuracy
 from headscope.probes.training import LEARNING_RATE
-from headscope.studies.clark2019_words.inputs import tree_inputs, window_inputs
+from headscope.studies.clark2019_words.inputs import plain_inputs, tree_inputs, window_inputs
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
 
 OPTIONS = {
     "row": "mean",  # how a split word attends: like the mean of its pieces, or like the first
+    "exemplars": 5,  # sentences kept per head
     "few": 20,  # relations on fewer words are shown in grey
     "window": 128,  # tokens of a coreference window
     "windows": "all",  # or "first": cut documents off, as the paper does
@@ -57,18 +58,20 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
-    """Sentences for relations, windows for coreference, each where the corpus has them."""
+    """Sentences for relations and exemplars, windows for coreference where there are mentions."""
     _check_files(setup)
-    grid, is_causal = setup.grid, setup.model.is_causal
-    found: list[Part] = []
+    grid, is_causal, row = setup.grid, setup.model.is_causal, setup.options["row"]
+    exemplars = Exemplars(grid, setup.options["exemplars"])
     if has_trees(setup):
         classes = Classes.of(setup.labels["relation"])
-        relations: Metric = RelationAccuracy(grid, classes, is_causal, setup.options["row"])
-        found.append(Part(tree_inputs, (relations,), of_corpus=False))
-    if setup.corpus.has("mentions"):
-        coreference: Metric = CorefAccuracy(grid, is_causal, setup.options["row"])
-        found.append(Part(window_inputs, (coreference,), of_corpus=False))
-    return tuple(found)
+        relations = RelationAccuracy(grid, classes, is_causal, row)
+        of_sentences = Part(tree_inputs, (relations, exemplars), of_corpus=False)
+    else:
+        of_sentences = Part(plain_inputs, (exemplars,), of_corpus=False)
+    if not setup.corpus.has("mentions"):
+        return (of_sentences,)
+    coreference = CorefAccuracy(grid, is_causal, row)
+    return of_sentences, Part(window_inputs, (coreference,), of_corpus=False)
 
 
 def _check_files(setup: Setup) -> None:
