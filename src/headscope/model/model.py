@@ -12,7 +12,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
 from headscope.model.batch import Batch, Side, buckets, make_batch
+from headscope.model.capture.call import Forward
 from headscope.model.capture.capture import capture
+from headscope.model.capture.fused import PlainObserver, capture_fused
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
     TARGET_TOKENS,
@@ -20,6 +22,7 @@ from headscope.model.capture.plan import (
     StackPlan,
     make_plan,
 )
+from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
 from headscope.model.encode import Encoded, encode
 from headscope.model.fingerprint import fingerprint
@@ -37,6 +40,7 @@ from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
 from headscope.model.target import decoder_start, encode_target
 from headscope.model.trace import Trace
+from headscope.model.ways import Ways, prove_ways
 
 Observer = Callable[[LayerAttention], None]
 
@@ -66,10 +70,6 @@ class Model:
             network.set_attn_implementation("eager")
             self._entry = entry(network, network.config)
             self.plan = self._make_plan()
-
-    def __repr__(self) -> str:
-        shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
-        return f"Model({self.name!r}, {shape})"
 
     @property
     def stacks(self) -> tuple[StackPlan, ...]:
@@ -195,16 +195,43 @@ class Model:
         the language model, which can cost as much as all layers. Rows and columns of padding are
         for the caller to mask.
         """
-        network, entry = self._part(batch) if logits else self._body(batch)
-        given = arguments(entry, batch)
-
-        def run(**more: Any) -> Any:
-            return network(**given, **more)
-
+        run = self._bind(batch, logits)
         with torch.set_grad_enabled(gradients):
             if observer is None:
                 return run()
             return capture(run, self.plan, observer, self._expectations(batch), validate)
+
+    def forward_rows(
+        self,
+        batch: Batch,
+        observer: RowObserver,
+        block: int,
+        *,
+        validate: Validation = "full",
+        logits: bool = True,
+    ) -> Any:
+        """The same with `block` query rows of a layer at a time, by the model's own function."""
+        expected = self._expectations(batch, whole=False)
+        with torch.no_grad(), self.ways.masks("rows"):
+            return capture_rows(
+                self._bind(batch, logits), self.plan, observer, expected, block, validate
+            )
+
+    def forward_fused(self, batch: Batch, observer: PlainObserver, *, logits: bool = True) -> Any:
+        """The same by fused kernels, which give no weights but what is needed to find any of them.
+
+        The batch must have no target. Output agrees with that of `forward` up to rounding.
+        """
+        expected = self._expectations(batch, whole=False)
+        with torch.no_grad(), self.ways.masks("fused"):
+            return capture_fused(self._bind(batch, logits), self.plan, observer, expected)
+
+    @cached_property
+    def ways(self) -> Ways:
+        """Which ways of looking at long inputs are right for this network; proved when asked."""
+        source = dataclasses.replace(self._probe_batch(), target=None)
+        expected = self._expectations(source, whole=False)
+        return prove_ways(self.plan, self._bind(source, logits=False), expected)
 
     def trace(
         self,
@@ -230,6 +257,11 @@ class Model:
             generate=generate,
             truncate=truncate,
         )
+
+    def _bind(self, batch: Batch, logits: bool) -> Forward:
+        """The network with a batch as its inputs."""
+        network, entry = self._part(batch) if logits else self._body(batch)
+        return partial(network, **arguments(entry, batch))
 
     def _part(self, batch: Batch) -> tuple[Any, Entry]:
         if not self.is_encoder_decoder or batch.target is not None:
@@ -260,7 +292,7 @@ class Model:
         given = arguments(self._entry, self._probe_batch())
         return make_plan(self.name, self.network, lambda **more: self.network(**given, **more))
 
-    def _expectations(self, batch: Batch) -> dict[Stack, Expectation]:
+    def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
         source, target = batch.mask, None if batch.target is None else batch.target.mask
         found: dict[Stack, Expectation] = {}
         for stack in self.stacks:
@@ -278,6 +310,7 @@ class Model:
                 keys,
                 causal=stack.causal,
                 sink=stack.sink,
+                whole=whole,
             )
         return found
 

@@ -173,6 +173,6 @@ def test_shape_validation_alone_lets_values_pass(monkeypatch: pytest.MonkeyPatch
     model = tiny("Llama")
     batch = model.batch([model.encode("Birds")])
     monkeypatch.setattr(
-        "headscope.model.capture.capture.check_values", lambda *_: pytest.fail("values checked")
+        "headscope.model.capture.validate.check_values", lambda *_: pytest.fail("values checked")
     )
     model.forward(batch, lambda _: None, validate="shape")

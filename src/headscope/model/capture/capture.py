@@ -10,8 +10,7 @@ from headscope.model.capture.plan import Plan, Slot
 from headscope.model.capture.validate import (
     Expectation,
     Validation,
-    check_shape,
-    check_values,
+    check,
 )
 
 Observer = Callable[[LayerAttention], None]
@@ -25,43 +24,35 @@ def capture(
     validate: Validation = "full",
 ) -> Any:
     """Run the forward pass and show its layers to the observer, one at a time, nothing retained."""
-    slots = [slot for slot in plan.slots if slot is None or slot.stack in expected]
-    progress = _Progress(slots, observer, expected, validate)
-    output = plan.backend.run(forward, progress.watch)
+    progress = Progress(plan, expected)
+
+    def watch(call: Call) -> None:
+        slot = progress.next()
+        if slot is None:
+            return
+        layer = _layer(call, slot)
+        check(layer.weights, slot.layer, expected[slot.stack], validate)
+        observer(layer)
+
+    output = plan.backend.run(forward, watch)
     progress.finish()
     return output
 
 
-class _Progress:
+class Progress:
     """Counts the calls of one forward pass, for only their order says which layer they are."""
 
-    def __init__(
-        self,
-        slots: list[Slot | None],
-        observer: Observer,
-        expected: Mapping[Stack, Expectation],
-        validate: Validation,
-    ) -> None:
-        self._slots = slots
-        self._observer = observer
+    def __init__(self, plan: Plan, expected: Mapping[Stack, Expectation]) -> None:
+        self._slots = [slot for slot in plan.slots if slot is None or slot.stack in expected]
         self._expected = expected
-        self._validate = validate
         self._seen = 0
 
-    def watch(self, call: Call) -> None:
-        """Validate one call and show it as the layer it is."""
+    def next(self) -> Slot | None:
+        """What the next call is; None for a call that is no layer of its own."""
         if self._seen >= len(self._slots):
             self._miscounted("more than")
-        slot = self._slots[self._seen]
         self._seen += 1
-        if slot is None:
-            return
-        expected = self._expected[slot.stack]
-        layer = _layer(call, slot)
-        check_shape(layer.weights, slot.layer, expected)
-        if self._validate == "full":
-            check_values(layer.weights, slot.layer, expected)
-        self._observer(layer)
+        return self._slots[self._seen - 1]
 
     def finish(self) -> None:
         """Make sure that no layer was left out."""

@@ -6,7 +6,7 @@ look at what goes in and what comes out. Nothing is computed twice and no softma
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial, wraps
@@ -18,7 +18,10 @@ from transformers.modeling_utils import AttentionInterface
 
 from headscope.model.capture.call import BackendName, Call, Forward, Watch
 
-_watch: ContextVar[Watch | None] = ContextVar("headscope_interface_watch", default=None)
+# What is done instead of calling the model's function: given that function and its arguments.
+Attend = Callable[[Callable, tuple[Any, ...], dict[str, Any]], Any]
+
+_attend: ContextVar[Attend | None] = ContextVar("headscope_interface_attend", default=None)
 _installed: set[type[AttentionInterface]] = set()
 _install_lock = Lock()
 
@@ -34,9 +37,14 @@ class InterfaceBackend:
 
     def run(self, forward: Forward, watch: Watch) -> Any:
         """Run the forward pass with the interface observed."""
-        install()
-        with _watched_by(watch):
-            return forward()
+        return run_with(forward, partial(_observe, watch))
+
+
+def run_with(forward: Forward, attend: Attend) -> Any:
+    """Run the forward pass with `attend` in place of the model's own attention function."""
+    install()
+    with _attended_by(attend):
+        return forward()
 
 
 def install() -> None:
@@ -51,36 +59,44 @@ def install() -> None:
 
 
 @contextmanager
-def _watched_by(watch: Watch | None) -> Iterator[None]:
-    token = _watch.set(watch)
+def _attended_by(attend: Attend | None) -> Iterator[None]:
+    token = _attend.set(attend)
     try:
         yield
     finally:
-        _watch.reset(token)
+        _attend.reset(token)
 
 
 def _observed(original: Callable[..., Callable]) -> Callable[..., Callable]:
     @wraps(original)
     def get_interface(self: AttentionInterface, implementation: str, default: Callable) -> Callable:
         resolved = original(self, implementation, default)
-        if implementation != "eager" or _watch.get() is None:
+        if implementation != "eager" or _attend.get() is None:
             return resolved
-        return partial(_observe, resolved)
+        return partial(_dispatch, resolved)
 
     return get_interface
 
 
-def _observe(resolved: Callable, *args: Any, **kwargs: Any) -> Any:
+def _dispatch(resolved: Callable, *args: Any, **kwargs: Any) -> Any:
+    attend = _attend.get()
+    if attend is None:
+        return resolved(*args, **kwargs)
+    # An observer may run another network: that must not be taken for a layer of this one.
+    with _attended_by(None):
+        return attend(resolved, args, kwargs)
+
+
+def _observe(
+    watch: Watch, resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     result = resolved(*args, **kwargs)
-    watch = _watch.get()
-    if watch is not None and result[1] is not None:
-        # An observer may run another network: that must not be taken for a layer of this one.
-        with _watched_by(None):
-            watch(_call(_bind(resolved, args, kwargs), result[0], result[1]))
+    if result[1] is not None:
+        watch(_call(bind(resolved, args, kwargs), result[0], result[1]))
     return result
 
 
-def _bind(function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind(function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Name every argument as the attention function names it."""
     names = _positional(function)
     return {**dict(zip(names, args, strict=False)), **kwargs}
@@ -94,21 +110,28 @@ def _positional(function: Callable) -> tuple[str, ...]:
 def _call(given: dict[str, Any], output: Tensor, weights: Tensor) -> Call:
     module: nn.Module = given["module"]
     query: Tensor = given["query"]
-    scaling = given.get("scaling")
+    scaling = scale(given)
     extras = {k: v for k, v in given.items() if k not in _NAMED | _SILENT and v is not None}
-    if isinstance(scaling, Tensor) and scaling.numel() > 1:
-        extras["scaling"] = scaling
-        scaling = None
-    elif scaling is None:
-        scaling = query.shape[-1] ** -0.5  # what bodies without an explicit scaling do
+    if scaling is None:
+        extras["scaling"] = given["scaling"]
     return Call(
         weights=weights,
         module=module,
         query=query,
         key=given["key"],
         value=given["value"],
-        scaling=None if scaling is None else float(scaling),
+        scaling=scaling,
         mask=given.get("attention_mask"),
         extras=extras,
         output=output,
     )
+
+
+def scale(given: Mapping[str, Any]) -> float | None:
+    """What the scores are multiplied with; None where every head has a factor of its own."""
+    scaling = given.get("scaling")
+    if scaling is None:
+        return given["query"].shape[-1] ** -0.5  # what bodies without an explicit scaling do
+    if isinstance(scaling, Tensor) and scaling.numel() > 1:
+        return None
+    return float(scaling)

@@ -9,7 +9,7 @@
 ```
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -49,6 +49,13 @@ class Expectation:
         """Batch × head × query × key."""
         return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
 
+    def of_rows(self, start: int, stop: int) -> "Expectation":
+        """What the weights of some query rows must look like."""
+        queries = self.queries[:, start:stop]
+        unseen = self.padded or self.causal
+        forbidden = _forbidden(queries, self.keys, self.causal, start) if unseen else None
+        return replace(self, queries=queries, forbidden=forbidden)
+
 
 def expect(
     model: str,
@@ -59,11 +66,19 @@ def expect(
     *,
     causal: bool,
     sink: bool,
+    whole: bool = True,
 ) -> Expectation:
-    """Prepare the checks of one stack, once per batch."""
+    """Prepare the checks of one stack, once per batch; of `whole` matrices or of rows."""
     padded = not (bool(queries.all()) and bool(keys.all()))
-    forbidden = _forbidden(queries, keys, causal) if padded or causal else None
+    forbidden = _forbidden(queries, keys, causal) if whole and (padded or causal) else None
     return Expectation(model, stack, heads, queries, keys, causal, sink, padded, forbidden)
+
+
+def check(weights: Tensor, layer: int, expected: Expectation, validate: Validation) -> None:
+    """Check one layer as thoroughly as was asked for."""
+    check_shape(weights, layer, expected)
+    if validate == "full":
+        check_values(weights, layer, expected)
 
 
 def check_shape(weights: Tensor, layer: int, expected: Expectation) -> None:
@@ -120,12 +135,17 @@ def _check_places(weights: Tensor, layer: int, expected: Expectation, tolerance:
 
 
 def _forbidden(
-    queries: Bool[Tensor, "batch query"], keys: Bool[Tensor, "batch key"], causal: bool
+    queries: Bool[Tensor, "batch query"],
+    keys: Bool[Tensor, "batch key"],
+    causal: bool,
+    start: int = 0,
 ) -> Float[Tensor, "batch cell 1"]:
     forbidden = ~keys[:, None, :].expand(-1, queries.shape[1], -1)
     if causal:
         shape = (queries.shape[1], keys.shape[1])
-        forbidden = forbidden | torch.ones(shape, dtype=torch.bool, device=keys.device).triu(1)
+        forbidden = forbidden | torch.ones(shape, dtype=torch.bool, device=keys.device).triu(
+            1 + start
+        )
     return (forbidden & queries[:, :, None]).flatten(1)[:, :, None].float()
 
 
