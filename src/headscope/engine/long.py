@@ -1,0 +1,80 @@
+"""Layers of long inputs: which way they are looked at, and how metrics get to see them.
+
+```
+  tokens of the longest input      way
+  up to DENSE_TOKENS               dense   whole matrices
+  more, plain attention            fused   never the matrix
+  more, any other body             rows    blocks of query rows
+```
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from headscope.errors import RunError
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.fused import reduce_layer
+from headscope.metrics.reduced import ReducedLayer
+from headscope.metrics.rows import RowSums, join, sum_rows
+from headscope.model.attention import PlainAttention, RowAttention
+from headscope.model.batch import Batch
+from headscope.model.capture.kernels import block_rows
+from headscope.model.model import Model
+from headscope.model.ways import Way
+
+Choice = Way | Literal["auto"]
+WAYS: tuple[Way, ...] = ("dense", "rows", "fused")
+DENSE_TOKENS = 1024  # up to here whole matrices are small, and anything can be asked of them
+
+Show = Callable[[ReducedLayer], None]
+
+
+def choose_way(model: Model, tokens: int, choice: Choice) -> Way:
+    """The way for a batch whose longest input has so many tokens."""
+    if choice != "auto":
+        return choice
+    if tokens <= DENSE_TOKENS:
+        return "dense"
+    return long_way(model)
+
+
+def long_way(model: Model) -> Way:
+    """The way for inputs of more than DENSE_TOKENS tokens."""
+    return next((way for way in ("fused", "rows") if way in model.ways), "dense")
+
+
+def check_choice(model: Model, choice: Choice) -> None:
+    """Refuse a way that is unknown, or wrong for the model."""
+    if choice == "auto" or choice == "dense":
+        return
+    if choice not in WAYS:
+        raise RunError(
+            f"There is no attention={choice}; choose one of {', '.join(WAYS)}, or leave it out."
+        )
+    if choice not in model.ways:
+        raise RunError(
+            f"{model.name} cannot run with attention={choice}: {model.ways.refused[choice]}; "
+            "leave the option out."
+        )
+
+
+def show_long(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way, show: Show) -> None:
+    """Run the model over a batch and show every layer's sums, in order."""
+    places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
+    if way == "fused":
+
+        def reduce(attention: PlainAttention) -> None:
+            show(reduce_layer(places[attention.layer], attention, annotated))
+
+        model.forward_fused(batch, reduce, logits=False)
+        return
+    blocks: list[RowSums] = []
+
+    def add(block: RowAttention) -> None:
+        blocks.append(sum_rows(block.weights, annotated, block.start))
+        if block.stop == block.queries:
+            show(join(places[block.layer], annotated, blocks, block.look))
+            blocks.clear()
+
+    count, tokens = batch.ids.shape
+    model.forward_rows(batch, add, block_rows(count * model.heads, tokens), logits=False)

@@ -1,0 +1,170 @@
+"""A layer's sums from queries, keys and the log-sum-exp of every row; its matrix is never held.
+
+With a = exp(z − lse), z the scores, and s the weight that a row pays to tokens that are not null:
+
+  row entropy, null weight dropped and the rest renormalised   ln s + lse − (Σ a·z) / s
+  largest weight of all                                        where z − lse is largest
+
+What is linear in the key follows from sums over columns, what is linear in the query from sums over
+rows, and the weights of chosen pairs (arcs, a token and itself) are found one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.fused_pass import sum_text
+from headscope.metrics.pairs import related_pairs
+from headscope.metrics.reduced import Peaks, ReducedLayer, counted_rows
+from headscope.metrics.rows import join, sum_rows
+from headscope.model.attention import PlainAttention, TextAttention, widen
+from headscope.model.capture.kernels import block_rows
+
+PAIRS_AT_A_TIME = 2**14
+
+
+@dataclass(frozen=True)
+class TextSums:
+    """What one text adds; see `ReducedLayer`."""
+
+    rows: Float[Tensor, "head query"]
+    columns: Float[Tensor, "head key"]
+    to_null: Float[Tensor, "head query"]
+    nats: Float[Tensor, "head"]
+    pair_sums: Float[Tensor, "head feature"]
+    apart: Peaks  # without a batch axis
+    own: Float[Tensor, "head query"]
+
+
+def reduce_layer(index: int, attention: PlainAttention, batch: AnnotatedBatch) -> ReducedLayer:
+    """All sums of a layer; texts one by one, each without its padding."""
+    look = _look(attention.texts, batch.mask)
+    if any(text.kind is None for text in attention.texts):
+        return _reduce_rows(index, attention.texts[0], batch, look)
+    firsts = batch.mask.int().argmax(-1).tolist()
+    texts = [
+        _reduce_text(text, batch, row, firsts[row]) for row, text in enumerate(attention.texts)
+    ]
+    paid = batch.mask[:, None].expand(-1, texts[0].rows.shape[0], -1)
+    return ReducedLayer(
+        index=index,
+        batch=batch,
+        rows=_place([text.rows for text in texts], batch.mask),
+        columns=_place([text.columns for text in texts], batch.mask),
+        to_null=_place([text.to_null for text in texts], batch.mask),
+        everything=paid.float(),  # a plain softmax pays all it has
+        nats=torch.stack([text.nats for text in texts]),
+        pair_sums=torch.stack([text.pair_sums for text in texts]),
+        apart=_stack([text.apart for text in texts], firsts),
+        own=_place([text.own for text in texts], batch.mask),
+        look=look,
+    )
+
+
+def _reduce_rows(
+    index: int, text: TextAttention, batch: AnnotatedBatch, look: Callable[[int, int], Tensor]
+) -> ReducedLayer:
+    """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
+    batches, tokens = batch.mask.shape
+    block = block_rows(batches * text.query.shape[0], tokens)
+    starts = range(0, tokens, block)
+    blocks = [sum_rows(look(start, start + block), batch, start) for start in starts]
+    return join(index, batch, blocks, look)
+
+
+def _reduce_text(text: TextAttention, batch: AnnotatedBatch, row: int, first: int) -> TextSums:
+    """The sums of the text in one row of the batch, whose tokens start at column `first`."""
+    span = slice(first, first + text.query.shape[1])
+    null, content = batch.null[row, span], batch.content[row, span]
+    to_null = _weights_of_keys(text, null.nonzero()[:, 0]).sum(-1)
+    rows = (1 - to_null).clamp(min=0).masked_fill(~content, 0.0)
+    counted = counted_rows(to_null, rows)
+    found = sum_text(text, content, torch.where(counted, 1 / rows, 0.0))
+    logs = torch.where(counted, rows.log() + text.lse, 0.0)
+    tokens = torch.arange(len(content), device=content.device)
+    own = weights_of_pairs(text, torch.stack([tokens, tokens], -1))
+    arcs = [pairs[pairs[:, 0] == row, 1:] - first for pairs in related_pairs(batch)]
+    related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in arcs]
+    return TextSums(
+        rows=rows,
+        columns=found.columns,
+        to_null=to_null,
+        nats=logs.double().sum(-1) - found.scores,
+        pair_sums=torch.stack([*related, found.distance], dim=-1),
+        apart=found.apart,
+        own=own.masked_fill(~content, 0.0),
+    )
+
+
+def weights_of_pairs(
+    text: TextAttention, pairs: Int[Tensor, "pair 2"]
+) -> Float[Tensor, "head pair"]:
+    """exp(scaling·q·k − lse) of single pairs (query, key) of a causal or full mask."""
+    parts = [_weights_of_pairs(text, some) for some in pairs.split(PAIRS_AT_A_TIME)]
+    return torch.cat(parts, dim=-1)
+
+
+def _weights_of_pairs(text: TextAttention, pairs: Tensor) -> Tensor:
+    query, key = pairs.unbind(-1)
+    groups = text.query.shape[0] // text.key.shape[0]
+    keys = widen(text.key[:, key]).repeat_interleave(groups, 0)
+    scores = (widen(text.query[:, query]) * keys).sum(-1) * text.scaling
+    return _seen((scores - text.lse[:, query]).exp(), text, query, key)
+
+
+def _weights_of_keys(
+    text: TextAttention, keys: Int[Tensor, "some"]
+) -> Float[Tensor, "head query some"]:
+    """The weights that all queries pay to a few keys."""
+    groups = text.query.shape[0] // text.key.shape[0]
+    few = widen(text.key[:, keys]).repeat_interleave(groups, 0)
+    scores = widen(text.query) @ few.mT * text.scaling
+    queries = torch.arange(text.query.shape[1], device=keys.device)
+    return _seen((scores - text.lse[..., None]).exp(), text, queries[:, None], keys)
+
+
+def _seen(weights: Tensor, text: TextAttention, query: Tensor, key: Tensor) -> Tensor:
+    return weights.masked_fill(key > query, 0.0) if text.kind == "causal" else weights
+
+
+def _place(
+    parts: Sequence[Float[Tensor, "head token"]], mask: Bool[Tensor, "batch token"]
+) -> Float[Tensor, "batch head token"]:
+    """The values of every text at its tokens, zero on padding."""
+    placed = parts[0].new_zeros(len(parts), parts[0].shape[0], mask.shape[1])
+    for row, part in enumerate(parts):
+        placed[row][:, mask[row]] = part
+    return placed
+
+
+def _stack(peaks: Sequence[Peaks], firsts: Sequence[int]) -> Peaks:
+    return Peaks(
+        torch.stack([peak.weight for peak in peaks]),
+        torch.stack([peak.query + first for peak, first in zip(peaks, firsts, strict=True)]),
+        torch.stack([peak.key + first for peak, first in zip(peaks, firsts, strict=True)]),
+    )
+
+
+def _look(
+    texts: Sequence[TextAttention], mask: Bool[Tensor, "batch token"]
+) -> Callable[[int, int], Float[Tensor, "batch head query key"]]:
+    """The weights of some columns of the batch as queries; padded rows are zero."""
+    heads, (batch, tokens) = texts[0].query.shape[0], mask.shape
+
+    def look(start: int, stop: int) -> Tensor:
+        stop = min(stop, tokens)
+        found = texts[0].lse.new_zeros(batch, heads, stop - start, tokens)
+        for row, text in enumerate(texts):
+            first = int(mask[row].int().argmax())
+            last = first + text.query.shape[1]
+            low, high = max(start, first), min(stop, last)
+            if low < high:
+                weights = text.weights(low - first, high - first)
+                found[row, :, low - start : high - start, first:last] = weights
+        return found
+
+    return look
