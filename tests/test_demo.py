@@ -62,11 +62,29 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
+    assert "sentences" in done.stderr  # progress of both models, passed on as it came
     for model in ("mini-gpt2", "mini-bert"):
         for study in ("vig2019", "clark2019"):
             page = (tmp_path / "out" / f"{study}-{model}" / "report.html").read_text()
             assert model in page and "Attention is not explanation" in page
             assert f"{study} on {model}" in done.stdout
-    assert "holds  " in done.stdout
+    assert done.stdout.count("of the paper's claims") == 4
     for kind in ("head", "model", "neuron"):
         assert (tmp_path / "out" / "views" / f"{kind}.html").stat().st_size > 10_000
+
+
+def test_a_broken_installation_is_one_sentence(unpacked: Path, tmp_path: Path) -> None:
+    weights = unpacked / "headscope" / "model" / "bundled" / "mini-bert" / "model.safetensors"
+    hidden = weights.rename(weights.with_suffix(".hidden"))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "headscope", "demo", "--out", "out"],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(unpacked)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        hidden.rename(weights)
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
+    assert "mini-bert" in done.stderr and "install" in last
+    assert "Traceback" not in done.stderr

@@ -59,7 +59,7 @@ def _lines(
         yield item
         done += size(item)
         now = time.monotonic()
-        if now - reported >= _LINE_EVERY:
+        if now - reported >= _LINE_EVERY and done != total:  # the last line comes at the end
             reported = now
             _say(label, _line(done, total, noun, now - start))
     _say(label, _line(done, total, noun, time.monotonic() - start))

@@ -1,0 +1,83 @@
+"""The demo of one bundled model: views, both studies, their reports, and what they found.
+
+python -m headscope.demo.one_model MODEL FOLDER [SENTENCES]
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import headscope as hs
+from headscope.demo.demo import MODELS, USERS_MISTAKE
+from headscope.errors import HeadscopeError
+from headscope.model.model import Model
+from headscope.report.findings import rows
+from headscope.report.tables import Row
+from headscope.studies import find_study
+
+STUDIES = ("vig2019", "clark2019")
+TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
+VERDICTS = {"yes": "hold", "no": "do not hold", "unclear": "are unclear"}
+SHOWN = 5  # findings of a run that are told at the end; the report has all
+# A minute is enough for a demo: a part of the segments, and one seed of the probes.
+OPTIONS: dict[str, dict[str, Any]] = {"clark2019": {"sentences": 45, "probe_seeds": 1}}
+
+
+def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
+    """Do all of it and say what was found and what to open."""
+    model = hs.load(name)
+    if name == MODELS[0]:
+        yield from _save_views(model, folder / "views")
+    for study in STUDIES:
+        yield from _run(study, model, folder / f"{study}-{name}", sentences)
+
+
+def _save_views(model: Model, folder: Path) -> Iterator[str]:
+    folder.mkdir(exist_ok=True)
+    trace = model.trace(TEXT)
+    for kind, view in (
+        ("head", trace.head_view()),
+        ("model", trace.model_view()),
+        ("neuron", trace.neuron_view()),
+    ):
+        yield f"View: {view.save(folder / f'{kind}.html')}"
+
+
+def _run(study: str, model: Model, path: Path, sentences: int | None) -> Iterator[str]:
+    options = dict(OPTIONS.get(study, {}))
+    if sentences is not None:
+        options["sentences"] = sentences
+    result = hs.study(study, model, hs.demo_corpus(), path, **options)
+    found = rows(find_study(study).findings, result)
+    page = hs.report(path)
+    print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
+    yield f"\n{study} on {model.name}: {_count(found)}"
+    for row in [row for row in found if row["holds"] == "yes"][:SHOWN]:
+        yield f"  {row['claim']} {row['measured']}"
+    yield f"  Open {page}"
+
+
+def _count(found: Sequence[Row]) -> str:
+    """How many claims of the paper this small model bears out."""
+    counts = Counter(row["holds"] for row in found)
+    said = [f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict]]
+    return f"of the paper's claims {', '.join(said)}; for example"
+
+
+def main() -> int:
+    """Print what was found; a user's mistake is one sentence and its own exit code."""
+    name, folder, *count = sys.argv[1:]
+    try:
+        print("\n".join(show(name, Path(folder), int(count[0]) if count else None)))
+    except HeadscopeError as error:
+        print(error)
+        return USERS_MISTAKE
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
