@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import torch
 
-from headscope.engine.example import Example, annotate
+from headscope.engine.columns import Columns, Cut, columns_of
+from headscope.engine.example import Example
+from headscope.engine.memory import Allowance
+from headscope.metrics.head_ratio import HeadRatio
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import (
     BatchMetric,
@@ -15,59 +18,72 @@ from headscope.metrics.metric import (
     State,
     TextMetric,
 )
+from headscope.metrics.precision import full_precision
+from headscope.metrics.ratio_group import RatioGroup
 from headscope.model.attention import LayerAttention
 from headscope.model.model import Model
 
 
 def observe(
-    model: Model, examples: Sequence[Example], metrics: Sequence[Metric], batch_tokens: int
+    model: Model,
+    examples: Sequence[Example],
+    metrics: Sequence[Metric],
+    batch_tokens: int,
 ) -> dict[str, State]:
     """The states of all metrics after the examples; no weights outlive their layer."""
-    states = {metric.name: metric.zero(len(examples)) for metric in metrics}
-    lengths = [len(example.encoded) for example in examples]
-    kinds = _sort(metrics)
+    columns = columns_of(examples)
+    allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode():
-        for rows in model.buckets(lengths, batch_tokens):
-            _observe_batch(model, examples, rows, kinds, states)
+        return allowance.use(lambda tokens: _observe(model, columns, metrics, tokens))
+
+
+def _observe(
+    model: Model, columns: Columns, metrics: Sequence[Metric], batch_tokens: int
+) -> dict[str, State]:
+    states = {metric.name: metric.zero(len(columns)) for metric in metrics}
+    kinds = _sort(metrics, model.device)
+    for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
+        cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
+        _observe_batch(model, cut.to(model.device), kinds, states)
+    if kinds.ratios is not None:
+        kinds.ratios.finish(states)
+    for state in states.values():
+        state.settle()
     return states
 
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Metrics by what they want to see."""
+    """Metrics by what they want to see; ratios of heads are added up together."""
 
     of_text: list[TextMetric]
     of_model: list[ModelMetric]
     of_layers: list[LayerMetric]
     of_batches: list[BatchMetric]
+    ratios: RatioGroup | None
 
 
-def _sort(metrics: Sequence[Metric]) -> _Kinds:
+def _sort(metrics: Sequence[Metric], device: torch.device) -> _Kinds:
+    ratios = [metric for metric in metrics if isinstance(metric, HeadRatio)]
+    others = [metric for metric in metrics if not isinstance(metric, HeadRatio)]
     return _Kinds(
-        [metric for metric in metrics if isinstance(metric, TextMetric)],
-        [metric for metric in metrics if isinstance(metric, ModelMetric)],
-        [metric for metric in metrics if isinstance(metric, LayerMetric)],
-        [metric for metric in metrics if isinstance(metric, BatchMetric)],
+        [metric for metric in others if isinstance(metric, TextMetric)],
+        [metric for metric in others if isinstance(metric, ModelMetric)],
+        [metric for metric in others if isinstance(metric, LayerMetric)],
+        [metric for metric in others if isinstance(metric, BatchMetric)],
+        RatioGroup(ratios, device) if ratios else None,
     )
 
 
-def _observe_batch(
-    model: Model,
-    examples: Sequence[Example],
-    rows: Sequence[int],
-    kinds: _Kinds,
-    states: dict[str, State],
-) -> None:
-    batch = model.batch([example.encoded for example in examples], rows)
-    annotated = annotate(examples, batch, is_causal=model.is_causal)
+def _observe_batch(model: Model, cut: Cut, kinds: _Kinds, states: dict[str, State]) -> None:
+    batch, annotated = cut.batch, cut.annotated
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
     kept: list[ObservedLayer] = []
 
     def reduce(attention: LayerAttention) -> None:
         place, weights = places[attention.layer], attention.weights
-        layer = ObservedLayer(place, weights, annotated)
-        for metric in kinds.of_layers:
-            metric.update_layer(states[metric.name], layer)
+        with full_precision():
+            _reduce(ObservedLayer(place, weights, annotated), kinds, states)
         if kinds.of_batches:  # a new one: what the other has computed from the weights is let go
             kept.append(ObservedLayer(place, weights, annotated))
 
@@ -78,3 +94,10 @@ def _observe_batch(
     model.forward(batch, reduce, logits=False)
     for metric in kinds.of_batches:
         metric.update_batch(states[metric.name], kept)
+
+
+def _reduce(layer: ObservedLayer, kinds: _Kinds, states: dict[str, State]) -> None:
+    if kinds.ratios is not None:
+        kinds.ratios.update(layer)
+    for metric in kinds.of_layers:
+        metric.update_layer(states[metric.name], layer)

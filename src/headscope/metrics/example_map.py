@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
+from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
 from headscope.metrics.surface import SEP
@@ -41,19 +43,28 @@ class ExampleMap:
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Keep the weights if the batch has a better example, or the one being kept."""
         batch = layer.batch
+        rank, row, places, ids = batch.once(f"example {self.size}", partial(self._best, batch))
+        if rank > tuple(state.sums["rank"]):
+            return
+        shown = slice(0, len(places))
+        state.sums["rank"][:] = rank
+        state.sums["ids"][:] = -1
+        state.sums["ids"][shown] = ids
+        weights = torch.cat([layer.look(*run)[row][..., places] for run in _runs(places)], dim=1)
+
+        def keep(weights: np.ndarray) -> None:
+            state.sums["weights"][layer.index] = 0
+            state.sums["weights"][layer.index, :, shown, shown] = weights
+
+        state.receive(keep, weights)
+
+    def _best(self, batch: AnnotatedBatch) -> tuple[tuple[int, int], int, list[int], Sequence[int]]:
+        """Rank and place of the best example of a batch, and the tokens to show of it."""
         lengths = batch.mask.sum(-1).tolist()
         ranks = [(abs(n - self.size), int(k)) for n, k in zip(lengths, batch.numbers, strict=True)]
         row = min(range(len(ranks)), key=ranks.__getitem__)
-        if ranks[row] > tuple(state.sums["rank"]):
-            return
         places = self._places(batch.labels["special"][row, : lengths[row]].tolist())
-        shown = slice(0, len(places))
-        state.sums["rank"][:] = ranks[row]
-        state.sums["ids"][:] = -1
-        state.sums["ids"][shown] = batch.labels["token"][row, places].cpu().numpy()
-        state.sums["weights"][layer.index] = 0
-        weights = torch.cat([layer.look(*run)[row][..., places] for run in _runs(places)], dim=1)
-        state.sums["weights"][layer.index, :, shown, shown] = weights.cpu().numpy()
+        return ranks[row], row, places, batch.labels["token"][row, places].tolist()
 
     def _places(self, special: Sequence[int]) -> list[int]:
         """The tokens to show of an input, given the special class of each."""

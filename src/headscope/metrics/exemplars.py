@@ -1,12 +1,15 @@
 """The inputs in which a head is surest (Vig & Belinkov 2019, Tables 1–3)."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
-from headscope.metrics.layer import DensePeaks, ObservedLayer
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
 
 FIELDS = ("weight", "sentence", "query", "key")
@@ -44,15 +47,25 @@ class Exemplars:
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Let the best inputs of a batch compete with those kept so far."""
         peaks = layer.peaks(self.with_self)
-        best = peaks.weight.cpu().numpy()  # batch head
-        rows = _best_rows(best, layer.batch.numbers, self.count)
-        found = _locate(peaks, rows)
-        found["weight"] = np.take_along_axis(best, rows, 0).astype(np.float64)
-        found["sentence"] = layer.batch.numbers[rows].astype(np.float64)
-        challengers = {name: np.where(found["weight"] > 0, found[name], NONE).T for name in FIELDS}
-        kept_so_far = {name: state.sums[name][layer.index] for name in FIELDS}
+        rows = _best_rows(peaks.weight, _corpus_order(layer.batch), self.count)
+        head = torch.arange(rows.shape[1], device=rows.device).expand_as(rows)
+        found = (peaks.weight.gather(0, rows), rows, *peaks.locate(rows, head))
+        compete = partial(self._compete, state, layer.index, layer.batch.numbers)
+        state.receive(compete, torch.stack([values.double() for values in found]))
+
+    def _compete(
+        self,
+        state: State,
+        index: int,
+        numbers: Int[np.ndarray, "batch"],
+        found: Float[np.ndarray, "field rank head"],
+    ) -> None:
+        fields = dict(zip(FIELDS, found, strict=True))
+        fields["sentence"] = numbers[fields["sentence"].astype(np.int64)].astype(np.float64)
+        challengers = {name: np.where(found[0] > 0, fields[name], NONE).T for name in FIELDS}
+        kept_so_far = {name: state.sums[name][index] for name in FIELDS}
         for name, values in _choose(kept_so_far, challengers, self.count).items():
-            state.sums[name][layer.index] = values
+            state.sums[name][index] = values
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """The best of both."""
@@ -67,21 +80,21 @@ class Exemplars:
         return variables | {name: self.grid.array(values, rank) for name, values in places.items()}
 
 
+def _corpus_order(batch: AnnotatedBatch) -> Int[Tensor, "batch"]:
+    """Places in the batch, the earlier in the corpus first."""
+
+    def order() -> Tensor:
+        return torch.from_numpy(np.argsort(batch.numbers)).to(batch.mask.device)
+
+    return batch.once("corpus order", order)
+
+
 def _best_rows(
-    best: Float[np.ndarray, "batch head"], numbers: Int[np.ndarray, "batch"], count: int
-) -> Int[np.ndarray, "rank head"]:
+    best: Float[Tensor, "batch head"], order: Int[Tensor, "batch"], count: int
+) -> Int[Tensor, "rank head"]:
     """Places in the batch of each head's best inputs, the earlier in the corpus first on a tie."""
-    in_order = np.argsort(numbers)
-    ranked = np.argsort(-best[in_order], axis=0, kind="stable")[:count]
-    return in_order[ranked]
-
-
-def _locate(peaks: DensePeaks, rows: Int[np.ndarray, "rank head"]) -> Sums:
-    """Query and key of the largest weight of every chosen input and head."""
-    row = torch.from_numpy(rows).to(peaks.weight.device)
-    head = torch.arange(rows.shape[1], device=row.device).expand_as(row)
-    query, key = peaks.locate(row, head)
-    return {"query": query.double().cpu().numpy(), "key": key.double().cpu().numpy()}
+    ranked = best[order].sort(dim=0, descending=True, stable=True).indices[:count]
+    return order[ranked]
 
 
 def _choose(left: Sums, right: Sums, count: int) -> Sums:

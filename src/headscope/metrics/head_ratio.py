@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -31,11 +32,19 @@ class HeadRatio:
     def zero(self, inputs: int) -> State:
         """Empty sums for heads and for layers."""
         layers, heads = self.grid.shape
-        items = len(self.axis) if self.axis else 1
-        parts = 1 if self.shared else items
-        by_head = ratio.zero((layers, heads, items), (layers, heads, parts))
-        by_layer = ratio.zero((layers, items), (layers, parts))
+        by_head = ratio.zero((layers, heads, self.items), (layers, heads, self.parts))
+        by_layer = ratio.zero((layers, self.items), (layers, self.parts))
         return State(_join(by_head, by_layer))
+
+    @property
+    def items(self) -> int:
+        """How many ratios a head has."""
+        return len(self.axis) if self.axis else 1
+
+    @property
+    def parts(self) -> int:
+        """How many denominators a head has."""
+        return 1 if self.shared else self.items
 
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Add the inputs of a batch."""
@@ -43,11 +52,7 @@ class HeadRatio:
 
     def add(self, state: State, index: int, x: Tensor, y: Tensor) -> None:
         """Add x and y of every input of a batch to one layer."""
-        above, below = x.double().cpu().numpy(), y.double().cpu().numpy()
-        by_layer = ratio.sums_over(above.sum(1), below.sum(1))
-        added = _join(ratio.sums_over(above, below), by_layer)
-        for name, values in added.items():
-            state.sums[name][index] += values
+        state.receive(partial(_add, state, index), x.double(), y.double())
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """Sums add."""
@@ -71,6 +76,12 @@ class HeadRatio:
 
     def _trim(self, values: np.ndarray) -> np.ndarray:
         return values if self.axis else values[..., 0]
+
+
+def _add(state: State, index: int, above: np.ndarray, below: np.ndarray) -> None:
+    by_layer = ratio.sums_over(above.sum(1), below.sum(1))
+    for name, values in _join(ratio.sums_over(above, below), by_layer).items():
+        state.sums[name][index] += values
 
 
 def _join(by_head: Sums, by_layer: Sums) -> Sums:

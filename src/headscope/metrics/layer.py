@@ -27,7 +27,12 @@ class ObservedLayer:
     @cached_property
     def kept(self) -> Float[Tensor, "batch head query key"]:
         """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
-        return self.weights.float().masked_fill(self.batch.dropped[:, None], 0.0)
+        return self.wide.masked_fill(self.batch.dropped[:, None], 0.0)
+
+    @cached_property
+    def wide(self) -> Float[Tensor, "batch head query key"]:
+        """The weights in float32: a sum of two-byte weights would be rounded to two bytes."""
+        return self.weights.float()
 
     @cached_property
     def rows(self) -> Float[Tensor, "batch head query"]:
@@ -47,14 +52,14 @@ class ObservedLayer:
     @cached_property
     def to_null(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query, null or not, pays to the null tokens."""
-        null = self.batch.null.to(self.weights.dtype)[:, None, :, None]
-        paid = (self.weights @ null).squeeze(-1).float()
+        null = self.batch.null.float()[:, None, :, None]
+        paid = (self.wide @ null).squeeze(-1)
         return paid.masked_fill(~self.batch.mask[:, None], 0.0)
 
     @cached_property
     def everything(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query pays at all; less than one where the family has a sink."""
-        return self.weights.sum(-1).float().masked_fill(~self.batch.mask[:, None], 0.0)
+        return self.wide.sum(-1).masked_fill(~self.batch.mask[:, None], 0.0)
 
     @cached_property
     def counted(self) -> Bool[Tensor, "batch head query"]:

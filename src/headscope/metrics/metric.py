@@ -6,7 +6,7 @@ a frozen value; everything that changes is in the state.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,22 +14,14 @@ import xarray as xr
 
 from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.state import State, Sums
 
 if TYPE_CHECKING:
     from headscope.model.batch import Batch
     from headscope.model.model import Model
 
-Sums = dict[str, np.ndarray]
 Records = Callable[[], Iterator[Mapping[str, np.ndarray]]]  # one mapping per shard, in shard order
 Variables = dict[str, xr.DataArray]
-
-
-@dataclass(frozen=True)
-class State:
-    """What a metric knows after some inputs."""
-
-    sums: Sums
-    records: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -29,8 +30,8 @@ class TextRatio:
 
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         """Add the inputs of a batch."""
-        for name, values in ratio.terms(*self.terms(batch)).items():
-            state.sums[name] += values
+        above, below = self.terms(batch)
+        state.receive(partial(_add, state), above.double(), below.double())
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """Sums add."""
@@ -46,3 +47,8 @@ class TextRatio:
 
     def _trim(self, values: np.ndarray) -> np.ndarray:
         return values if self.axis else values[0]
+
+
+def _add(state: State, above: np.ndarray, below: np.ndarray) -> None:
+    for name, values in ratio.sums_over(above, below).items():
+        state.sums[name] += values

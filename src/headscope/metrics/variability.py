@@ -7,11 +7,14 @@ its shard and read back shard by shard.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from headscope.metrics import ratio
+from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid, Records, State, Sums, Variables, add
 
@@ -43,17 +46,28 @@ class Variability:
 
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Record and sum the corners of a batch."""
+        query, key, valid = layer.batch.once(
+            f"corner {self.size}", partial(self._corner, layer.batch)
+        )
+        weights = layer.look(0, self.size)[:, :, query, key]
+        corner = weights.masked_fill(~valid[:, None], 0.0)
+        rows, index = layer.batch.rows, layer.index
+
+        def record(corner: np.ndarray, weight: np.ndarray, valid: np.ndarray) -> None:
+            here = slice(None, corner.shape[-1])  # cells are in the order of the input's length
+            state.records["corners"][rows, index, :, here] = corner
+            state.records["valid"][rows, here] = valid
+            state.sums["weight"][index, :, here] += weight
+            state.sums["count"][index, 0, here] += valid.sum(0)
+
+        state.receive(record, corner, corner.sum(0, dtype=torch.float64), valid)
+
+    def _corner(self, batch: AnnotatedBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys of the cells that a batch can have, and which of its inputs do."""
         cells = self._cells
-        cells = cells[cells.max(1) < layer.batch.mask.shape[1]]
-        here = slice(None, len(cells))  # cells are in the order of the input's length
-        query, key = cells.T
-        weights = layer.look(0, self.size)[..., : self.size].cpu().numpy()[:, :, query, key]
-        valid = layer.batch.pairs_of(0, self.size).cpu().numpy()[:, query, key]
-        corner = np.where(valid[:, None], weights, np.float32(0))
-        state.records["corners"][layer.batch.rows, layer.index, :, here] = corner
-        state.records["valid"][layer.batch.rows, here] = valid
-        state.sums["weight"][layer.index, :, here] += corner.sum(0, dtype=np.float64)
-        state.sums["count"][layer.index, 0, here] += valid.sum(0)
+        cells = cells[cells.max(1) < batch.mask.shape[1]]
+        query, key = torch.from_numpy(cells.T.copy()).to(batch.mask.device)
+        return query, key, batch.pairs_of(0, self.size)[:, query, key]
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """Sums add."""

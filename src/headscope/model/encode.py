@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tokenizers import Encoding
 from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
@@ -55,6 +56,35 @@ def encode(
         verbose=False,
     )
     return _encoded(tokenizer, encoding, text, pair, limit)
+
+
+def encode_all(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = True
+) -> list[Encoding]:
+    """The tokens of many texts in one call, however long; see `encoded_of`."""
+    check_tokenizer(tokenizer)
+    made = tokenizer(
+        list(texts),
+        add_special_tokens=special,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )
+    return made.encodings or []
+
+
+def encoded_of(tokenizer: PreTrainedTokenizerBase, text: str, encoding: Encoding) -> Encoded:
+    """One of the texts of `encode_all` as `encode` would give it."""
+    return Encoded(
+        text=text,
+        pair=None,
+        ids=tuple(encoding.ids),
+        tokens=display(tokenizer, encoding.ids),
+        offsets=tuple(encoding.offsets),
+        segments=tuple(encoding.type_ids),
+        special=tuple(map(bool, encoding.special_tokens_mask)),
+        sequence=tuple(encoding.sequence_ids),
+    )
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerBase) -> None:

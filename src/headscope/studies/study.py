@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
+    from headscope.engine.columns import Columns
     from headscope.engine.example import Example
     from headscope.model.model import Model
     from headscope.report.findings import Finding
@@ -42,6 +44,18 @@ class Inputs:
 
     examples: Sequence["Example"]
     skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> "Columns":
+        """The examples as flat arrays."""
+        from headscope.engine.columns import columns_of
+
+        return columns_of(self.examples)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens all examples have."""
+        return int(self.columns.lengths.sum())
 
 
 @dataclass(frozen=True)

@@ -1,114 +1,221 @@
 """The inputs of vig2019: one sentence is one sequence, labels and arcs copied to word pieces."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from headscope.engine.example import NO_LABEL, Arcs, Example
-from headscope.errors import AlignmentError, ModelError
-from headscope.model.encode import Encoded, encode
+import numpy as np
+from jaxtyping import Bool, Int
+from tokenizers import Encoding
+
+from headscope.engine.columns import Columns, Examples
+from headscope.engine.example import NO_LABEL, Example
+from headscope.errors import AlignmentError
+from headscope.model.encode import encode_all, encoded_of
 from headscope.studies.study import Inputs, Setup
-from headscope.text.alignment import Alignment, align
-from headscope.text.corpus import Corpus
+from headscope.text.alignment import NO_WORD, align
+from headscope.text.flat_alignment import FlatTokens, FlatWords, align_flat, related_tokens
 from headscope.text.sentence import Sentence, Word
+
+if TYPE_CHECKING:
+    from headscope.text.corpus import Corpus
 
 TAG_FIELDS = ("upos", "xpos")  # the first that the corpus has is the tag set
 TOO_LONG = "too long"
 EMPTY = "empty"
 
 
-def tag_field(corpus: Corpus) -> str | None:
+def tag_field(corpus: "Corpus") -> str | None:
     """The annotation that serves as tags, or None."""
     return next((field for field in TAG_FIELDS if corpus.has(field)), None)
 
 
-def find_labels(corpus: Corpus) -> dict[str, tuple[str, ...]]:
+def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
     """Every tag and relation that occurs, sorted; any tag set is taken as it is."""
+    from headscope.text.values import values_of
+
     fields = {"tag": tag_field(corpus), "deprel": "deprel" if corpus.has("deprel") else None}
-    known = {name: field for name, field in fields.items() if field is not None}
-    found: dict[str, set[str]] = {name: set() for name in known}
-    for sentence in corpus if known else ():
-        for word in sentence.words:
-            for name, field in known.items():
-                found[name].add(getattr(word, field))
-    return {name: tuple(sorted(labels - {None})) for name, labels in found.items()}
+    known: dict[str, Any] = {name: field for name, field in fields.items() if field is not None}
+    return {name: tuple(sorted(values_of(corpus, field))) for name, field in known.items()}
 
 
 def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence that fits the model and whose words match its tokens."""
-    codes = {
-        name: {label: code for code, label in enumerate(labels)}
-        for name, labels in setup.labels.items()
-    }
-    examples: list[Example] = []
     skipped: Counter[str] = Counter()
-    for number, sentence in enumerate(sentences, start=first):
-        try:
-            examples.append(_example(setup, sentence, number, codes))
-        except _SkipError as reason:
-            skipped[str(reason)] += 1
-    return Inputs(examples, skipped)
+    read = _read(setup, sentences, first, skipped)
+    if not setup.labels:
+        return _inputs(setup, read, None, skipped)
+    word = _align(read, skipped)
+    usable = np.array([sentence is not None for sentence in word], dtype=bool)
+    kept = read.keep(usable)
+    words = [each for each in word if each is not None]
+    return _inputs(setup, kept, np.concatenate(words) if words else np.zeros(0, int), skipped)
 
 
-class _SkipError(Exception):
-    """Why a sentence cannot be used."""
+@dataclass(frozen=True)
+class _Read:
+    """Sentences and their tokens."""
+
+    numbers: list[int]
+    sentences: list[Sentence]
+    encodings: list[Encoding]
+
+    def keep(self, usable: Iterable[bool]) -> "_Read":
+        """Some of the sentences."""
+        rows = [row for row, is_usable in enumerate(usable) if is_usable]
+        return self if len(rows) == len(self.numbers) else _Read(
+            [self.numbers[row] for row in rows],
+            [self.sentences[row] for row in rows],
+            [self.encodings[row] for row in rows],
+        )  # fmt: skip
+
+    @cached_property
+    def tokens(self) -> FlatTokens:
+        """Spans of all tokens in their texts."""
+        spans = [span for encoding in self.encodings for span in encoding.offsets]
+        flat = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        special = _flat(encoding.special_tokens_mask for encoding in self.encodings)
+        return FlatTokens(self.lengths, flat[:, 0], flat[:, 1], special.astype(bool))
+
+    @cached_property
+    def lengths(self) -> Int[np.ndarray, "sentence"]:
+        """Tokens of every sentence."""
+        return np.array([len(encoding) for encoding in self.encodings], dtype=np.int64)
+
+    @cached_property
+    def words(self) -> list[Word]:
+        """The words of all sentences."""
+        return [word for sentence in self.sentences for word in sentence.words]
+
+    @cached_property
+    def first_words(self) -> Int[np.ndarray, "sentence"]:
+        """Place of the first word of every sentence among all words."""
+        counts = np.array([len(sentence.words) for sentence in self.sentences], dtype=np.int64)
+        return np.cumsum(counts) - counts
 
 
-def _example(
-    setup: Setup, sentence: Sentence, number: int, codes: Mapping[str, Mapping[str, int]]
-) -> Example:
-    encoded = _encode(setup, sentence)
-    null = _null(encoded, setup.model.is_causal)
-    shown = {"token": encoded.ids, "special": [NO_LABEL] * len(encoded)}
-    if not codes:
-        return Example(number, encoded, null, shown)
-    alignment = _align(sentence, encoded)
-    fields = {"tag": tag_field(setup.corpus) or "", "deprel": "deprel"}
-    labels = {
-        name: _label_tokens(sentence.words, fields[name], known, alignment)
-        for name, known in codes.items()
-    }
-    arcs = _arcs(sentence.words, alignment) if setup.corpus.has("head") else None
-    return Example(number, encoded, null, shown | labels, arcs)
-
-
-def _encode(setup: Setup, sentence: Sentence) -> Encoded:
+def _read(setup: Setup, sentences: Sequence[Sentence], first: int, skipped: Counter[str]) -> _Read:
     """No BOS for a causal model: the first token of the text is the sink, as in the paper."""
     model = setup.model
-    try:
-        encoded = encode(model.tokenizer, sentence.text, special=not model.is_causal)
-    except ModelError as error:
-        raise _SkipError(EMPTY) from error
-    if model.max_length is not None and len(encoded) > model.max_length:
-        raise _SkipError(TOO_LONG)
-    return encoded
+    numbered = [(first + n, each) for n, each in enumerate(sentences) if each.text.strip()]
+    texts = [sentence.text for _, sentence in numbered]
+    encodings = encode_all(model.tokenizer, texts, special=not model.is_causal) if texts else []
+    read = _Read([n for n, _ in numbered], [each for _, each in numbered], encodings)
+    skipped[EMPTY] += len(sentences) - len(texts) + int((read.lengths == 0).sum())
+    limit = model.max_length
+    fits = np.full(len(texts), True) if limit is None else read.lengths <= limit
+    skipped[TOO_LONG] += int((~fits).sum())
+    return read.keep(fits & (read.lengths > 0))
 
 
-def _null(encoded: Encoded, is_causal: bool) -> tuple[bool, ...]:
-    """The first token of a causal model, the delimiters of a bidirectional one."""
-    return (True, *[False] * (len(encoded) - 1)) if is_causal else encoded.special
+def _align(read: _Read, skipped: Counter[str]) -> list[Int[np.ndarray, "token"] | None]:
+    """The word of every token of each sentence, counted within it; None where words do not fit."""
+    sizes = np.array([len(sentence.text) for sentence in read.sentences], dtype=np.int64)
+    flat, doubtful = align_flat(sizes, FlatWords.of(read.sentences), read.tokens)
+    within = np.where(flat == NO_WORD, NO_WORD, flat - np.repeat(read.first_words, read.lengths))
+    found: list[np.ndarray | None] = list(np.split(within, np.cumsum(read.lengths)[:-1]))
+    for row in np.flatnonzero(doubtful).tolist():
+        sentence, encoding = read.sentences[row], read.encodings[row]
+        special = [bool(flag) for flag in encoding.special_tokens_mask]
+        try:
+            aligned = align(sentence.words, sentence.text, encoding.offsets, special)
+            found[row] = np.array(aligned.word_of_token, dtype=np.int64)
+        except AlignmentError as error:
+            skipped[f"alignment: {error.reason}"] += 1
+            found[row] = None
+    return found if read.numbers else []
 
 
-def _align(sentence: Sentence, encoded: Encoded) -> Alignment:
-    try:
-        return align(sentence.words, sentence.text, encoded.offsets, encoded.special)
-    except AlignmentError as error:
-        raise _SkipError(f"alignment: {error.reason}") from error
-
-
-def _label_tokens(
-    words: Sequence[Word], field: str, codes: Mapping[str, int], alignment: Alignment
-) -> list[int]:
-    of_words = [codes.get(getattr(word, field), NO_LABEL) for word in words]
-    return [of_words[word] if word >= 0 else NO_LABEL for word in alignment.word_of_token]
-
-
-def _arcs(words: Sequence[Word], alignment: Alignment) -> Arcs:
-    """A relation between two words holds between all their pieces."""
-    pieces = alignment.tokens_of_word
-    return tuple(
-        (parent, token)
-        for index, word in enumerate(words)
-        if word.head is not None and word.head >= 0 and word.head != index
-        for parent in pieces[word.head]
-        for token in pieces[index]
+def _inputs(
+    setup: Setup, read: _Read, word: Int[np.ndarray, "token"] | None, skipped: Counter[str]
+) -> Inputs:
+    """The inputs of sentences whose tokens have these words, each counted within its sentence."""
+    ids = _flat(encoding.ids for encoding in read.encodings)
+    labels = {"token": ids, "special": np.full(len(ids), NO_LABEL)}
+    arcs = None
+    if word is not None:
+        flat = np.where(word == NO_WORD, NO_WORD, word + np.repeat(read.first_words, read.lengths))
+        labels |= _labels(setup, read, flat)
+        arcs = _arcs(read, flat) if setup.corpus.has("head") else None
+    columns = Columns(
+        numbers=np.array(read.numbers, dtype=np.int64),
+        lengths=read.lengths,
+        ids=ids,
+        segments=_segments(setup, read, len(ids)),
+        null=_null(setup, read),
+        labels=labels,
+        arcs=arcs,
     )
+    return Inputs(Examples(columns, _Maker(setup, read, columns)), +skipped)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes single examples of what was read."""
+
+    setup: Setup
+    read: _Read
+    columns: Columns
+
+    def __call__(self, row: int) -> Example:
+        encoding, sentence = self.read.encodings[row], self.read.sentences[row]
+        start = int(self.columns.starts[row])
+        here = slice(start, start + len(encoding))
+        arcs = self.columns.arcs
+        return Example(
+            number=self.read.numbers[row],
+            encoded=encoded_of(self.setup.model.tokenizer, sentence.text, encoding),
+            null=self.columns.null[here].tolist(),
+            labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
+            arcs=None if arcs is None else [(p, d) for r, p, d in arcs.tolist() if r == row],
+        )
+
+
+def _null(setup: Setup, read: _Read) -> Bool[np.ndarray, "token"]:
+    """The first token of a causal model, the delimiters of a bidirectional one."""
+    if not setup.model.is_causal:
+        return read.tokens.special
+    null = np.zeros(int(read.lengths.sum()), dtype=bool)
+    null[np.cumsum(read.lengths) - read.lengths] = True
+    return null
+
+
+def _segments(setup: Setup, read: _Read, tokens: int) -> Int[np.ndarray, "token"]:
+    """Only a bidirectional model has sentences A and B."""
+    if setup.model.is_causal:
+        return np.zeros(tokens, dtype=np.int64)
+    return _flat(encoding.type_ids for encoding in read.encodings)
+
+
+def _labels(
+    setup: Setup, read: _Read, word: Int[np.ndarray, "token"]
+) -> dict[str, Int[np.ndarray, "token"]]:
+    """The tag and the relation of every token's word."""
+    fields = {"tag": tag_field(setup.corpus) or "", "deprel": "deprel"}
+    found = {}
+    for name, known in setup.labels.items():
+        codes = {label: code for code, label in enumerate(known)}
+        field = fields[name]
+        of_words = [codes.get(getattr(each, field), NO_LABEL) for each in read.words]
+        # The last place is for tokens of no word, whose index is -1.
+        found[name] = np.array([*of_words, NO_LABEL], dtype=np.int64)[word]
+    return found
+
+
+def _arcs(read: _Read, word: Int[np.ndarray, "token"]) -> Int[np.ndarray, "arc 3"]:
+    """A relation between two words holds between all their pieces."""
+    heads = np.array([NO_WORD if w.head is None else w.head for w in read.words], dtype=np.int64)
+    counts = [len(sentence.words) for sentence in read.sentences]
+    parent = heads + np.repeat(read.first_words, counts)
+    parent[(heads < 0) | (parent == np.arange(len(parent)))] = NO_WORD
+    above, below = related_tokens(word, parent)
+    row = np.repeat(np.arange(len(read.lengths)), read.lengths)[below]
+    start = (np.cumsum(read.lengths) - read.lengths)[row]
+    return np.stack([row, above - start, below - start], axis=1)
+
+
+def _flat(rows: Iterable[Sequence[int]]) -> Int[np.ndarray, "token"]:
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int64)

@@ -1,0 +1,49 @@
+"""What a metric knows after some inputs. What a GPU found comes home without waiting for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Sums = dict[str, np.ndarray]
+Apply = Callable[..., None]  # takes arrays
+
+
+@dataclass(frozen=True)
+class State:
+    """Sums and records in the memory of the host; `pending` is empty except within a shard."""
+
+    sums: Sums
+    records: dict[str, np.ndarray] = field(default_factory=dict)
+    pending: list[tuple[Apply, tuple[Tensor, ...]]] = field(default_factory=list, repr=False)
+
+    def receive(self, apply: Apply, *found: Tensor) -> None:
+        """Call `apply` with the tensors as arrays: now, or in `settle` if they are on a GPU.
+
+        Waiting for every number would leave the GPU idle until the next work reaches it.
+        """
+        if any(is_far(tensor) for tensor in found):
+            self.pending.append((apply, tuple(map(_send_home, found))))
+        else:
+            apply(*(tensor.cpu().numpy() for tensor in found))
+
+    def settle(self) -> None:
+        """Apply what is on its way, in the order it was found."""
+        if self.pending and torch.cuda.is_available():
+            torch.cuda.synchronize()
+        for apply, found in self.pending:
+            apply(*(tensor.numpy() for tensor in found))
+        self.pending.clear()
+
+
+def is_far(tensor: Tensor) -> bool:
+    """Whether the host has to wait for a tensor."""
+    return tensor.is_cuda
+
+
+def _send_home(tensor: Tensor) -> Tensor:
+    """A copy that will be complete when the GPU has come so far; pinned, so that nobody waits."""
+    home = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=torch.cuda.is_available())
+    return home.copy_(tensor, non_blocking=True)
