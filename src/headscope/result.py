@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.engine.files import write_atomically
 from headscope.errors import RunError
+from headscope.place import find_place
 
 if TYPE_CHECKING:
     from headscope.metrics.metric import Variables  # metrics bring torch; reading a result must not
@@ -43,7 +44,7 @@ def save(dataset: xr.Dataset, path: Path) -> None:
 
 def load(path: str | Path) -> xr.Dataset:
     """The Dataset of a finished run: its directory, or result.nc itself."""
-    path = Path(path)
+    path = find_place(path)
     file = path / "result.nc" if path.is_dir() else path
     if not file.exists():
         raise RunError(
@@ -51,7 +52,8 @@ def load(path: str | Path) -> xr.Dataset:
             "to finish it."
         )
     try:
-        return xr.load_dataset(file, engine="h5netcdf")
+        with file.open("rb") as content:
+            return xr.load_dataset(content, engine="h5netcdf")
     except (OSError, ValueError, KeyError) as error:
         raise RunError(
             f"{file} cannot be read ({error}); delete it and run the study again, "

@@ -1,6 +1,5 @@
 """headscope study: run a published study on a model and a corpus."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,9 +17,18 @@ def study(
         str, typer.Option(metavar="CORPUS", help="demo, a .parquet or a .conllu file.")
     ],
     out: Annotated[
-        Path, typer.Option(metavar="RUN", help="Run directory; a second call with it resumes.")
+        str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
     ],
-    engine: Annotated[str, typer.Option(help="How shards are computed.")] = "local",
+    engine: Annotated[
+        str, typer.Option(metavar="local|ray", help="Where shards are computed.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(metavar="A", help="A running Ray cluster, as host:port or auto.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Ray workers, sharing the cores; one per GPU by default."),
+    ] = None,
     sentences: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Draw so many; all by default.")
     ] = None,
@@ -49,8 +57,10 @@ def study(
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     import headscope as hs
+    from headscope.engine.engine import find_engine
     from headscope.studies import find_study, read_options
 
+    where = find_engine(engine, address=address, workers=workers)
     chosen = find_study(name)  # a misspelt name is said before a model is loaded
     named = {"train": train, "vectors": vectors}
     given = {key: value for key, value in named.items() if value is not None}
@@ -60,14 +70,14 @@ def study(
         hs.load(model, device=device, dtype=dtype),
         _open_corpus(corpus),
         out,
-        engine=engine,
+        engine=where,
         sentences=sentences,
         seed=seed,
         batch_tokens=batch_tokens,
         **options,
     )
     count = f"{result.attrs['sentences']:,} {chosen.unit}"
-    typer.echo(f"{out / 'result.nc'}: {name} of {model}, {count}")
+    typer.echo(f"{out}/result.nc: {name} of {model}, {count}")
     typer.echo(f"Now: headscope report {out}")
 
 

@@ -46,7 +46,8 @@ def read_exemplars(path: Path) -> list[dict[str, Any]]:
     """The rows of an exemplar file."""
     if not path.exists():
         raise RunError(f"{path.parent} has no exemplars: its study keeps none.")
-    return pq.read_table(path).to_pylist()
+    with path.open("rb") as file:
+        return pq.read_table(file).to_pylist()
 
 
 def _cells(result: xr.Dataset) -> list[dict[str, Any]]:

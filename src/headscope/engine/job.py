@@ -1,11 +1,14 @@
-"""The work of one shard: read sentences, make inputs, observe them, write a partial result."""
+"""The work of one shard: read sentences, make inputs, observe them, pack a partial result."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from headscope.engine.observe import observe
-from headscope.engine.partial import Counts, Partial, save
-from headscope.engine.run import Run
+from headscope.engine.partial import Counts, Partial, pack
+from headscope.engine.threads import use_threads
+from headscope.errors import ModelError
 from headscope.metrics.metric import State
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Shard
@@ -13,15 +16,41 @@ from headscope.text.corpus import Shard
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that is needed to compute any shard of a run."""
+    """Everything that is needed to compute any shard of a run, in this process or another."""
 
     setup: Setup
-    parts: tuple[Part, ...]
-    run: Run
+    make_parts: Callable[[Setup], tuple[Part, ...]]
+    threads: int
+    fingerprint: str  # of the model that the run is of
 
-    def __call__(self, shard: Shard) -> None:
-        """Compute one shard and write its file."""
-        save(self.compute(shard), self.run.shard(shard.index))
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the model is on a GPU."""
+        return self.setup.model.device.type == "cuda"
+
+    def open(self) -> None:
+        """Make sure that this process has the right model."""
+        model = self.setup.model
+        if model.fingerprint != self.fingerprint:
+            raise ModelError(
+                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
+                f"started ({self.fingerprint}); give every node the same files, or give a network "
+                "that you changed as load(network, tokenizer=…)."
+            )
+
+    def __call__(self, shard: Shard, /) -> bytes:
+        """The content of a shard's file."""
+        with use_threads(self.threads):
+            return pack(self.compute(shard))
+
+    def describe(self, shard: Shard, /) -> str:
+        """The shard by its number and its sentences, counted from 0."""
+        return f"Shard {shard.index} (sentences {shard.start} to {shard.stop - 1})"
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What is read and measured; made anew in every process."""
+        return self.make_parts(self.setup)
 
     def compute(self, shard: Shard) -> Partial:
         """The partial result of one shard."""
@@ -32,8 +61,7 @@ class Job:
             made = part.inputs(self.setup, sentences, shard.start)
             counts += Counts(skipped=Counter(made.skipped))
             if part.of_corpus:
-                tokens = sum(len(example.encoded) for example in made.examples)
-                counts += Counts(len(made.examples), tokens)
+                counts += Counts(len(made.examples), made.tokens)
             states |= observe(
                 self.setup.model, made.examples, part.metrics, self.setup.batch_tokens
             )

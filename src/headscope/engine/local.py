@@ -1,10 +1,10 @@
-"""One shard after the other in this process."""
+"""One piece after the other in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from headscope.engine.engine import Work
-from headscope.text.corpus import Shard
+from headscope.engine.engine import Outcome, Piece, Pool, Work
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,22 @@ class LocalEngine:
 
     name: str = "local"
 
-    def run(self, work: Work, shards: Sequence[Shard]) -> Iterator[Shard]:
+    def open(self) -> AbstractContextManager[Pool]:
+        """This process."""
+        return nullcontext(LocalPool())
+
+
+class LocalPool:
+    """A single worker: this process."""
+
+    def share(self, threads: int, *, needs_gpu: bool) -> int:
+        """All of them."""
+        return threads
+
+    def run(
+        self, work: Work[Piece, Outcome], pieces: Iterable[Piece]
+    ) -> Iterator[tuple[Piece, Outcome]]:
         """Do the work here and now."""
-        for shard in shards:
-            work(shard)
-            yield shard
+        work.open()
+        for piece in pieces:
+            yield piece, work(piece)

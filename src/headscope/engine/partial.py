@@ -1,5 +1,6 @@
 """What one shard contributes to a study, and its file: arrays only, each with a checksum."""
 
+import io
 import json
 import zipfile
 from collections import Counter
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from headscope.engine.files import write_atomically
 from headscope.metrics.metric import State, Sums
 
 SUMS, RECORDS, COUNTS = "sums", "records", "counts"
@@ -36,20 +36,21 @@ class Partial:
     counts: Counts
 
 
-def save(partial: Partial, path: Path) -> None:
-    """Write a partial result; the file appears when it is complete."""
+def pack(partial: Partial) -> bytes:
+    """A partial result as the content of its file."""
     arrays = {COUNTS: np.array(json.dumps(vars(partial.counts)))}
     for name, state in partial.states.items():
         arrays |= {f"{SUMS}/{name}/{key}": value for key, value in state.sums.items()}
         arrays |= {f"{RECORDS}/{name}/{key}": value for key, value in state.records.items()}
-    with write_atomically(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    return content.getvalue()
 
 
 def is_intact(path: Path) -> bool:
     """Whether a file is a complete archive and every array in it has its checksum (CRC-32)."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return archive.testzip() is None and f"{COUNTS}.npy" in archive.namelist()
     except (OSError, zipfile.BadZipFile, EOFError):
         return False
@@ -58,7 +59,7 @@ def is_intact(path: Path) -> bool:
 def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:
     """The sums of every metric by name, and the counts; records stay on disk."""
     sums: dict[str, Sums] = {}
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         for key in arrays.files:
             kind, _, rest = key.partition("/")
             if kind == SUMS:
@@ -70,6 +71,6 @@ def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:
 def load_records(path: Path, metric: str) -> dict[str, np.ndarray]:
     """The records of one metric."""
     prefix = f"{RECORDS}/{metric}/"
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         found = [key for key in arrays.files if key.startswith(prefix)]
         return {key.removeprefix(prefix): arrays[key] for key in found}

@@ -8,7 +8,7 @@ result.nc         the Dataset
 import json
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial as bind
 from importlib.metadata import version
 from pathlib import Path
@@ -18,10 +18,11 @@ import numpy as np
 
 import headscope
 from headscope.engine import partial
-from headscope.engine.files import clear_unfinished, write_text
+from headscope.engine.files import clear_unfinished, reading, write_bytes, write_text
 from headscope.engine.partial import Counts
 from headscope.errors import RunError
 from headscope.metrics.metric import Metric, Records, Sums
+from headscope.place import names_in
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 
@@ -45,21 +46,35 @@ class Run:
         """Where a finished shard lies."""
         return self.path / "shards" / f"{index:05d}.npz"
 
+    def keep(self, index: int, content: bytes) -> None:
+        """Write the file of a finished shard."""
+        write_bytes(self.shard(index), content)
+
+    def discard(self, index: int) -> None:
+        """Remove the file of a shard that cannot be trusted."""
+        with reading(self.path):
+            self.shard(index).unlink()
+
     def damaged(self, count: int) -> list[int]:
         """Shards whose file is there but cannot be trusted."""
-        present = [index for index in range(count) if self.shard(index).exists()]
-        return [index for index in present if not partial.is_intact(self.shard(index))]
+        missing = set(self.missing(count))
+        with reading(self.path):
+            present = (index for index in range(count) if index not in missing)
+            return [index for index in present if not partial.is_intact(self.shard(index))]
 
     def missing(self, count: int) -> list[int]:
         """Shards still to be computed."""
-        return [index for index in range(count) if not self.shard(index).exists()]
+        with reading(self.path):
+            present = names_in(self.path / "shards")
+        return [index for index in range(count) if self.shard(index).name not in present]
 
     def merge(self, metrics: Mapping[str, Metric], count: int) -> tuple[dict[str, Sums], Counts]:
         """The sums of all shards, added in shard order."""
         total = {name: metric.zero(0).sums for name, metric in metrics.items()}
         counts = Counts()
         for index in range(count):
-            sums, counted = partial.load_sums(self.shard(index))
+            with reading(self.path):
+                sums, counted = partial.load_sums(self.shard(index))
             total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
             counts += counted
         return total, counts
@@ -68,27 +83,32 @@ class Run:
         """The records of a metric, read one shard at a time."""
         return bind(self._read_records, metric, count)
 
-    def record(self, more: Mapping[str, Any]) -> None:
-        """Add facts to run.json, as when the run has finished."""
-        _write_settings(self.path, {**self.settings, **more})
+    def record(self, more: Mapping[str, Any]) -> "Run":
+        """The run with more facts in its run.json."""
+        settings = {**self.settings, **more}
+        _write_settings(self.path, settings)
+        return replace(self, settings=settings)
 
     def _read_records(self, metric: str, count: int) -> Iterator[dict[str, np.ndarray]]:
         for index in range(count):
-            yield partial.load_records(self.shard(index), metric)
+            with reading(self.path):
+                records = partial.load_records(self.shard(index), metric)
+            yield records
 
 
 def open_run(path: Path, settings: Mapping[str, Any]) -> Run:
     """Start a run, or continue the one that is there if it is the same."""
-    (path / "shards").mkdir(parents=True, exist_ok=True)
-    clear_unfinished(path)
-    clear_unfinished(path / "shards")
     described = {"headscope": headscope.__version__, **settings}
-    if (path / "run.json").exists():
-        _refuse_changes(path, read_settings(path), described)
-    else:
-        _refuse_orphans(path)
-        _write_settings(path, {**described, "versions": _versions()})
-    return Run(path, read_settings(path))
+    with reading(path):
+        (path / "shards").mkdir(parents=True, exist_ok=True)
+        clear_unfinished(path)
+        clear_unfinished(path / "shards")
+        if (path / "run.json").exists():
+            _refuse_changes(path, read_settings(path), described)
+        else:
+            _refuse_orphans(path)
+            _write_settings(path, {**described, "versions": _versions()})
+        return Run(path, read_settings(path))
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -127,7 +147,7 @@ def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
 
 
 def _refuse_orphans(path: Path) -> None:
-    if any((path / "shards").iterdir()):
+    if names_in(path / "shards"):
         raise RunError(
             f"{path} has finished shards but no run.json that says of what; "
             "choose another directory."

@@ -3,31 +3,36 @@
 import json
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import torch
 import xarray as xr
 
 from headscope import result
-from headscope.engine.engine import find_engine
+from headscope.engine.engine import Engine, Pool, find_engine
 from headscope.engine.example import Example
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
 from headscope.engine.partial import Counts
 from headscope.engine.run import Run, open_run
+from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
 from headscope.metrics.metric import Metric, Variables
 from headscope.model.model import Model
+from headscope.place import find_place
 from headscope.progress import show_progress
 from headscope.studies import find_study
 from headscope.studies.study import Setup, Study
-from headscope.text.corpus import Corpus
+from headscope.text.corpus import Corpus, Shard
 
 SHARD_SENTENCES = 256
 BATCH_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 BATCH_TOKENS_CUDA = 16384
+THREADS = "threads"  # in run.json
 
 log = logging.getLogger("headscope")
 
@@ -38,7 +43,7 @@ def study(
     corpus: Corpus,
     out: str | Path | None = None,
     *,
-    engine: str = "local",
+    engine: str | Engine = "local",
     sentences: int | None = None,
     seed: int = 0,
     batch_tokens: int | None = None,
@@ -47,7 +52,8 @@ def study(
     """Run a study, by name or of your own, of a model on a corpus and return its result.
 
     `out` is the run directory; a second call with the same one continues where the first stopped.
-    Without it nothing is kept. `sentences` draws a sample with the seed. `options` are the study's.
+    Without it nothing is kept. `engine` is "local", "ray", or a RayEngine with an address.
+    `sentences` draws a sample with the seed. `options` are the study's.
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
@@ -59,10 +65,12 @@ def study(
     setup = Setup(
         model, drawn, chosen.with_options(options), chosen.labels(drawn), batch_tokens, seed
     )
-    run = open_run(Path(out), _settings(chosen, setup, sentences, seed))
+    run = open_run(find_place(out), _settings(chosen, setup, sentences, seed))
     if run.result.exists():
         return result.load(run.result)
-    return _finish(run, chosen, setup, _compute_shards(run, chosen, setup, engine))
+    run = _compute_shards(run, chosen, setup, engine)
+    with use_threads(run.settings[THREADS]):
+        return _finish(run, chosen, setup)
 
 
 def _batch_tokens(model: Model) -> int:
@@ -102,23 +110,45 @@ def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> d
     }
 
 
-def _compute_shards(run: Run, study: Study, setup: Setup, engine: str) -> int:
-    """Compute what is missing; the number of shards."""
+def _compute_shards(run: Run, study: Study, setup: Setup, engine: str | Engine) -> Run:
+    """Compute what is missing, each shard with the same number of threads on every engine."""
     shards = setup.corpus.shards(SHARD_SENTENCES)
     for index in run.damaged(len(shards)):
         log.warning("Shard %d of %s is damaged and is computed again.", index, run.path)
-        run.shard(index).unlink()
+        run.discard(index)
     missing = [shards[index] for index in run.missing(len(shards))]
-    job = Job(setup, study.parts(setup), run)
-    done = find_engine(engine).run(job, missing)
-    label, total = f"{study.name} on {setup.model.name}", sum(map(len, missing))
-    for _ in show_progress(done, total, "sentences", label=label, size=len):
-        pass
-    return len(shards)
+    with _open(engine if missing else "local") as pool:
+        run = _fix_threads(run, pool, setup.model)
+        job = Job(setup, study.parts, run.settings[THREADS], setup.model.fingerprint)
+        done = _keep(run, pool.run(job, missing))
+        label, total = f"{study.name} on {setup.model.name}", sum(map(len, missing))
+        for _ in show_progress(done, total, "sentences", label=label, size=len):
+            pass
+    return run
 
 
-def _finish(run: Run, study: Study, setup: Setup, shards: int) -> xr.Dataset:
+def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
+    return (find_engine(engine) if isinstance(engine, str) else engine).open()
+
+
+def _fix_threads(run: Run, pool: Pool, model: Model) -> Run:
+    """The run with the number of threads it was started with, or is started with now."""
+    if THREADS in run.settings:
+        return run
+    needs_gpu = model.device.type == "cuda"
+    return run.record({THREADS: pool.share(torch.get_num_threads(), needs_gpu=needs_gpu)})
+
+
+def _keep(run: Run, done: Iterator[tuple[Shard, bytes]]) -> Iterator[Shard]:
+    """Write every shard here: no other process needs to reach the run directory."""
+    for shard, content in done:
+        run.keep(shard.index, content)
+        yield shard
+
+
+def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
     """Merge the shards in order, compute the result and write it."""
+    shards = len(setup.corpus.shards(SHARD_SENTENCES))
     metrics = study.metrics(setup)
     sums, counts = run.merge(metrics, shards)
     _check_counts(counts)

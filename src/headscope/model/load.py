@@ -23,6 +23,7 @@ from headscope.errors import ModelError
 from headscope.model.failure import explain
 from headscope.model.hub import is_reachable
 from headscope.model.model import Model
+from headscope.model.origin import Origin, find_place_of
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
 from headscope.model.source import Source, find_source
@@ -63,7 +64,11 @@ def load(
         check_family(source.name, config)
         network = _network(source, config, kind, options).to(where)  # pyright: ignore[reportArgumentType]
         own = tokenizer or _tokenizer(source, options)
-    return Model(network, own, name=source.name, revision=revision)
+    if tokenizer is not None:
+        return Model(network, own, name=source.name, revision=revision)
+    place = find_place_of(source)
+    origin = Origin(source.name, place, revision, dtype, where.type, trust_remote_code)
+    return Model(network, own, name=source.name, revision=revision, origin=origin)
 
 
 def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Model:

@@ -35,6 +35,7 @@ from headscope.model.inputs import (
     probe_ids,
     vocabulary_size,
 )
+from headscope.model.origin import Origin
 from headscope.model.padding import can_pad
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
@@ -59,9 +60,11 @@ class Model:
         *,
         name: str | None = None,
         revision: str | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
+        self.origin = origin
         self.network = network.eval()
         self.tokenizer = tokenizer
         self._padding: dict[Side, bool] = {}
@@ -70,6 +73,19 @@ class Model:
             network.set_attn_implementation("eager")
             self._entry = entry(network, network.config)
             self.plan = self._make_plan()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process loads what has a name, and is sent what was made here."""
+        if self.origin is not None:
+            return Origin.load, (self.origin,)
+        return partial(Model, name=self.name, revision=self.revision), (
+            self.network,
+            self.tokenizer,
+        )
+
+    def __repr__(self) -> str:
+        shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
+        return f"Model({self.name!r}, {shape})"
 
     @property
     def stacks(self) -> tuple[StackPlan, ...]:

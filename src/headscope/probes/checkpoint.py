@@ -31,7 +31,7 @@ def restore(path: Path, learners: Mapping[str, Learner]) -> int:
     """Put a checkpoint back; how much was done, 0 if there is no checkpoint that can be trusted."""
     if not is_intact(path):
         return 0
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         for name, learner in learners.items():
             for place, parameter in enumerate(learner.probe.parameters()):
                 stored = {key: _tensor(arrays[f"{name}/{place}/{key}"]) for key in _ADAM}

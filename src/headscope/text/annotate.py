@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import CorpusError
+from headscope.place import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
 from headscope.text.documents import Paragraph, RawDocument, paragraphs
-from headscope.text.pipeline import load_pipeline, sentences_of
+from headscope.text.parsing import parse_elsewhere
+from headscope.text.pipeline import BATCH, load_pipeline, sentences_of
+from headscope.text.sentence import Sentence
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+
+    from headscope.engine.engine import Engine
 
 DEFAULT_PIPELINE = "en_core_web_sm"
-_BATCH = 64  # paragraphs handed to a process at once: small, so that progress is steady
 
 
 def annotate(
@@ -26,35 +29,49 @@ def annotate(
     spacy: str = DEFAULT_PIPELINE,
     out: str | Path | None = None,
     processes: int | None = None,
+    engine: "str | Engine" = "local",
     progress: bool = False,
 ) -> Corpus:
     """Split documents into sentences, tag and parse them, and write them to `out` as they come.
 
     Each text is a document, each line of it a paragraph. Without `out` the corpus is held in
-    memory. `processes` is the number of cores by default. `progress` reports on stderr; the time
-    left is known when `texts` can be gone through twice.
+    memory. `processes` is the number of cores by default; with the engine "ray", or a RayEngine,
+    the workers of a cluster take their place. `progress` reports on stderr; the time left is known
+    when `texts` can be gone through twice.
     """
-    if out is not None and Path(out).suffix != ".parquet":
-        raise CorpusError(f"The corpus cannot be written to {out}; give a name in .parquet.")
-    if processes is not None and processes < 1:
-        raise CorpusError(f"{processes} processes cannot annotate; ask for at least one.")
+    _check(out, processes, engine)
     pipeline = load_pipeline(spacy)
     documents = [texts] if isinstance(texts, str) else texts
-    docs = _run(pipeline, paragraphs(documents), processes or os.cpu_count() or 1)
+    source = (_short_enough(item, pipeline.max_length) for item in paragraphs(documents))
+    if engine == "local":
+        parsed = _parse_here(pipeline, source, processes or os.cpu_count() or 1)
+    else:
+        parsed = parse_elsewhere(spacy, pipeline, source, engine)
     if progress:
         total = None if isinstance(documents, Iterator) else sum(1 for _ in paragraphs(documents))
-        docs = show_progress(docs, total, "paragraphs")
-    sentences = (sentence for doc, source in docs for sentence in sentences_of(doc, source))
+        parsed = show_progress(parsed, total, "paragraphs")
+    sentences = (sentence for paragraph in parsed for sentence in paragraph)
     return Corpus.from_sentences(sentences) if out is None else Corpus.write(out, sentences)
 
 
-def _run(
+def _check(out: str | Path | None, processes: int | None, engine: "str | Engine") -> None:
+    if out is not None and find_place(out).suffix != ".parquet":
+        raise CorpusError(f"The corpus cannot be written to {out}; give a name in .parquet.")
+    if processes is not None and processes < 1:
+        raise CorpusError(f"{processes} processes cannot annotate; ask for at least one.")
+    if processes is not None and engine != "local":
+        raise CorpusError("Processes are for the local engine; ask Ray for workers instead.")
+
+
+def _parse_here(
     pipeline: "Language", source: Iterable[Paragraph], processes: int
-) -> Iterator[tuple["Doc", Paragraph]]:
-    """Docs with the paragraphs they were made of; spaCy keeps the order."""
+) -> Iterator[list[Sentence]]:
+    """The sentences of every paragraph; spaCy keeps the order."""
     read, kept = tee(source)
-    texts = (_short_enough(item, pipeline.max_length).text for item in read)
-    return zip(pipeline.pipe(texts, batch_size=_BATCH, n_process=processes), kept, strict=True)
+    texts = (item.text for item in read)
+    docs = pipeline.pipe(texts, batch_size=BATCH, n_process=processes)
+    for doc, paragraph in zip(docs, kept, strict=True):
+        yield list(sentences_of(doc, paragraph))
 
 
 def _short_enough(paragraph: Paragraph, limit: int) -> Paragraph:

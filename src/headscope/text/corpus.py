@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from headscope.errors import CorpusError
+from headscope.place import find_place
 from headscope.text.fingerprint import derive
 from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
@@ -43,12 +44,12 @@ class Corpus:
     @classmethod
     def open(cls, path: str | Path) -> "Corpus":
         """Open a .parquet that Corpus.write or `headscope annotate` made."""
-        return cls._whole(ParquetStorage(Path(path)))
+        return cls._whole(ParquetStorage(find_place(path)))
 
     @classmethod
     def write(cls, path: str | Path, sentences: Iterable[Sentence]) -> "Corpus":
         """Write sentences to a .parquet as they come and open it."""
-        write_parquet(Path(path), sentences)
+        write_parquet(find_place(path), sentences)
         return cls.open(path)
 
     @classmethod

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
+BATCH = 64  # paragraphs handed to a process at once: small, so that progress is steady
+
 
 def load_pipeline(name: str) -> "Language":
     """A pipeline by the name of its package, installed or importable, or by its directory."""

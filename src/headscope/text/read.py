@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, get_args
 
 from headscope.errors import CorpusError
+from headscope.place import find_place
 from headscope.text.cache import cached
 from headscope.text.corpus import Corpus
 from headscope.text.readers.conll2012 import read_conll2012
@@ -84,7 +85,7 @@ def _reader(file: Path, layout: Layout, fused: Fused) -> Reader:
 def _files(paths: Sequence[str | Path]) -> list[Path]:
     if not paths:
         raise CorpusError("No corpus file was given; name at least one.")
-    return [file for path in paths for file in _expand(Path(path))]
+    return [file for path in paths for file in _expand(find_place(path))]
 
 
 def _expand(path: Path) -> list[Path]:

@@ -1,7 +1,6 @@
 """Where the rows of a corpus lie: a Parquet file read one row group at a time, or memory."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -9,13 +8,13 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
-from uuid import uuid4
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
+from headscope.place import is_local, reaching, replacing
 from headscope.text.fingerprint import Fingerprint
 from headscope.text.sentence import Sentence
 from headscope.text.table import SCHEMA, TAG_FIELDS, to_columns, to_table
@@ -78,12 +77,12 @@ class ParquetStorage:
             return self._last[1]
 
     def __reduce__(self) -> tuple[type, tuple[Path]]:
-        return ParquetStorage, (self.path,)  # a worker opens the file itself
+        return ParquetStorage, (self.path.absolute(),)  # a worker opens the file itself
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
         return pq.ParquetFile(
-            self.path,
+            _source(self.path),
             metadata=self._metadata,
             read_dictionary=[f"{name}.list.element" for name in TAG_FIELDS],
             page_checksum_verification=True,
@@ -91,14 +90,21 @@ class ParquetStorage:
 
     def _read_group(self, index: int) -> pa.Table:
         try:
-            return self._file.read_row_group(index, use_threads=False)
+            with reaching(self.path):
+                return self._file.read_row_group(index, use_threads=False)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from error
 
 
+def _source(path: Path) -> Any:
+    """What Arrow reads: a local file by its name, any other through fsspec."""
+    return path if is_local(path) else path.open("rb")
+
+
 def _read_metadata(path: Path) -> pq.FileMetaData:
     try:
-        return pq.read_metadata(path)
+        with reaching(path):
+            return pq.read_metadata(_source(path))
     except FileNotFoundError as error:
         raise CorpusError(f"There is no file {path}; check the path.") from error
     except (OSError, pa.ArrowException) as error:
@@ -156,15 +162,12 @@ def _writer(path: Path) -> pq.ParquetWriter:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside the path, renamed to it on success and removed otherwise."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    """A local temporary file that takes the place of the path on success."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        if is_local(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
             yield temporary
-            os.replace(temporary, path)  # noqa: PTH105  atomic on every platform, unlike rename
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise CorpusError(
             f"Cannot write {path} ({error.strerror or error}); choose a place you can write to."
