@@ -75,7 +75,7 @@ def test_the_page_draws_the_same_lines_as_python(open_page: Open, settings: dict
     assert stack.value_norms is not None
     if view.state.weights == "norm":
         seen = seen * stack.value_norms[1].numpy()[:, None, :]
-    picture = drawing(seen[list(view.state.heads)], stack.queries, stack.keys, view.state)
+    picture = drawing(seen[list(view.state.heads)], stack, view.state)
     expected = lines(picture, view.state.mass)
     drawn = open_page(view).lines()
     assert len(drawn) == len(expected.weight)

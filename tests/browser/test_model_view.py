@@ -52,7 +52,7 @@ def test_thumbnails_of_long_texts_share_bins_as_in_python(open_page: Open) -> No
     view = model_view(trace, mass=0.9)
     stack = trace.default
     seen = dequantise(quantise(weights[0].astype(np.float32)), (1, 70, 70))
-    picture = binned(drawing(seen, stack.queries, stack.keys, view.state), 28)
+    picture = binned(drawing(seen, stack, view.state), 28)
     expected = np.sqrt(np.sort(lines(picture, 0.9).weight))
     drawn = sorted(curve["alpha"] for curve in open_page(view).evaluate(CURVES))
     assert drawn == pytest.approx(expected, abs=1e-4)

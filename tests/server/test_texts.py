@@ -16,7 +16,8 @@ from headscope.server.frame import unframe
 from headscope.server.limits import Limits
 from headscope.server.refusal import BusyError, RefusedError
 from headscope.server.texts import TextRequest, Texts
-from headscope.views.block import Quantised, dequantise
+from headscope.views import window
+from headscope.views.block import Quantised, dequantise, dequantise_tile
 from tests.server import own_loop
 from tests.server.tiny import tiny_model
 
@@ -58,7 +59,7 @@ def test_generated_tokens_follow_the_prompt(visitor: TestClient) -> None:
     ("body", "status", "said"),
     [
         ({"text": "  "}, 422, "empty"),
-        ({"text": "a" * 8001}, 413, "8,001 characters"),
+        ({"text": "a" * 20_001}, 413, "20,001 characters"),
         ({"text": "word " * 100}, 422, "64"),
         ({"text": "a", "generate": 65}, 422, "0 to 64"),
         ({"text": "a", "generate": -1}, 422, "0 to 64"),
@@ -95,7 +96,7 @@ def test_an_oversized_body_is_refused_whatever_its_header_says(visitor: TestClie
     answer = visitor.post("/api/trace", content=chunks, headers=kind)
     assert (answer.status_code, answer.json()["error"]) == (
         413,
-        "The request is larger than 65,536 bytes.",
+        "The request is larger than 131,072 bytes.",
     )
 
 
@@ -178,3 +179,50 @@ def test_the_session_tells_the_state_of_the_model() -> None:
     assert (facts.state, facts.layers, facts.heads, facts.causal) == ("ready", 4, 4, True)
     assert (facts.max_length, facts.encoder_decoder) == (64, False)
     assert Texts(None, None).facts().state == "none"
+
+
+LONG = " ".join(f"The cat number {i} sat on mat {i}." for i in range(4))
+
+
+@pytest.fixture
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "TILE", 8)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_a_long_text_comes_without_blocks_and_each_is_the_models_when_asked_for(
+    visitor: TestClient,
+) -> None:
+    header, blocks = unframe(visitor.post("/api/trace", json={"text": LONG}).content)
+    assert (blocks, header["tile"]) == ([], 8)
+    number = header["stacks"][0]["sets"]["raw"]["layers"]["3"]["tiles"][1][0]
+    answer = visitor.post("/api/trace", json={"text": LONG, "blocks": [number]})
+    _, [block] = unframe(answer.content)
+    expected = tiny_model().trace(LONG).weights[3][:, 8:16, :8].numpy()
+    np.testing.assert_allclose(dequantise_tile(block, expected.shape), expected, atol=1e-5)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_only_one_layer_of_a_long_text_counts_against_the_limit() -> None:
+    tokens = len(tiny_model().encode(LONG).ids)
+    own_loop.run(loaded(weights=4 * tokens**2).trace(TextRequest(LONG)))
+    with pytest.raises(RefusedError, match="Shorten it"):
+        own_loop.run(loaded(weights=4 * tokens**2 - 1).trace(TextRequest(LONG)))
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize(
+    ("blocks", "status", "said"),
+    [
+        ([10_000], 422, "no block 10000"),
+        ([-1], 422, "no block -1"),
+        ([0] * 33, 422, "the most is 32"),
+        (["0"], 400, "blocks must be a list of int or null"),
+        ([True], 400, "blocks must be a list of int or null"),
+    ],
+)
+def test_blocks_that_do_not_exist_are_refused(
+    visitor: TestClient, blocks: Any, status: int, said: str
+) -> None:
+    answer = visitor.post("/api/trace", json={"text": LONG, "blocks": blocks})
+    assert answer.status_code == status and said in answer.json()["error"]

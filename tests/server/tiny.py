@@ -2,9 +2,16 @@
 
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from headscope.model.model import Model
 
@@ -22,3 +29,23 @@ def tiny_model() -> Model:
     )  # fmt: skip
     torch.manual_seed(0)
     return Model(GPT2LMHeadModel(config), tokenizer, name="tiny-gpt2")
+
+
+@cache
+def tiny_translator() -> Model:
+    """An encoder–decoder: 2 layers × 4 heads on either side, word pieces."""
+    path = files("headscope.model").joinpath("bundled", "mini-bert", "tokenizer.json")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(path), pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+    sizes: dict[str, Any] = {
+        "num_layers": 2,
+        "num_heads": HEADS,
+        "d_model": 32,
+        "d_kv": 8,
+        "d_ff": 64,
+    }
+    ends = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": tokenizer.sep_token_id}
+    config = T5Config(vocab_size=len(tokenizer), **sizes, **ends)
+    torch.manual_seed(0)
+    return Model(T5ForConditionalGeneration(config), tokenizer, name="tiny-t5")

@@ -46,7 +46,7 @@ def test_a_row_keeps_the_strongest_that_hold_the_mass(row: list[float], mass: fl
 
 def test_words_sum_over_keys_and_average_over_queries() -> None:
     side = pair_side()
-    words = units(side, "word")
+    words = units(side, "word", slice(0, len(side)))
     weights = random_trace(tokens=side, causal=False).weights[0].numpy().astype(np.float64)
     merged = merge(weights, words, words)
     assert words.labels[4] == "unbelievably"
@@ -61,7 +61,7 @@ def test_hidden_mass_is_the_mean_share_of_the_shown_queries() -> None:
     trace = known_trace()
     state = initial_state(trace, hide="first")
     stack = trace.default
-    picture = drawing(stack.weights[0].numpy(), stack.queries, stack.keys, state)
+    picture = drawing(stack.weights[0].numpy(), stack, state)
     assert picture.hidden == pytest.approx((0.25 + 0.1) / 2)
     assert not picture.shown[0].any() and not picture.shown[:, 0].any()
 
@@ -71,7 +71,7 @@ def test_a_sentence_pair_keeps_one_quarter_of_the_matrix(pair: str) -> None:
     trace = random_trace(tokens=pair_side(), causal=False)
     stack = trace.default
     state = initial_state(trace, pair=pair)
-    shown = drawing(stack.weights[0].numpy(), stack.queries, stack.keys, state).shown
+    shown = drawing(stack.weights[0].numpy(), stack, state).shown
     first, second = ("ab".index(letter) for letter in pair)
     for query, key in product(range(12), range(12)):
         segments = stack.queries.segments
@@ -81,7 +81,7 @@ def test_a_sentence_pair_keeps_one_quarter_of_the_matrix(pair: str) -> None:
 def test_bins_keep_the_mass_of_a_row() -> None:
     trace = random_trace(tokens=pair_side(), causal=False)
     stack = trace.default
-    picture = drawing(stack.weights[0].numpy(), stack.queries, stack.keys, initial_state(trace))
+    picture = drawing(stack.weights[0].numpy(), stack, initial_state(trace))
     small = binned(picture, 5)
     assert small.weights.shape == (4, 5, 5)
     np.testing.assert_allclose(small.weights.sum(-1), 1, rtol=1e-5)
@@ -91,9 +91,7 @@ def test_bins_keep_the_mass_of_a_row() -> None:
 def test_the_strongest_lines_are_kept() -> None:
     trace = known_trace()
     stack = trace.default
-    picture: Drawing = drawing(
-        stack.weights[0].numpy(), stack.queries, stack.keys, initial_state(trace)
-    )
+    picture: Drawing = drawing(stack.weights[0].numpy(), stack, initial_state(trace))
     found = lines(picture, 1.0)
     assert sorted(strongest(found, 2).weight) == pytest.approx([0.75, 1.0])
     assert strongest(found, 99) is found

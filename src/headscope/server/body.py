@@ -2,7 +2,8 @@
 
 import json
 from dataclasses import MISSING, fields
-from typing import Any, get_args, get_type_hints
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from starlette.requests import Request
 
@@ -30,7 +31,8 @@ def parse(body: bytes) -> TextRequest:
     for name, value in given.items():
         if name not in known:
             raise RefusedError(400, f"There is no such field; the fields are {', '.join(known)}.")
-        _check(name, value, get_args(known[name]) or (known[name],))
+        union = get_origin(known[name]) is UnionType
+        _check(name, value, get_args(known[name]) if union else (known[name],))
     required = [one.name for one in fields(TextRequest) if one.default is MISSING]
     if not all(name in given for name in required):
         raise RefusedError(400, f"The body needs the field {', '.join(required)}.")
@@ -48,8 +50,19 @@ async def _bounded(request: Request, limit: int) -> bytes:
 
 
 def _check(name: str, value: Any, types: tuple[type, ...]) -> None:
-    if type(value) not in types:
-        wanted = " or ".join("null" if one is type(None) else one.__name__ for one in types)
+    if not any(_is(value, one) for one in types):
+        wanted = " or ".join("null" if one is type(None) else _named(one) for one in types)
         raise RefusedError(400, f"The field {name} must be {wanted}.")
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         raise RefusedError(400, f"The field {name} is not valid Unicode: it has a lone surrogate.")
+
+
+def _is(value: Any, wanted: type) -> bool:
+    if get_origin(wanted) is list:
+        return type(value) is list and all(_is(one, get_args(wanted)[0]) for one in value)
+    return type(value) is wanted
+
+
+def _named(wanted: type) -> str:
+    items = get_args(wanted)
+    return f"a list of {items[0].__name__}" if items else wanted.__name__

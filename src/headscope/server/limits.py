@@ -7,9 +7,10 @@ from dataclasses import dataclass
 class Limits:
     """Sizes, lengths and times; what exceeds them is refused with the number in the answer."""
 
-    body: int = 64 * 1024  # bytes of a request
-    text: int = 8_000  # characters of a text, pair or target
+    body: int = 128 * 1024  # bytes of a request
+    text: int = 20_000  # characters of a text, pair or target
     generate: int = 64  # tokens
-    weights: int = 64_000_000  # layers × heads × tokens² of one trace
+    weights: int = 64_000_000  # layers × heads × tokens² of one trace; of long texts one layer's
+    blocks: int = 32  # of a long text in one request
     waiting: int = 8  # texts in the queue, the one being traced included
     seconds: float = 60.0  # until a visitor is told to come back

@@ -118,6 +118,7 @@ def _text() -> Schema:
         kind={"enum": ["head", "model", "neuron"]},
         layer=_maybe(WHOLE),
         head=_maybe(WHOLE),
+        blocks=_maybe({**_many(WHOLE), "maxItems": limits.blocks}),
     )
     return {**schema, "required": ["text"]}
 

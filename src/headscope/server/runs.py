@@ -106,11 +106,16 @@ def read_run(slug: str, path: Path) -> Run:
     if not (path / RESULT).exists():
         return Run(slug, path, "unfinished", (*notes, _how_to_finish(path, about)), about)
     try:
-        result = load(path)
+        result = _only_stack(load(path))
     except (RunError, RuntimeError) as error:  # a damaged file can make HDF5 fail in its own ways
         return Run(slug, path, "damaged", (*notes, str(error)), about)
     exemplars, problem = _exemplars(path / EXEMPLARS)
     return Run(slug, path, "complete", (*notes, *problem), about, result, exemplars)
+
+
+def _only_stack(result: xr.Dataset) -> xr.Dataset:
+    """Without the dimension of stacks where there is one: a study reads the encoder alone."""
+    return result.isel(stack=0) if result.sizes.get("stack") == 1 else result
 
 
 def _require_run(path: Path) -> None:

@@ -6,18 +6,23 @@ that fails, times out or comes while the queue is full gets an answer; the next 
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.errors import HeadscopeError
+from headscope.server.layerwise import layerwise
 from headscope.server.limits import Limits
 from headscope.server.refusal import BusyError, RefusedError
+from headscope.views import window
+from headscope.views.payload import Payload
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
-    from headscope.views.payload import Payload
+    from headscope.model.trace import Trace
+    from headscope.views import View
 
 Kind = Literal["head", "model", "neuron"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -34,6 +39,7 @@ class TextRequest:
     kind: str = "head"
     layer: int | None = None
     head: int | None = None
+    blocks: list[int] | None = None  # of a long text, whose trace comes without any
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Texts:
             return ModelFacts(self._name, "failed", sentence(error))
         return _facts(self._model.result())
 
-    async def trace(self, request: TextRequest) -> "Payload":
+    async def trace(self, request: TextRequest) -> Payload:
         """The payload of the view; raises RefusedError where there is none."""
         if self._model is None:
             raise RefusedError(409, "No model is loaded; start `headscope serve` with --model.")
@@ -91,7 +97,7 @@ class Texts:
                 f"The model took longer than {self.limits.seconds:g} seconds."
             ) from None
 
-    def _trace(self, loading: "Future[Model]", request: TextRequest) -> "Payload":
+    def _trace(self, loading: "Future[Model]", request: TextRequest) -> Payload:
         error = loading.exception()
         if error is not None:
             raise RefusedError(
@@ -113,17 +119,37 @@ class Texts:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
 
-def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> "Payload":
-    """Trace the text and pack the view of it."""
-    _check_size(model, request, limits)
-    trace = model.trace(
-        request.text, request.pair, target=request.target, generate=request.generate
+def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:
+    """Trace the text and pack its view; of a long text the header and the blocks asked for."""
+    is_long = _check_size(model, request, limits)
+    trace = partial(
+        model.trace,
+        request.text,
+        request.pair,
+        target=request.target,
+        generate=request.generate,
     )
-    view = getattr(trace, f"{request.kind}_view")
+    if not is_long:
+        return _view(trace(), request).payload
+    payload = _view(layerwise(model, lambda layer: trace(layers=[layer])), request).payload
+    return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
+
+
+def _view(trace: "Trace", request: TextRequest) -> "View":
     if request.kind == "head":
         heads = None if request.head is None else [request.head]
-        return view(layer=request.layer, heads=heads).payload
-    return view(layer=request.layer, head=request.head).payload
+        return trace.head_view(layer=request.layer, heads=heads)
+    view = trace.model_view if request.kind == "model" else trace.neuron_view
+    return view(layer=request.layer, head=request.head)
+
+
+def _chosen(blocks: Sequence[bytes], wanted: Sequence[int]) -> tuple[bytes, ...]:
+    unknown = [number for number in wanted if not 0 <= number < len(blocks)]
+    if unknown:
+        raise RefusedError(
+            422, f"There is no block {unknown[0]}; this text has {len(blocks)} blocks."
+        )
+    return tuple(blocks[number] for number in wanted)
 
 
 def check_request(request: TextRequest, limits: Limits) -> None:
@@ -138,6 +164,10 @@ def check_request(request: TextRequest, limits: Limits) -> None:
             raise RefusedError(
                 413, f"The {name} has {length:,} characters; the explorer takes {limits.text:,}."
             )
+    if len(request.blocks or ()) > limits.blocks:
+        raise RefusedError(
+            422, f"{len(request.blocks or ())} blocks are asked for; the most is {limits.blocks}."
+        )
     if not 0 <= request.generate <= limits.generate:
         raise RefusedError(
             422, f"generate is {request.generate}; give 0 to {limits.generate} tokens."
@@ -168,11 +198,17 @@ def _facts(model: "Model") -> ModelFacts:
     )
 
 
-def _check_size(model: "Model", request: TextRequest, limits: Limits) -> None:
-    """All weights of a trace lie in memory at once: count them before the network runs."""
+def _check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
+    """Count the weights that will lie in memory at once, before the network runs; is it long?
+
+    Those of the whole trace; of a text too long for one window those of a layer.
+    """
     encoded = model.encode(request.text, request.pair)
     tokens = len(encoded.ids) + request.generate
-    heads = sum(stack.layers * stack.heads for stack in model.stacks)
+    target = 0 if request.target is None else len(model.encode_target(request.target).ids)
+    is_long = max(tokens, target) > window.SPAN * window.TILE and request.kind != "neuron"
+    layers = [1 if is_long else stack.layers for stack in model.stacks]
+    heads = sum(n * stack.heads for n, stack in zip(layers, model.stacks, strict=True))
     if heads * tokens**2 > limits.weights:
         most = int((limits.weights / heads) ** 0.5)
         raise RefusedError(
@@ -180,3 +216,4 @@ def _check_size(model: "Model", request: TextRequest, limits: Limits) -> None:
             f"This text has {tokens} tokens; with the {heads} heads of {model.name} the explorer "
             f"takes {most}. Shorten it.",
         )
+    return is_long

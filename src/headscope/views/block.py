@@ -30,6 +30,20 @@ def quantise(weights: np.ndarray) -> Quantised:
     return Quantised(pack(levels), tuple(float(scale) for scale in scales))
 
 
+def quantise_tile(tile: np.ndarray, scales: np.ndarray) -> bytes:
+    """A part of a layer: the scales of its heads as float32, then the levels as bytes planes."""
+    steps = np.divide(STEPS, scales, out=np.zeros_like(scales), where=scales > 0)
+    levels = np.rint(tile * steps[:, None, None]).astype("<u2")
+    return scales.astype("<f4").tobytes() + pack(levels)
+
+
+def dequantise_tile(data: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    """The part as the browser sees it."""
+    size = 4 * shape[0]
+    scales = np.frombuffer(data[:size], "<f4").astype(np.float64)
+    return dequantise(Quantised(data[size:], tuple(scales.tolist())), shape)
+
+
 def dequantise(block: Quantised, shape: tuple[int, ...]) -> np.ndarray:
     """The weights as the browser sees them."""
     levels = unpack(block.data, np.dtype("<u2"), shape).astype(np.float64)

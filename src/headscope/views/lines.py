@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.views.label import label
+from headscope.views.window import cut, spans
 
 if TYPE_CHECKING:
-    from headscope.model.trace import Side
+    from headscope.model.trace import Side, StackTrace
     from headscope.views.state import ViewState
 
 
@@ -25,6 +26,8 @@ class Units:
     members: tuple[tuple[int, ...], ...]  # token indices of each unit
     special: np.ndarray  # bool, unit
     segments: np.ndarray  # int, unit
+    start: int = 0  # the first token, of all tokens of the side
+    first: int = 0  # number of the first unit, of all units of the side
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,14 @@ class Lines:
     weight: np.ndarray
 
 
-def units(side: "Side", unit: str) -> Units:
-    """Tokens one by one, or grouped into words; a token of no word stands for itself."""
+def units(whole: "Side", unit: str, span: slice) -> Units:
+    """Tokens one by one, or grouped into words; a token of no word stands for itself.
+
+    Members are counted from the first token of the span.
+    """
+    side, first = cut(whole, span), span.start
     if unit == "word":
+        first = len(_groups(whole.word_of_token[: span.start]))
         groups = _groups(side.word_of_token)
         labels = tuple(_word(side, group[0]) for group in groups)
     else:
@@ -58,13 +66,14 @@ def units(side: "Side", unit: str) -> Units:
         labels = tuple(map(label, side.tokens))
     special = np.array([all(side.special[i] for i in group) for group in groups], bool)
     segments = np.array([side.segments[group[0]] for group in groups], int)
-    return Units(labels, tuple(groups), special, segments)
+    return Units(labels, tuple(groups), special, segments, span.start, first)
 
 
-def drawing(weights: np.ndarray, queries: "Side", keys: "Side", state: "ViewState") -> Drawing:
-    """Apply the unit, what is hidden and the sentence pair to (head, query, key) weights."""
-    rows, columns = units(queries, state.unit), units(keys, state.unit)
-    between = merge(weights, rows, columns)
+def drawing(weights: np.ndarray, stack: "StackTrace", state: "ViewState") -> Drawing:
+    """Apply window, unit, what is hidden and the sentence pair to (head, query, key) weights."""
+    queries, keys = spans(stack, state.window)
+    rows, columns = units(stack.queries, state.unit, queries), units(stack.keys, state.unit, keys)
+    between = merge(weights[:, queries, keys], rows, columns)
     kept_rows, kept_columns = _kept(rows, state.hide), _kept(columns, state.hide)
     shown = kept_rows[:, None] & kept_columns[None, :] & _pair(rows, columns, state.pair)
     return Drawing(rows, columns, between, shown, _hidden(between, kept_rows, kept_columns))
@@ -147,7 +156,7 @@ def _word(side: "Side", token: int) -> str:
 
 def _kept(of: Units, hide: Sequence[str]) -> np.ndarray:
     kept = np.ones(len(of.labels), bool)
-    if "first" in hide:
+    if "first" in hide and of.start == 0:
         kept[0] = False
     if "special" in hide:
         kept &= ~of.special

@@ -1,18 +1,21 @@
 """A trace on its way to the browser: one JSON header and one binary block per layer.
 
-The page decodes a layer's block only when it is shown. The same payload feeds the notebook widget,
-the self-contained HTML page and the explorer.
+The page decodes a layer's block only when it is shown; a layer of a long input is cut into tiles,
+of which only those of the shown window are decoded. The same payload feeds the notebook widget, the
+self-contained HTML page and the explorer.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.errors import ViewError
-from headscope.views import palette
-from headscope.views.block import pack, quantise
+from headscope.views import palette, window
+from headscope.views.block import pack, quantise, quantise_tile
+from headscope.views.blocks import Blocks
 from headscope.views.label import is_right_to_left, label
 from headscope.views.rollout import rollout
 from headscope.views.scores import head_scores
@@ -21,7 +24,7 @@ from headscope.views.state import Kind, ViewState
 if TYPE_CHECKING:
     from headscope.model.trace import Side, StackTrace, Trace
 
-VERSION = 1
+VERSION = 2
 Scores = Mapping[str, Any]  # name -> (layer, head) numbers
 
 
@@ -30,13 +33,19 @@ class Payload:
     """What a view needs: `header` is JSON, `blocks` are deflated bytes that the header counts."""
 
     header: dict[str, Any]
-    blocks: tuple[bytes, ...]
+    blocks: Sequence[bytes]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the blocks are tiles, too many to be sent all at once."""
+        return self.header["tile"] is not None
 
 
 def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None = None) -> Payload:
     """Everything the view of this kind can show of `trace`."""
-    blocks = _Blocks()
-    stacks = [_stack(stack, kind, blocks, scores or {}) for stack in trace.stacks.values()]
+    blocks = Blocks()
+    tiled = kind != "neuron" and any(map(window.is_long, trace.stacks.values()))
+    stacks = [_stack(stack, kind, tiled, blocks, scores or {}) for stack in trace.stacks.values()]
     header = {
         "version": VERSION,
         "kind": kind,
@@ -44,30 +53,22 @@ def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None 
         "causal": trace.is_causal,
         "prompt": trace.prompt_length,
         "palette": {"light": palette.LIGHT, "dark": palette.DARK},
+        "tile": window.TILE if tiled else None,
         "stacks": stacks,
         "state": asdict(state),
     }
-    return Payload(header, tuple(blocks.done))
+    return Payload(header, blocks if tiled else tuple(blocks))
 
 
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """Collects blocks and hands out their numbers."""
-
-    done: list[bytes] = field(default_factory=list)
-
-    def add(self, data: bytes) -> int:
-        self.done.append(data)
-        return len(self.done) - 1
-
-
-def _stack(stack: "StackTrace", kind: Kind, blocks: _Blocks, scores: Scores) -> dict[str, Any]:
-    raw = {layer: checked_weights(stack, layer) for layer in stack.layers}
-    sets: dict[str, Any] = {"raw": _weights(stack.heads, raw, blocks)}
+def _stack(
+    stack: "StackTrace", kind: Kind, tiled: bool, blocks: Blocks, scores: Scores
+) -> dict[str, Any]:
+    entries = _tiles(stack, blocks) if tiled else _weights(_checked(stack), blocks)
+    sets: dict[str, Any] = {"raw": {"heads": list(stack.heads), "layers": entries}}
     missing: dict[str, str] = {}
     if kind != "neuron":
         _add_norms(stack, sets, missing, blocks)
-        _add_rollout(stack, raw, sets, missing, blocks)
+        _add_rollout(stack, sets, missing, blocks)
     same = stack.keys is stack.queries or stack.keys == stack.queries
     return {
         "name": stack.name,
@@ -121,41 +122,65 @@ def _side(side: "Side") -> dict[str, Any]:
     }
 
 
-def _weights(
-    heads: Iterable[int], layers: Mapping[int, np.ndarray], blocks: _Blocks
-) -> dict[str, Any]:
+def _checked(stack: "StackTrace") -> dict[int, np.ndarray]:
+    return {layer: checked_weights(stack, layer) for layer in stack.layers}
+
+
+def _weights(layers: Mapping[int, np.ndarray], blocks: Blocks) -> dict[str, Any]:
     entries = {}
     for layer, weights in layers.items():
         block = quantise(weights)
-        entries[str(layer)] = {"block": blocks.add(block.data), "scales": block.scales}
-    return {"heads": list(heads), "layers": entries}
+        number = blocks.add(partial(bytes, block.data))
+        entries[str(layer)] = {"block": number, "scales": block.scales}
+    return entries
+
+
+def _tiles(stack: "StackTrace", blocks: Blocks) -> dict[str, Any]:
+    """A block for every tile of every layer; a tile carries the scales of its layer's heads."""
+
+    @cache
+    def scales(layer: int) -> np.ndarray:
+        return checked_weights(stack, layer).max(axis=(1, 2), initial=0.0).astype(np.float64)
+
+    def make(layer: int, queries: slice, keys: slice) -> bytes:
+        whole = scales(layer)
+        return quantise_tile(_numbers(stack.weights[layer][:, queries, keys]), whole)
+
+    rows, columns = window.tiles(len(stack.queries)), window.tiles(len(stack.keys))
+    return {
+        str(layer): {
+            "tiles": [[blocks.add(partial(make, layer, row, column)) for column in columns]
+                      for row in rows]
+        }
+        for layer in stack.layers
+    }  # fmt: skip
 
 
 def _add_norms(
-    stack: "StackTrace", sets: dict[str, Any], missing: dict[str, str], blocks: _Blocks
+    stack: "StackTrace", sets: dict[str, Any], missing: dict[str, str], blocks: Blocks
 ) -> None:
     """‖a·v·W_O‖ is the raw weight times one factor per head and key: only the factors travel."""
     if stack.value_norms is None:
         missing["norm"] = f"Norm-weighted attention is not available: {stack.no_norms}."
         return
-    factors = {str(layer): _floats(stack.value_norms[layer], blocks) for layer in stack.layers}
+    norms, shape = stack.value_norms, [len(stack.heads), len(stack.keys)]
+    factors = {
+        str(layer): {"block": blocks.add(lambda n=layer: _packed(norms[n])), "shape": shape}
+        for layer in stack.layers
+    }
     sets["norm"] = {**sets["raw"], "factors": factors}
 
 
 def _add_rollout(
-    stack: "StackTrace",
-    raw: Mapping[int, np.ndarray],
-    sets: dict[str, Any],
-    missing: dict[str, str],
-    blocks: _Blocks,
+    stack: "StackTrace", sets: dict[str, Any], missing: dict[str, str], blocks: Blocks
 ) -> None:
     reason = no_rollout(stack)
     if reason is not None:
         missing["rollout"] = reason
         return
-    flows = rollout([raw[layer] for layer in stack.layers])
+    flows = rollout(list(_checked(stack).values()))
     layers = {layer: flow[None] for layer, flow in zip(stack.layers, flows, strict=True)}
-    sets["rollout"] = _weights([0], layers, blocks)
+    sets["rollout"] = {"heads": [0], "layers": _weights(layers, blocks)}
 
 
 def no_rollout(stack: "StackTrace") -> str | None:
@@ -164,6 +189,9 @@ def no_rollout(stack: "StackTrace") -> str | None:
         return "Rollout follows one sequence through its layers; cross-attention joins two."
     if list(stack.layers) != list(range(len(stack.layers))):
         return "Rollout multiplies every layer from the first on; some were not captured."
+    if window.is_long(stack):
+        most = window.SPAN * window.TILE
+        return f"Rollout multiplies whole layers; it is left out for more than {most} tokens."
     return None
 
 
@@ -191,7 +219,7 @@ def _rounded(row: np.ndarray) -> list[float | None]:
     return [round(float(value), 6) if np.isfinite(value) else None for value in row]
 
 
-def _neurons(stack: "StackTrace", blocks: _Blocks) -> dict[str, Any] | None:
+def _neurons(stack: "StackTrace", blocks: Blocks) -> dict[str, Any] | None:
     if stack.query is None or stack.key is None or stack.scaling is None:
         return None
     return {
@@ -201,7 +229,7 @@ def _neurons(stack: "StackTrace", blocks: _Blocks) -> dict[str, Any] | None:
     }
 
 
-def _layer_neurons(stack: "StackTrace", layer: int, blocks: _Blocks) -> dict[str, Any]:
+def _layer_neurons(stack: "StackTrace", layer: int, blocks: Blocks) -> dict[str, Any]:
     assert stack.query is not None and stack.key is not None and stack.scaling is not None
     bias = None if stack.bias is None else stack.bias.get(layer)
     sink = None if stack.sink is None else stack.sink.get(layer)
@@ -214,6 +242,9 @@ def _layer_neurons(stack: "StackTrace", layer: int, blocks: _Blocks) -> dict[str
     }
 
 
-def _floats(tensor: Any, blocks: _Blocks) -> dict[str, Any]:
-    array = _numbers(tensor).astype("<f4")
-    return {"block": blocks.add(pack(array)), "shape": list(array.shape)}
+def _floats(tensor: Any, blocks: Blocks) -> dict[str, Any]:
+    return {"block": blocks.add(partial(_packed, tensor)), "shape": list(tensor.shape)}
+
+
+def _packed(tensor: Any) -> bytes:
+    return pack(_numbers(tensor).astype("<f4"))

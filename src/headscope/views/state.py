@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import ViewError
+from headscope.views.window import is_long, last_window, window_of
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -32,6 +33,7 @@ class ViewState:
     layers: tuple[int, ...]  # model view: rows shown
     heads: tuple[int, ...]  # head and model view: heads shown
     head: int  # model view: the enlarged one; neuron view: the one taken apart
+    window: tuple[int, int] = (0, 0)  # long inputs: first tile shown of queries and of keys
     pinned: str | None = None  # "q3": query token 3, "k0": key token 0
     weights: str = "raw"
     unit: str = "token"
@@ -61,7 +63,7 @@ def initial_state(trace: "Trace", **wanted: Any) -> ViewState:
         heads=tuple(stack.heads),
         head=stack.heads[0],
     )
-    return checked(replace(start, **_normalised(asked)), stack)
+    return checked(replace(start, **_with_window(_normalised(asked), stack)), stack)
 
 
 def chosen_stack(trace: "Trace", name: str | None) -> "StackTrace":
@@ -94,6 +96,8 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
             _require_choice("hide", what, HIDEABLE)
     elif name == "mass" and not 0 < value <= 1:
         raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
+    elif name == "window":
+        _check_window(value, stack)
     elif name == "pinned":
         _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
 
@@ -114,11 +118,33 @@ def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
     for name in ("layers", "heads"):
         if name in asked:
             asked[name] = _numbers(name, asked[name])
+    if "window" in asked:
+        asked["window"] = tuple(asked["window"])
     if "hide" in asked:
         asked["hide"] = (asked["hide"],) if isinstance(asked["hide"], str) else tuple(asked["hide"])
     if isinstance(asked.get("pinned"), int):
         asked["pinned"] = f"q{asked['pinned']}"
     return asked
+
+
+def _with_window(asked: dict[str, Any], stack: "StackTrace") -> dict[str, Any]:
+    """A pinned token of a long input is opened in the window that has it."""
+    pinned = asked.get("pinned")
+    if "window" in asked or pinned is None or not pinned[1:].isdigit() or not is_long(stack):
+        return asked
+    start = window_of(stack, int(pinned[1:]), pinned[0])
+    own = stack.keys is stack.queries or stack.keys == stack.queries
+    both = (start, start) if own else (start, 0) if pinned[0] == "q" else (0, start)
+    return {**asked, "window": both}
+
+
+def _check_window(window: Sequence[int], stack: "StackTrace") -> None:
+    last = [last_window(len(side)) for side in (stack.queries, stack.keys)]
+    if len(window) != 2 or not all(0 <= at <= most for at, most in zip(window, last, strict=True)):
+        raise ViewError(
+            f"window is {tuple(window)}; give two tiles, of queries and of keys, each from 0, at "
+            f"most {last[0]} and {last[1]}."
+        )
 
 
 def _numbers(name: str, wanted: Iterable[int]) -> tuple[int, ...]:

@@ -17,7 +17,10 @@ NAMES = tuple(field.name for field in fields(ViewState))
 
 
 class ViewWidget(AnyWidget):
-    """One view in a notebook; `header` and `blocks` are the payload, the other traits its state."""
+    """One view in a notebook; `header` and `blocks` are the payload, the other traits its state.
+
+    The blocks of a long input are not sent at once: the page asks for those of its window.
+    """
 
     _esm = script("widget")
     _css = static("view.css")
@@ -30,6 +33,7 @@ class ViewWidget(AnyWidget):
     layers = traitlets.List(traitlets.Int()).tag(sync=True)
     heads = traitlets.List(traitlets.Int()).tag(sync=True)
     head = traitlets.Int().tag(sync=True)
+    window = traitlets.List(traitlets.Int()).tag(sync=True)
     pinned = traitlets.Unicode(allow_none=True).tag(sync=True)
     weights = traitlets.Unicode().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
@@ -48,9 +52,17 @@ class ViewWidget(AnyWidget):
 
     def __init__(self, trace: "Trace", payload: Payload, state: ViewState) -> None:
         self._trace = trace
-        header = {**payload.header, "sizes": [len(block) for block in payload.blocks]}
+        self._payload = payload
+        sent = () if payload.is_long else payload.blocks
+        header = {**payload.header, "sizes": [len(block) for block in sent]}
         settings = {name: _plain(value) for name, value in asdict(state).items()}
-        super().__init__(header=header, blocks=b"".join(payload.blocks), **settings)
+        super().__init__(header=header, blocks=b"".join(sent), **settings)
+        self.on_msg(self._send_blocks)
+
+    def _send_blocks(self, _: Any, asked: dict[str, Any], __: Any) -> None:
+        """Blocks of a long input travel when the page asks for them."""
+        wanted = asked["blocks"]
+        self.send({"blocks": wanted}, [self._payload.blocks[index] for index in wanted])
 
     @traitlets.validate(*NAMES)
     def _check(self, proposal: Any) -> Any:

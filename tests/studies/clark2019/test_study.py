@@ -134,6 +134,7 @@ def test_long_and_empty_segments_are_dropped_and_counted(tmp_path: Path) -> None
         "paragraphs without a second one to pair": 1,
         "segments over 30 tokens": 1,
         "segments without text": 1,
+        "sentences: empty": 1,
     }
     assert results.skipped(found) == reasons
     assert json.loads((tmp_path / "run.json").read_text())["counts"]["skipped"] == reasons

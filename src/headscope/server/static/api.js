@@ -42,9 +42,9 @@ async function read(response) {
 }
 
 /**
- * @typedef {{text: string, pair?: string | null, target?: string | null, generate?: number, kind: string, layer?: number, head?: number}} TextRequest
+ * @typedef {{text: string, pair?: string | null, target?: string | null, generate?: number, kind: string, layer?: number, head?: number, blocks?: number[]}} TextRequest
  * @param {TextRequest} request
- * @param {AbortSignal} signal
+ * @param {AbortSignal} [signal]
  * @returns {Promise<{header: any, blocks: Uint8Array[]}>}
  */
 export async function askTrace(request, signal) {
@@ -52,6 +52,17 @@ export async function askTrace(request, signal) {
   const response = await fetch("/api/trace", { method: "POST", headers, body: JSON.stringify(request), signal });
   if (!response.ok) await read(response);
   return unframe(await response.arrayBuffer());
+}
+
+/**
+ * Some blocks of a long text, whose trace comes without any.
+ * @param {TextRequest} request
+ * @param {number[]} blocks
+ * @returns {Promise<Uint8Array[]>}
+ */
+export async function askBlocks(request, blocks) {
+  const answer = await askTrace({ ...request, kind: "head", blocks }); // the same blocks as of the model view
+  return answer.blocks;
 }
 
 /** @param {ArrayBuffer} buffer @returns {{header: any, blocks: Uint8Array[]}} */

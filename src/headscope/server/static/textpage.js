@@ -9,6 +9,7 @@ import { ViewHost } from "./viewhost.js";
 /** @typedef {import("./main.js").Context} Context */
 
 const KINDS = { head: "Head view", model: "Model view", neuron: "Neuron view" };
+const WRITTEN = "8"; // tokens that a decoder writes unless told otherwise, so that it has something to show
 const WAIT = 700; // milliseconds between two looks at a model that is loading
 
 /** @type {import("./main.js").Page} */
@@ -32,10 +33,12 @@ function modelLine(model) {
 function makeForm(context) {
   const { model, limits } = context.session;
   const { params } = here();
-  const text = field("text", "Text", 3, params.text ?? EXAMPLE, limits.text);
+  const translates = Boolean(model.encoder_decoder);
+  const text = field("text", translates ? "Source: what the encoder reads" : "Text", 3, params.text ?? EXAMPLE, limits.text);
   const pair = field("pair", "Second text (optional, for a pair)", 1, params.pair ?? "", limits.text);
-  const target = field("target", "What the decoder writes (optional)", 1, params.target ?? "", limits.text);
-  const generate = h("input", { id: "generate", type: "number", min: 0, max: limits.generate, value: params.generate ?? "0" });
+  const target = field("target", "Target: what the decoder has written (optional; without it the model writes)", 1, params.target ?? "", limits.text);
+  const written = translates && !params.target ? WRITTEN : "0";
+  const generate = h("input", { id: "generate", type: "number", min: 0, max: limits.generate, value: params.generate ?? written });
   const kinds = kindChoice(params.kind in KINDS ? params.kind : "head", () => void run());
   const status = h("p", { class: "status", role: "status", id: "status" });
   const place = h("div", { class: "view card", id: "view" });
@@ -43,11 +46,11 @@ function makeForm(context) {
   const button = h("button", { type: "submit", class: "button primary", id: "trace" }, "Trace");
   const run = () => {
     const wanted = { text: text.area.value, pair: pair.area.value || null, target: target.area.value || null, generate: Number(generate.value) || 0, kind: kinds.value() };
-    change({ ...wanted, generate: wanted.generate ? String(wanted.generate) : null }, { replace: true, quiet: true });
+    change({ ...wanted, generate: String(wanted.generate) === written ? null : String(wanted.generate) }, { replace: true, quiet: true });
     return host.show(wanted, { address: true });
   };
-  const more = h("div", { class: "controls bare" }, kinds.node, model.encoder_decoder || model.causal ? h("div", { class: "control" }, h("label", { for: "generate" }, "Generate tokens"), generate) : null, button, h("span", { class: "faint hint" }, "Ctrl-Enter traces"));
-  const form = h("form", { class: "figure form" }, text.node, model.causal ? null : pair.node, model.encoder_decoder ? target.node : null, more, status);
+  const more = h("div", { class: "controls bare" }, kinds.node, translates || model.causal ? h("div", { class: "control" }, h("label", { for: "generate" }, "Generate tokens"), generate) : null, button, h("span", { class: "faint hint" }, "Ctrl-Enter traces"));
+  const form = h("form", { class: "figure form" }, text.node, model.causal || translates ? null : pair.node, translates ? target.node : null, more, status);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     dropViewState();

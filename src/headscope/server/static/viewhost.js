@@ -3,7 +3,7 @@
 import { mount } from "../../views/static/app.js";
 import { Data, keysOf } from "../../views/static/data.js";
 import { fromHash, Store, toHash } from "../../views/static/state.js";
-import { askTrace } from "./api.js";
+import { askBlocks, askTrace } from "./api.js";
 import { saveRows } from "./download.js";
 import { saveButton } from "./figure.js";
 import { chosenTheme } from "./look.js";
@@ -30,15 +30,15 @@ export class ViewHost {
     try {
       const { header, blocks } = await askTrace(request, mine.signal);
       if (mine.signal.aborted) return;
-      await this.put(header, blocks, start, address);
-      this.tell(`${header.model}: ${header.stacks[0].queries.labels.length} tokens.`, false);
+      await this.put(request, header, blocks, start, address);
+      this.tell(`${header.model}: ${counted(header.stacks)}.`, false);
     } catch (error) {
       if (!mine.signal.aborted) this.tell(error instanceof Error ? error.message : String(error), true);
     }
   }
 
-  /** @param {any} header @param {Uint8Array[]} blocks @param {Record<string, unknown>} start @param {boolean} address */
-  async put(header, blocks, start, address) {
+  /** @param {TextRequest} request @param {any} header @param {Uint8Array[]} blocks  none of a long text: they are asked for @param {Record<string, unknown>} start @param {boolean} address */
+  async put(request, header, blocks, start, address) {
     const before = header.kind === this.kind ? this.app?.store.state : undefined;
     const store = new Store(header);
     const kept = before ? { ...before, pinned: null } : {};
@@ -46,7 +46,7 @@ export class ViewHost {
     store.set({ ...start, ...kept, ...asked, theme: chosenTheme() });
     this.remove();
     this.kind = header.kind;
-    const data = new Data(header, (index) => blocks[index]);
+    const data = new Data(header, (indices) => (blocks.length ? indices.map((index) => blocks[index]) : askBlocks(request, indices)));
     this.app = mount(this.el, data, store);
     this.el.querySelector(".hs-top")?.append(saveButton("CSV", "Download the weights of the shown layer as CSV", () => void saveWeights(data, store)));
     if (address) store.subscribe((state) => keepInAddress(state, store.initial));
@@ -64,17 +64,25 @@ export class ViewHost {
   }
 }
 
+/** @param {import("../../views/static/data.js").Stack[]} stacks @returns {string} */
+function counted(stacks) {
+  const count = (/** @type {string} */ name) => stacks.find((stack) => stack.name === name)?.queries.labels.length;
+  const [source, target] = [count("encoder"), count("decoder")];
+  if (source === undefined) return `${stacks[0].queries.labels.length} tokens`;
+  return target === undefined ? `${source} source tokens; without a target only the encoder is shown` : `${source} source and ${target} target tokens`;
+}
+
 /** @param {Data} data @param {Store} store */
 async function saveWeights(data, store) {
-  const { stack: name, layer, weights, heads } = store.state;
+  const { stack: name, layer, weights, heads, window } = store.state;
   const stack = data.stack(name);
-  const { levels, scales, rows, columns, heads: known, factors } = await data.weights(stack, weights, layer);
+  const { levels, scales, start, rows, columns, heads: known, factors } = await data.weights(stack, weights, layer, window);
   const labels = [stack.queries.labels, keysOf(stack).labels];
   const lines = known.flatMap((head, place) => {
     if (known.length > 1 && !heads.includes(head)) return [];
     return Array.from({ length: rows * columns }, (_, i) => {
-      const [query, key] = [Math.floor(i / columns), i % columns];
-      const factor = factors ? factors[place * columns + key] : 1;
+      const factor = factors ? factors[place * columns + (i % columns)] : 1;
+      const [query, key] = [start[0] + Math.floor(i / columns), start[1] + (i % columns)];
       return [layer, head, query, labels[0][query], key, labels[1][key], levels[place * rows * columns + i] * scales[place] * factor];
     });
   });

@@ -30,14 +30,14 @@ def head_figure(trace: "Trace", state: "ViewState") -> Figure:
     """Lines from the attending to the attended tokens of one layer."""
     stack = chosen_stack(trace, state.stack)
     heads, weights = chosen_weights(stack, state.weights, state.layer, state.heads)
-    picture = drawing(weights, stack.queries, stack.keys, state)
+    picture = drawing(weights, stack, state)
     vertical = state.direction == "vertical"
     flipped = not vertical and is_right_to_left(picture.queries.labels)
     count = max(len(picture.queries.labels), len(picture.keys.labels))
     along, across = max(2.4, (count + 3) * _PITCH), _SPAN + 2 * _LABEL + (0 if vertical else 0.4)
     figure = Figure(figsize=(across, along) if vertical else (along, across))
     axes = _axes(figure, along, across, vertical, flipped)
-    found = _only(lines(picture, state.mass), state.pinned)
+    found = _only(lines(picture, state.mass), picture, state.pinned)
     shown = strongest(found, MOST_LINES)
     _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical)
     _draw_labels(axes, picture, vertical)
@@ -60,11 +60,12 @@ def _axes(figure: Figure, along: float, across: float, vertical: bool, flipped: 
     return axes
 
 
-def _only(all_lines: Lines, pinned: str | None) -> Lines:
+def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
     if pinned is None:
         return all_lines
-    index = int(pinned[1:])
-    kept = (all_lines.query if pinned[0] == "q" else all_lines.key) == index
+    is_query = pinned[0] == "q"
+    index = int(pinned[1:]) - (picture.queries if is_query else picture.keys).first
+    kept = (all_lines.query if is_query else all_lines.key) == index
     return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
 
 
@@ -143,7 +144,7 @@ def _draw_boundary(
 ) -> None:
     if prompt is None:
         return
-    firsts = [group[0] for group in picture.queries.members]
+    firsts = [picture.queries.start + group[0] for group in picture.queries.members]
     index = next((i for i, first in enumerate(firsts) if first >= prompt), None)
     if not index:
         return

@@ -81,7 +81,7 @@ def _thumbnail(
     axes: "Axes", stack: "StackTrace", state: "ViewState", layer: int, head: int
 ) -> None:
     _, weights = chosen_weights(stack, state.weights, layer, [head])
-    picture = drawing(weights, stack.queries, stack.keys, state)
+    picture = drawing(weights, stack, state)
     _, everything = chosen_weights(stack, state.weights, layer, stack.heads)
     most = reference(state.weights, everything)
     axes.axis("on")

@@ -8,7 +8,7 @@
  */
 
 import { button, element } from "./controls.js";
-import { describe, lookOf, pinFrom } from "./headview.js";
+import { describe, lookOf, pinFrom, pinName } from "./headview.js";
 import { Stage } from "./stage.js";
 import { drawingOf } from "./units.js";
 
@@ -28,7 +28,7 @@ export class Enlarged {
     this.drawing = null;
     this.stage = new Stage(
       frame,
-      (pin) => store.set({ pinned: pin && `${pin.side}${pin.index}` }),
+      (pin) => store.set({ pinned: pin && this.drawing && pinName(pin, this.drawing) }),
       (focus) => this.drawing && this.readout.replaceChildren(...describe(this.drawing, focus)),
     );
   }
@@ -39,13 +39,13 @@ export class Enlarged {
     this.root.hidden = !state.enlarged;
     if (!state.enlarged) return;
     const stack = this.data.stack(state.stack);
-    const layer = await this.data.weights(stack, state.weights, state.layer);
+    const layer = await this.data.weights(stack, state.weights, state.layer, state.window);
     if (state !== this.store.state) return;
     const rollout = state.weights === "rollout";
     this.title.textContent = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
     this.drawing = drawingOf(stack, layer, state, rollout ? layer.heads : [state.head]);
     const look = lookOf(this.data, stack, state, this.drawing, theme);
-    this.stage.show({ drawing: this.drawing, look, direction: "vertical", mass: state.mass, pin: pinFrom(state.pinned) });
+    this.stage.show({ drawing: this.drawing, look, direction: "vertical", mass: state.mass, pin: pinFrom(state.pinned, this.drawing) });
   }
 
   scene() {

@@ -8,9 +8,10 @@
  * @typedef {import("./controls.js").Control} Control
  */
 
-import { choice, segments, slider, toggle } from "./controls.js";
+import { button, choice, segments, slider, toggle } from "./controls.js";
 import { keysOf } from "./data.js";
 import { isPair, massTo } from "./units.js";
+import { lastWindow, spanOf } from "./window.js";
 
 const STACKS = { self: "Self-attention", encoder: "Encoder", decoder: "Decoder", cross: "Decoder → encoder" };
 const PAIRS = { all: "All", aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
@@ -25,6 +26,56 @@ export function stackControl(data, store) {
 export function layerControl(data, store) {
   const layers = () => data.stack(store.state.stack).layers.map((layer) => ({ value: String(layer), text: String(layer) }));
   return choice("Layer", layers, () => String(store.state.layer), (layer) => store.set({ layer: Number(layer) }));
+}
+
+/**
+ * Which tokens of a long input are shown. The keys follow the queries where both are the same text.
+ * @param {Data} data
+ * @param {Store} store
+ * @returns {Control[]}
+ */
+export function windowControls(data, store) {
+  const stack = () => data.stack(store.state.stack);
+  const queries = windowControl("Attending tokens", data, () => stack().queries.labels.length, () => store.state.window[0], (at) =>
+    store.set({ window: [at, stack().keys ? store.state.window[1] : at] }),
+  );
+  const keys = windowControl("Attended tokens", data, () => keysOf(stack()).labels.length, () => store.state.window[1], (at) =>
+    store.set({ window: [store.state.window[0], at] }),
+  );
+  return [queries, keys];
+}
+
+/**
+ * @param {string} name
+ * @param {Data} data
+ * @param {() => number} length
+ * @param {() => number} read
+ * @param {(at: number) => void} write
+ * @returns {Control}
+ */
+function windowControl(name, data, length, read, write) {
+  const tile = data.header.tile ?? 1;
+  const last = () => (data.header.tile === null ? 0 : lastWindow(length(), tile));
+  const options = () =>
+    Array.from({ length: last() + 1 }, (_, at) => {
+      const { start, end } = spanOf(length(), at, tile);
+      return { value: String(at), text: `${start}–${end - 1}` };
+    });
+  const made = choice(name, options, () => String(read()), (value) => write(Number(value)));
+  const step = (/** @type {string} */ sign, /** @type {string} */ said, /** @type {number} */ by) => {
+    const one = button(sign, `${name}: ${said}`, () => write(read() + by));
+    one.setAttribute("aria-label", one.title);
+    return one;
+  };
+  const [back, on] = [step("‹", "earlier ones", -1), step("›", "later ones", 1)];
+  made.node.append(back, on);
+  const update = made.update;
+  made.update = () => {
+    update();
+    back.disabled = read() <= 0;
+    on.disabled = read() >= last();
+  };
+  return made;
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */

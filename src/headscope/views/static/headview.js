@@ -15,7 +15,7 @@
 
 import { headColor } from "./colors.js";
 import { chips, element, segments } from "./controls.js";
-import { hideControls, layerControl, massControl, pairControl, percent, stackControl, unitControl, weightsControl } from "./filters.js";
+import { hideControls, layerControl, massControl, pairControl, percent, stackControl, unitControl, weightsControl, windowControls } from "./filters.js";
 import { format } from "./headscene.js";
 import { Stage } from "./stage.js";
 import { drawingOf, massTo } from "./units.js";
@@ -42,7 +42,7 @@ export function headView(root, data, store, theme) {
     (head) => headColor(data.header.palette, theme(), head),
   );
   const controls = [
-    stackControl(data, store), layerControl(data, store), weightsControl(data, store), unitControl(data, store), direction,
+    stackControl(data, store), layerControl(data, store), ...windowControls(data, store), weightsControl(data, store), unitControl(data, store), direction,
     massControl(store), ...hide.controls, pairControl(data, store), heads,
   ];
   const bar = element("div", { class: "hs-bar" }, ...controls.map(({ node }) => node));
@@ -54,7 +54,7 @@ export function headView(root, data, store, theme) {
   let drawing = null;
   const stage = new Stage(
     frame,
-    (pin) => store.set({ pinned: pin && `${pin.side}${pin.index}` }),
+    (pin) => store.set({ pinned: pin && drawing && pinName(pin, drawing) }),
     (focus) => drawing && readout.replaceChildren(...describe(drawing, focus)),
   );
 
@@ -62,14 +62,14 @@ export function headView(root, data, store, theme) {
     for (const control of controls) control.update();
     const state = store.state;
     const stack = data.stack(state.stack);
-    const layer = await data.weights(stack, state.weights, state.layer);
+    const layer = await data.weights(stack, state.weights, state.layer, state.window);
     if (state !== store.state) return;
     const rollout = state.weights === "rollout";
     heads.node.toggleAttribute("inert", rollout);
     drawing = drawingOf(stack, layer, state, rollout ? layer.heads : state.heads);
     hide.showMass(drawing);
     const look = lookOf(data, stack, state, drawing, theme());
-    stage.show({ drawing, look, direction: state.direction, mass: state.mass, pin: pinFrom(state.pinned) });
+    stage.show({ drawing, look, direction: state.direction, mass: state.mass, pin: pinFrom(state.pinned, drawing) });
   };
   return { update, scene: () => stage.scene(), lines: () => stage.drawn, title: () => titleOf(data, store.state), remove: () => stage.remove() };
 }
@@ -77,13 +77,22 @@ export function headView(root, data, store, theme) {
 /** @param {Data} data @param {Stack} stack @param {State} state @param {Drawing} drawing @param {Theme} theme @returns {Look} */
 export function lookOf(data, stack, state, drawing, theme) {
   const begins = stack.name === "encoder" ? null : data.header.prompt;
-  const unit = begins === null ? -1 : drawing.queries.members.findIndex((tokens) => tokens[0] >= begins);
+  const unit = begins === null ? -1 : drawing.queries.members.findIndex((tokens) => drawing.queries.start + tokens[0] >= begins);
   return { theme, palette: data.header.palette, prompt: unit > 0 ? unit : null, crossing: stack.name === "cross" };
 }
 
-/** @param {string | null} pinned @returns {Pin | null} */
-export function pinFrom(pinned) {
-  return pinned ? { side: /** @type {"q" | "k"} */ (pinned[0]), index: Number(pinned.slice(1)) } : null;
+/** The pinned token's place in the drawing, null where it lies outside. @param {string | null} pinned @param {Drawing} drawing @returns {Pin | null} */
+export function pinFrom(pinned, drawing) {
+  if (!pinned) return null;
+  const side = /** @type {"q" | "k"} */ (pinned[0]);
+  const { first, labels } = side === "q" ? drawing.queries : drawing.keys;
+  const index = Number(pinned.slice(1)) - first;
+  return index >= 0 && index < labels.length ? { side, index } : null;
+}
+
+/** @param {Pin} pin @param {Drawing} drawing @returns {string} */
+export function pinName({ side, index }, drawing) {
+  return `${side}${index + (side === "q" ? drawing.queries : drawing.keys).first}`;
 }
 
 /** @param {Data} data @param {State} state @returns {string} */
@@ -115,11 +124,13 @@ function overviewNote({ drawn, total }) {
 /** @param {Drawing} drawing @param {Pin} pin @returns {(Node | string)[]} */
 function describeToken(drawing, pin) {
   const isQuery = pin.side === "q";
-  const name = bold((isQuery ? drawing.queries : drawing.keys).labels[pin.index]);
-  if (!isQuery) return [name, ` (${pin.index}) as seen from every token`];
+  const units = isQuery ? drawing.queries : drawing.keys;
+  const name = bold(units.labels[pin.index]);
+  const place = units.first + pin.index;
+  if (!isQuery) return [name, ` (${place}) as seen from every token`];
   const hidden = massTo(drawing, (key) => !drawing.keys.kept[key], pin.index);
   const rest = hidden > 0 ? ` · ${percent(hidden)} of it to hidden tokens` : "";
-  return [name, ` (${pin.index}) looks at these tokens${rest}`];
+  return [name, ` (${place}) looks at these tokens${rest}`];
 }
 
 /** @param {Drawing} drawing @param {Pin} pin @param {Pin} other @returns {(Node | string)[]} */

@@ -11,7 +11,7 @@
  */
 
 import { button, chips, choice, element, segments, toggle } from "./controls.js";
-import { hideControls, massControl, pairControl, stackControl, unitControl, weightsControl } from "./filters.js";
+import { hideControls, massControl, pairControl, stackControl, unitControl, weightsControl, windowControls } from "./filters.js";
 import { Enlarged } from "./enlarged.js";
 import { modelScene } from "./modelscene.js";
 import { Sheet } from "./sheet.js";
@@ -49,7 +49,7 @@ export function modelView(root, data, store, theme) {
     }
     await Promise.all([sheet.visible, enlarged.update(theme())]);
     const stack = data.stack(state.stack);
-    if (state === store.state) hide.showMass(drawingOf(stack, await data.weights(stack, state.weights, state.layer), state, stack.heads));
+    if (state === store.state) hide.showMass(drawingOf(stack, await data.weights(stack, state.weights, state.layer, state.window), state, stack.heads));
   };
   return {
     update,
@@ -75,6 +75,7 @@ function modelControls(data, store) {
   ];
   return [
     stackControl(data, store),
+    ...windowControls(data, store),
     weightsControl(data, store),
     segments("Thumbnails", kinds, () => store.state.thumbnail, (thumbnail) => store.set({ thumbnail })),
     unitControl(data, store),

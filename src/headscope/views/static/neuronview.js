@@ -49,7 +49,7 @@ export function neuronView(root, data, store, theme) {
     for (const control of controls) control.update();
     const state = store.state;
     const stack = data.stack(state.stack);
-    const weights = await data.weights(stack, "raw", state.layer);
+    const weights = await data.weights(stack, "raw", state.layer, state.window);
     if (state !== store.state) return;
     const query = queryOf(stack, state);
     body.hidden = !state.expanded;

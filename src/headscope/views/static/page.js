@@ -13,7 +13,7 @@ function embedded(id) {
 const header = JSON.parse(embedded("headscope-header"));
 const store = new Store(header);
 bindHash(store, window);
-const data = new Data(header, (index) => fromBase64(embedded(`headscope-block-${index}`)));
+const data = new Data(header, (indices) => indices.map((index) => fromBase64(embedded(`headscope-block-${index}`))));
 const app = mount(/** @type {HTMLElement} */ (document.getElementById("headscope")), data, store);
 
 // What is shown, for scripts on the page and for tests.

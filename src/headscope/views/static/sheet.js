@@ -148,7 +148,7 @@ export class Sheet {
   async drawLayer(layer, round) {
     const { state } = this.store;
     const stack = this.data.stack(state.stack);
-    const weights = await this.data.weights(stack, state.weights, layer);
+    const weights = await this.data.weights(stack, state.weights, layer, state.window);
     if (round !== this.round) return;
     const kind = /** @type {"lines" | "matrix"} */ (state.thumbnail);
     for (const thumb of this.thumbs) {

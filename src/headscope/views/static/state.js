@@ -7,6 +7,7 @@
  * @property {number[]} layers
  * @property {number[]} heads
  * @property {number} head
+ * @property {number[]} window  long inputs: first tile shown of queries and of keys
  * @property {string | null} pinned  "q3" or "k0"
  * @property {string} weights
  * @property {string} unit
@@ -28,6 +29,7 @@
  */
 
 import { keysOf } from "./data.js";
+import { validWindow } from "./window.js";
 
 /** @type {Record<string, string[]>} */
 const CHOICES = {
@@ -97,6 +99,7 @@ export function valid(next, before, header) {
   if (state.order !== "number" && !(state.order in stack.scores)) state.order = "number";
   if (!(state.mass > 0 && state.mass <= 1)) state.mass = before.mass;
   state.hide = ["first", "special"].filter((name) => next.hide.includes(name));
+  state.window = validWindow(next.window, [stack.queries.labels.length, keysOf(stack).labels.length], header.tile);
   const moved = state.stack !== before.stack || state.unit !== before.unit;
   state.pinned = moved && state.pinned === before.pinned ? null : validPin(state.pinned, stack);
   return state;

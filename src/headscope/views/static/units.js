@@ -13,6 +13,8 @@
  * @property {number[]} segments
  * @property {Uint8Array} kept  0 where hidden
  * @property {boolean} rtl
+ * @property {number} start  the first token, of all tokens of the side
+ * @property {number} first  number of the first unit, of all units of the side
  *
  * @typedef {object} Drawing
  * @property {Units} queries
@@ -25,19 +27,27 @@
 
 import { keysOf } from "./data.js";
 
-/** @param {Side} side @param {string} unit @param {string[]} hide @returns {Units} */
-export function unitsOf(side, unit, hide) {
-  const members = unit === "word" ? wordGroups(side.wordOf) : side.labels.map((_, token) => [token]);
-  const labels = members.map(([token]) => {
-    const word = side.wordOf[token];
-    return unit === "word" && word >= 0 ? side.words[word] : side.labels[token];
-  });
-  const special = members.map((group) => group.every((token) => side.special[token] === 1));
-  const segments = members.map(([token]) => side.segments[token]);
+/**
+ * The units of some tokens of a side; members are counted from the first of these tokens.
+ * @param {Side} side
+ * @param {string} unit
+ * @param {string[]} hide
+ * @param {number} [start]
+ * @param {number} [count]
+ * @returns {Units}
+ */
+export function unitsOf(side, unit, hide, start = 0, count = side.labels.length) {
+  const isWord = unit === "word";
+  const wordOf = side.wordOf.slice(start, start + count);
+  const members = isWord ? wordGroups(wordOf) : wordOf.map((_, token) => [token]);
+  const labels = members.map(([token]) => (isWord && wordOf[token] >= 0 ? side.words[wordOf[token]] : side.labels[start + token]));
+  const special = members.map((group) => group.every((token) => side.special[start + token] === 1));
+  const segments = members.map(([token]) => side.segments[start + token]);
+  const first = isWord ? wordGroups(side.wordOf.slice(0, start)).length : start;
   const kept = Uint8Array.from(members, (_, i) =>
-    (hide.includes("first") && i === 0) || (hide.includes("special") && special[i]) ? 0 : 1,
+    (hide.includes("first") && first + i === 0) || (hide.includes("special") && special[i]) ? 0 : 1,
   );
-  return { labels, members, special, segments, kept, rtl: side.rtl };
+  return { labels, members, special, segments, kept, rtl: side.rtl, start, first };
 }
 
 /** @param {number[]} wordOf @returns {number[][]} */
@@ -60,8 +70,8 @@ function wordGroups(wordOf) {
  * @returns {Drawing}
  */
 export function drawingOf(stack, layer, state, heads) {
-  const queries = unitsOf(stack.queries, state.unit, state.hide);
-  const keys = unitsOf(keysOf(stack), state.unit, state.hide);
+  const queries = unitsOf(stack.queries, state.unit, state.hide, layer.start[0], layer.rows);
+  const keys = unitsOf(keysOf(stack), state.unit, state.hide, layer.start[1], layer.columns);
   const present = heads.filter((head) => layer.heads.includes(head));
   const weights = present.map((head) => merged(layer, layer.heads.indexOf(head), queries, keys));
   return { queries, keys, heads: present, weights, pair: state.pair, reference: layer.reference };
