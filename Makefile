@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --group dev --editable ".[notebook,parse,serve]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
 	touch $@
 
 demo: setup   ## run the bundled models over the bundled corpus into headscope-demo/
