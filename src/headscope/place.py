@@ -69,7 +69,7 @@ def names_in(folder: Path) -> set[str]:
     """The names in a folder, by one request; an object store has no empty folders."""
     try:
         return {path.name for path in folder.iterdir()}
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return set()
 
 

@@ -31,8 +31,9 @@ class Ledger(Generic[Piece]):
         self._source = enumerate(pieces)
         self._attempts = attempts
         self._ahead = ahead
-        self._open: dict[int, Ticket[Piece]] = {}  # taken and not finished, oldest first
+        self._open: dict[int, Ticket[Piece]] = {}  # taken and not finished
         self._again: list[Ticket[Piece]] = []  # those of them that failed
+        self._taken = 0
         self._exhausted = False
 
     @property
@@ -66,11 +67,9 @@ class Ledger(Generic[Piece]):
             self._exhausted = True
             return None
         ticket = Ticket(*taken)
+        self._taken += 1
         self._open[ticket.number] = ticket
         return ticket
 
     def _is_far_ahead(self) -> bool:
-        if not self._open:
-            return False
-        numbers = self._open.keys()
-        return max(numbers) - min(numbers) >= self._ahead
+        return bool(self._open) and self._taken - min(self._open) > self._ahead
