@@ -1,0 +1,84 @@
+"""The same study in one process with one thread and by Ray workers with one thread each.
+
+python -m benchmarks.workers
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import xarray as xr
+
+import headscope as hs
+from headscope.engine import study as running
+from headscope.engine.cluster import connected
+from headscope.engine.engine import Engine
+from headscope.engine.local import LocalEngine
+from headscope.engine.ray import RayEngine
+
+SENTENCES = 6144
+SHARD = 64
+ROUNDS = 2
+WAYS: dict[str, Engine] = {
+    "local": LocalEngine(),
+    "ray, 1 worker": RayEngine(workers=1),
+    "ray, 2 workers": RayEngine(workers=2),
+}
+
+
+def corpus() -> hs.Corpus:
+    """The bundled corpus over and over."""
+    sentences = list(hs.demo_corpus())
+    return hs.Corpus.from_sentences(sentences[n % len(sentences)] for n in range(SENTENCES))
+
+
+@contextmanager
+def finished_shards() -> Iterator[list[float]]:
+    """When each shard was written."""
+    times: list[float] = []
+    keep = running.Run.keep
+
+    def note(run: running.Run, index: int, content: bytes) -> None:
+        keep(run, index, content)
+        times.append(time.perf_counter())
+
+    running.Run.keep = note
+    try:
+        yield times
+    finally:
+        running.Run.keep = keep
+
+
+def measure(engine: Engine, model: hs.Model, texts: hs.Corpus) -> tuple[float, float, xr.Dataset]:
+    """Sentences a second over the second half, when every worker has started; all seconds."""
+    start = time.perf_counter()
+    with finished_shards() as times:
+        result = hs.study("vig2019", model, texts, engine=engine)
+    half = len(times) // 2
+    rate = SHARD * (len(times) - half) / (times[-1] - times[half - 1])
+    return rate, time.perf_counter() - start, result
+
+
+def compare(model: hs.Model, texts: hs.Corpus) -> None:
+    """All ways, one after the other."""
+    first: tuple[float, xr.Dataset] | None = None
+    for name, engine in WAYS.items():
+        rate, whole, result = measure(engine, model, texts)
+        first = first or (rate, result)
+        xr.testing.assert_identical(result, first[1])
+        print(f"{name:15} {rate:7.0f} sentences/s {rate / first[0]:6.2f} ×   {whole:5.0f} s in all")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    running.SHARD_SENTENCES = SHARD
+    model, texts = hs.load("mini-gpt2", device="cpu"), corpus()
+    print(f"vig2019 of mini-gpt2, {SENTENCES:,} sentences, one thread a worker, the same bits")
+    with connected(None):
+        for _ in range(ROUNDS):
+            compare(model, texts)
+
+
+if __name__ == "__main__":
+    main()
