@@ -40,7 +40,8 @@ def choose_way(model: Model, tokens: int, choice: Choice) -> Way:
 
 def long_way(model: Model) -> Way:
     """The way for inputs of more than DENSE_TOKENS tokens."""
-    return next((way for way in ("fused", "rows") if way in model.ways), "dense")
+    best: tuple[Way, ...] = ("fused", "rows", "dense")
+    return next(way for way in best if way in model.ways)
 
 
 def check_choice(model: Model, choice: Choice) -> None:
@@ -77,4 +78,5 @@ def show_long(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way, s
             blocks.clear()
 
     count, tokens = batch.ids.shape
-    model.forward_rows(batch, add, block_rows(count * model.heads, tokens), logits=False)
+    block = block_rows(count * model.heads, tokens, batch.ids.device)
+    model.forward_rows(batch, add, block, logits=False)

@@ -70,7 +70,7 @@ def _reduce_rows(
 ) -> ReducedLayer:
     """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
     batches, tokens = batch.mask.shape
-    block = block_rows(batches * text.query.shape[0], tokens)
+    block = block_rows(batches * text.query.shape[0], tokens, batch.mask.device)
     starts = range(0, tokens, block)
     blocks = [sum_rows(look(start, start + block), batch, start) for start in starts]
     return join(index, batch, blocks, look)
@@ -91,7 +91,7 @@ def _reduce_text(text: TextAttention, batch: AnnotatedBatch, row: int, first: in
     related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in arcs]
     return TextSums(
         rows=rows,
-        columns=found.columns,
+        columns=found.columns.float(),
         to_null=to_null,
         nats=logs.double().sum(-1) - found.scores,
         pair_sums=torch.stack([*related, found.distance], dim=-1),

@@ -54,7 +54,7 @@ def sum_in_blocks(
 ) -> PassSums:
     """The pass in plain tensor operations, `block` query rows at a time."""
     heads, tokens = text.query.shape[:2]
-    block = block or block_rows(heads, tokens)
+    block = block or block_rows(heads, tokens, content.device)
     columns = text.lse.new_zeros(heads, tokens, dtype=torch.float64)
     scores, distance = columns.new_zeros(heads), columns.new_zeros(heads)
     apart = Peaks(text.lse.new_zeros(heads), *columns.new_zeros(2, heads).long())

@@ -69,7 +69,7 @@ def join(
         index=index,
         batch=batch,
         rows=torch.cat([block.rows for block in blocks], -1),
-        columns=_add([block.columns for block in blocks]),
+        columns=_add([block.columns for block in blocks]).float(),
         to_null=torch.cat([block.to_null for block in blocks], -1),
         everything=torch.cat([block.everything for block in blocks], -1),
         nats=_add([block.nats for block in blocks]),

@@ -75,7 +75,7 @@ class TextAttention:
         scores = grouped @ widen(self.key[:, :keys]).mT
         scores = scores.reshape(heads, stop - start, keys)
         if self.bias is not None:
-            scores += self.bias(start, stop)[:, :keys].clamp(min=UNSEEN)
+            scores += widen(self.bias(start, stop)[:, :keys]).clamp(min=UNSEEN)
         elif self.kind == "causal" and keys > start:
             later = torch.ones(stop - start, keys - start, dtype=torch.bool, device=query.device)
             scores[..., start:].masked_fill_(later.triu(1), UNSEEN)

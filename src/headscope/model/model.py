@@ -247,7 +247,7 @@ class Model:
         """Which ways of looking at long inputs are right for this network; proved when asked."""
         source = dataclasses.replace(self._probe_batch(), target=None)
         expected = self._expectations(source, whole=False)
-        return prove_ways(self.plan, self._bind(source, logits=False), expected)
+        return prove_ways(self.name, self.plan, self._bind(source, logits=False), expected)
 
     def trace(
         self,

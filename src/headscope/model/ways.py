@@ -13,18 +13,21 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from headscope.errors import HeadscopeError
-from headscope.model.attention import LayerAttention, PlainAttention, RowAttention, Stack
+from headscope.errors import CaptureError, HeadscopeError
+from headscope.model.attention import Stack, widen
 from headscope.model.capture.call import Forward
-from headscope.model.capture.capture import capture
-from headscope.model.capture.fused import capture_fused
+from headscope.model.capture.capture import Progress
+from headscope.model.capture.fused import attend_texts
+from headscope.model.capture.interface import bind, run_with
 from headscope.model.capture.masks import deferring
 from headscope.model.capture.plan import Plan
-from headscope.model.capture.rows import capture_rows
-from headscope.model.capture.validate import TOLERANCE, Expectation
+from headscope.model.capture.rows import cut
+from headscope.model.capture.validate import Expectation
 
 Way = Literal["dense", "rows", "fused"]
+Found = tuple[Tensor, Tensor]  # output and weights of one call
 PROBE_BLOCK = 2  # of the five tokens of the probe
+SLACK = 1e-5  # how far two ways may be apart by rounding in float32
 
 # What a network may do when it gets a recipe for a mask, or no weights, where it wants a tensor.
 FAILURES = (TypeError, AttributeError, RuntimeError, ValueError, AssertionError, HeadscopeError)
@@ -34,6 +37,7 @@ FAILURES = (TypeError, AttributeError, RuntimeError, ValueError, AssertionError,
 class Ways:
     """The ways besides dense that were proved, and whether masks can be deferred in them."""
 
+    model: str
     deferred: Mapping[Way, bool]
     refused: Mapping[Way, str]  # why not, of the others
 
@@ -43,98 +47,87 @@ class Ways:
     @contextmanager
     def masks(self, way: Way) -> Iterator[None]:
         """The masks that the network needs in a way: deferred where it can bear it."""
-        with deferring() if self.deferred.get(way, False) else nullcontext():
+        if way in self.refused:
+            raise CaptureError(
+                f"The attention of {self.model} cannot be had by {way}: {self.refused[way]}; look "
+                "at whole matrices instead."
+            )
+        with deferring() if self.deferred[way] else nullcontext():
             yield
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What a forward pass of the probe gave: the output and the weights of every layer."""
-
-    output: Tensor
-    weights: list[Tensor]
-
-
-def prove_ways(plan: Plan, forward: Forward, expected: Mapping[Stack, Expectation]) -> Ways:
-    """Compare every way with the dense one: the same weights, the same output."""
+def prove_ways(
+    model: str, plan: Plan, forward: Forward, expected: Mapping[Stack, Expectation]
+) -> Ways:
+    """Hold every call of every way against the model's own function on the same arguments."""
     if plan.backend.name != "interface":
         reason = "this family computes attention outside the attention interface"
-        return Ways({}, {"rows": reason, "fused": reason})
-    with torch.no_grad():
-        dense = _dense(plan, forward, expected)
-        ways: dict[Way, Callable[[], _Seen]] = {
-            "rows": lambda: _rows(plan, forward, expected),
-            "fused": lambda: _fused(plan, forward, expected),
-        }
-        proved: dict[Way, bool | None] = {way: _prove(run, dense) for way, run in ways.items()}
-    deferred: dict[Way, bool] = {way: found for way, found in proved.items() if found is not None}
-    refused: dict[Way, str] = {way: _why_not(plan, way) for way in proved if way not in deferred}
-    return Ways(deferred, refused)
+        return Ways(model, {}, {"rows": reason, "fused": reason})
+    mask = next(iter(expected.values())).queries
+    ways: dict[Way, Callable[[Callable, dict[str, Any]], Found]] = {
+        "rows": _in_rows,
+        "fused": lambda _, given: _by_parts(given, mask),
+    }
+    deferred: dict[Way, bool] = {}
+    for way, attend in ways.items():
+        for choice in (True, False):
+            if way not in deferred and _agrees(plan, forward, expected, attend, choice):
+                deferred[way] = choice
+    refused: dict[Way, str] = {way: _why_not(plan, way) for way in ways if way not in deferred}
+    return Ways(model, deferred, refused)
 
 
-def _prove(run: Callable[[], _Seen], dense: _Seen) -> bool | None:
-    """Whether masks can be deferred; None if the way is not right even with whole masks."""
-    for deferred in (True, False):
-        try:
-            with deferring() if deferred else nullcontext():
-                seen = run()
-        except FAILURES:
-            continue
-        if _agree(seen, dense):
-            return deferred
-    return None
+def _agrees(
+    plan: Plan,
+    forward: Forward,
+    expected: Mapping[Stack, Expectation],
+    way: Callable[[Callable, dict[str, Any]], Found],
+    deferred: bool,
+) -> bool:
+    """Whether output and weights of every call are the model's own."""
+    progress, same = Progress(plan, expected), []
+
+    def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = bind(resolved, args, kwargs)
+        wide = {name: _widen(value) for name, value in given.items()}
+        progress.next()
+        own = resolved(**cut(wide, 0, wide["query"].shape[2]))[:2]
+        same.append(all(map(_close, way(resolved, wide), own)))
+        # Its own output goes on, so that rounding does not add up from layer to layer.
+        return own[0].to(given["query"].dtype), None
+
+    try:
+        with torch.no_grad(), deferring() if deferred else nullcontext():
+            run_with(forward, attend)
+        progress.finish()
+    except FAILURES:
+        return False
+    return all(same)
 
 
-def _agree(seen: _Seen, dense: _Seen) -> bool:
-    pairs = [(seen.output, dense.output), *zip(seen.weights, dense.weights, strict=False)]
-    return len(seen.weights) == len(dense.weights) and all(
-        one.shape == other.shape
-        and torch.allclose(one.float(), other.float(), rtol=_slack(other), atol=_slack(other))
-        for one, other in pairs
-    )
+def _widen(value: Any) -> Any:
+    """Two-byte numbers would hide mistakes behind their rounding."""
+    return widen(value) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def _slack(values: Tensor) -> float:
-    return 1e-5 if values.dtype == torch.float32 else TOLERANCE[values.dtype]
+def _close(one: Tensor, other: Tensor) -> bool:
+    largest = max(1.0, float(other.abs().max()))
+    return one.shape == other.shape and float((one - other).abs().max()) <= SLACK * largest
+
+
+def _in_rows(resolved: Callable, given: dict[str, Any]) -> Found:
+    queries = given["query"].shape[2]
+    starts = range(0, queries, PROBE_BLOCK)
+    blocks = [resolved(**cut(given, s, min(s + PROBE_BLOCK, queries)))[:2] for s in starts]
+    return torch.cat([b[0] for b in blocks], 1), torch.cat([b[1] for b in blocks], 2)
+
+
+def _by_parts(given: dict[str, Any], mask: Tensor) -> Found:
+    output, texts = attend_texts(given, mask)
+    return output, torch.stack([text.weights(0, text.query.shape[1]) for text in texts])
 
 
 def _why_not(plan: Plan, way: Way) -> str:
     if way == "fused" and not plan.stacks[0].plain:
         return "its weights are not softmax(scaling·q·k + mask)"
     return "its scores have parts besides queries, keys and mask"
-
-
-def _dense(plan: Plan, forward: Forward, stacks: Mapping[Stack, Expectation]) -> _Seen:
-    weights: list[Tensor] = []
-
-    def keep(layer: LayerAttention) -> None:
-        weights.append(layer.weights)
-
-    return _Seen(_first(capture(forward, plan, keep, stacks, "shape")), weights)
-
-
-def _rows(plan: Plan, forward: Forward, stacks: Mapping[Stack, Expectation]) -> _Seen:
-    blocks: list[list[Tensor]] = []
-
-    def keep(block: RowAttention) -> None:
-        if block.start == 0:
-            blocks.append([])
-        blocks[-1].append(block.weights)
-
-    output = capture_rows(forward, plan, keep, stacks, PROBE_BLOCK)
-    return _Seen(_first(output), [torch.cat(layer, 2) for layer in blocks])
-
-
-def _fused(plan: Plan, forward: Forward, stacks: Mapping[Stack, Expectation]) -> _Seen:
-    weights: list[Tensor] = []
-
-    def keep(layer: PlainAttention) -> None:
-        text = layer.texts[0]
-        weights.append(text.weights(0, text.query.shape[1])[None])
-
-    return _Seen(_first(capture_fused(forward, plan, keep, stacks)), weights)
-
-
-def _first(output: Any) -> Tensor:
-    """The hidden states of the last layer."""
-    return output[0]

@@ -33,7 +33,7 @@ def capture_fused(
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         slot = progress.next()
         stack = first if slot is None else slot.stack
-        output, texts = _attend(bind(resolved, args, kwargs), expected[stack].queries)
+        output, texts = attend_texts(bind(resolved, args, kwargs), expected[stack].queries)
         if slot is not None:
             observer(PlainAttention(slot.stack, slot.layer, texts))
         return output, None
@@ -43,7 +43,7 @@ def capture_fused(
     return output
 
 
-def _attend(
+def attend_texts(
     given: Mapping[str, Any], mask: Bool[Tensor, "batch token"]
 ) -> tuple[Float[Tensor, "batch query head dim"], tuple[TextAttention, ...]]:
     """Every text on its own, without its padding; padded rows of the output are zero."""

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from headscope.model.attention import TextAttention, widen
 
 Attended = tuple[Float[Tensor, "head query dim"], Float[Tensor, "head query"]]
-BLOCK_BYTES = 2**25  # of scores at a time, where no fused kernel fits
+BLOCK_BYTES = {"cpu": 2**25, "cuda": 2**28}  # of scores at a time, where no fused kernel fits
 CUDA_WIDTH = 256  # the widest head that the fused kernels take
 ALIGNED = 8  # they want widths that are multiples of this
 
@@ -47,9 +47,9 @@ def attend_blocks(
     return _in_blocks(query, key, value, TextAttention(query, key, scaling, query, None, bias))
 
 
-def block_rows(heads: int, keys: int) -> int:
+def block_rows(heads: int, keys: int, device: torch.device) -> int:
     """How many query rows of scores are held at a time."""
-    return max(1, BLOCK_BYTES // (4 * heads * keys))
+    return max(1, BLOCK_BYTES.get(device.type, BLOCK_BYTES["cpu"]) // (4 * heads * keys))
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bool) -> Attended:
@@ -66,7 +66,7 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bo
 
 def _in_blocks(query: Tensor, key: Tensor, value: Tensor, text: TextAttention) -> Attended:
     heads, queries = query.shape[:2]
-    groups, block = heads // key.shape[0], block_rows(heads, key.shape[1])
+    groups, block = heads // key.shape[0], block_rows(heads, key.shape[1], key.device)
     outputs: list[Tensor] = []
     sums: list[Tensor] = []
     for start in range(0, queries, block):

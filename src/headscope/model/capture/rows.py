@@ -38,12 +38,12 @@ def capture_rows(
         slot, queries = progress.next(), given["query"].shape[2]
 
         def look(start: int, stop: int) -> Tensor:
-            return resolved(**_cut(given, start, min(stop, queries)))[1]
+            return resolved(**cut(given, start, min(stop, queries)))[1]
 
         outputs: list[Tensor] = []
         for start in range(0, queries, block):
             stop = min(start + block, queries)
-            output, weights = resolved(**_cut(given, start, stop))[:2]
+            output, weights = resolved(**cut(given, start, stop))[:2]
             outputs.append(output)
             if slot is not None:
                 check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
@@ -55,7 +55,7 @@ def capture_rows(
     return output
 
 
-def _cut(given: Mapping[str, Any], start: int, stop: int) -> dict[str, Any]:
+def cut(given: Mapping[str, Any], start: int, stop: int) -> dict[str, Any]:
     """The arguments of the attention function for some of the queries."""
     queries = given["query"].shape[2]
     return {name: _rows(name, value, queries, start, stop) for name, value in given.items()}
