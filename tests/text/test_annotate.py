@@ -10,8 +10,9 @@ from spacy.tokens import Doc
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text.documents import DocumentFiles, RawDocument
-from headscope.text.sentence import ROOT
+from headscope.text.documents import DocumentFiles, Paragraph, RawDocument
+from headscope.text.parsing import Paragraphs, _in_order
+from headscope.text.sentence import ROOT, Sentence
 
 
 @Language.component("headscope_test_chain")
@@ -151,3 +152,15 @@ def test_files_that_are_not_raw_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n[1]\n')
     with pytest.raises(CorpusError, match=r"a\.jsonl:2: not a JSON object"):
         list(DocumentFiles([tmp_path / "a.jsonl"]))
+
+
+def test_batches_that_come_early_wait_for_their_turn() -> None:
+    batches = [Paragraphs(number, (Paragraph(f"{number}", "d", number),)) for number in range(5)]
+    done = [(batches[n], [[Sentence(f"{n}")]]) for n in (1, 3, 0, 2, 4)]
+    found = [sentence.text for parsed in _in_order(done) for each in parsed for sentence in each]
+    assert found == ["0", "1", "2", "3", "4"]
+
+
+def test_processes_and_workers_exclude_each_other() -> None:
+    with pytest.raises(CorpusError, match="ask Ray for workers"):
+        hs.annotate(["One."], processes=2, engine="ray")

@@ -35,7 +35,7 @@ from headscope.model.inputs import (
     probe_ids,
     vocabulary_size,
 )
-from headscope.model.origin import Origin
+from headscope.model.origin import Copy, Origin
 from headscope.model.padding import can_pad
 from headscope.model.quiet import quiet
 from headscope.model.refusal import check_family
@@ -76,12 +76,8 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process loads what has a name, and is sent what was made here."""
-        if self.origin is not None:
-            return Origin.load, (self.origin,)
-        return partial(Model, name=self.name, revision=self.revision), (
-            self.network,
-            self.tokenizer,
-        )
+        source = self.origin or Copy.of(self)
+        return type(source).load, (source,)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
