@@ -1,0 +1,47 @@
+"""Works that need no model, for what an engine does when its workers fail."""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from headscope.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Square:
+    """Squares numbers; says in a folder which process did which, and how often."""
+
+    folder: Path
+    poison: int | None = None  # raises every time
+    deadly_once: int | None = None  # ends its process the first time
+    seconds: float = 0.0
+    crew: int = 1  # so many processes begin together, however slowly they start
+    threads: int = 1
+    needs_gpu: bool = False
+
+    def open(self) -> None:
+        (self.folder / f"ready-{os.getpid()}").touch()
+        while len(list(self.folder.glob("ready-*"))) < self.crew:
+            time.sleep(0.01)
+
+    def __call__(self, number: int, /) -> int:
+        tries = len(list(self.folder.glob(f"{number}-*")))
+        (self.folder / f"{number}-{os.getpid()}-{tries}").touch()
+        if number == self.deadly_once and tries == 0:
+            os._exit(1)
+        if number == self.poison:
+            raise ValueError(f"{number} cannot be squared\nat all")
+        time.sleep(self.seconds)
+        return number**2
+
+    def describe(self, number: int, /) -> str:
+        return f"Number {number}"
+
+
+@dataclass(frozen=True)
+class Unready(Square):
+    """A work that no process can get ready for."""
+
+    def open(self) -> None:
+        raise ModelError("There is no model directory /models/none; give one that is there.")
