@@ -34,17 +34,6 @@ def random_model(tokens: int) -> Model:
     return Model(GPT2LMHeadModel(config), tokenizer, name=f"random {LAYERS}×{HEADS}")
 
 
-def text_of(model: Model, tokens: int) -> str:
-    """The demo corpus, read until the text has so many tokens."""
-    text, words = "", " ".join(sentence.text for sentence in hs.demo_corpus()).split(" ")
-    low, high = 1, len(words)
-    while low < high:
-        middle = (low + high + 1) // 2
-        text = " ".join(words[:middle])
-        low, high = (middle, high) if len(model.encode(text)) <= tokens else (low, middle - 1)
-    return " ".join(words[:low])
-
-
 def timed(page: Page, script: str) -> float:
     """Seconds until a change is drawn."""
     start = time.perf_counter()
@@ -56,7 +45,8 @@ def timed(page: Page, script: str) -> float:
 def main(tokens: int) -> None:
     model = random_model(tokens)
     start = time.perf_counter()
-    trace = model.trace(text_of(model, tokens), truncate=True)
+    text = " ".join(sentence.text for sentence in hs.demo_corpus())
+    trace = model.trace(text, truncate=True)
     print(f"| trace of {len(trace.tokens)} tokens | {time.perf_counter() - start:.1f} s |")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "view.html"
