@@ -42,6 +42,14 @@ def study(
     batch_tokens: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
     ] = None,
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),
@@ -62,7 +70,7 @@ def study(
 
     where = find_engine(engine, address=address, workers=workers)
     chosen = find_study(name)  # a misspelt name is said before a model is loaded
-    named = {"train": train, "vectors": vectors}
+    named = {"train": train, "vectors": vectors, "context": context}
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_options(option or ()), **given})
     result = hs.study(

@@ -63,6 +63,10 @@ class Job:
             if part.of_corpus:
                 counts += Counts(len(made.examples), made.tokens)
             states |= observe(
-                self.setup.model, made.examples, part.metrics, self.setup.batch_tokens
+                self.setup.model,
+                made.examples,
+                part.metrics,
+                self.setup.batch_tokens,
+                self.setup.attention,
             )
         return Partial(states, counts)

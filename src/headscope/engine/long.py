@@ -8,12 +8,15 @@
 ```
 """
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, cast
 
 from headscope.errors import RunError
 from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.fused import reduce_layer
+from headscope.metrics.layer import ObservedLayer
+from headscope.metrics.metric import Metric
+from headscope.metrics.precision import full_precision
 from headscope.metrics.reduced import ReducedLayer
 from headscope.metrics.rows import RowSums, join, sum_rows
 from headscope.model.attention import PlainAttention, RowAttention
@@ -22,14 +25,14 @@ from headscope.model.capture.kernels import block_rows
 from headscope.model.model import Model
 from headscope.model.ways import Way
 
-Choice = Way | Literal["auto"]
+Attention = Way | Literal["auto"]
 WAYS: tuple[Way, ...] = ("dense", "rows", "fused")
 DENSE_TOKENS = 1024  # up to here whole matrices are small, and anything can be asked of them
 
-Show = Callable[[ReducedLayer], None]
+Show = Callable[[ObservedLayer], None]
 
 
-def choose_way(model: Model, tokens: int, choice: Choice) -> Way:
+def choose_way(model: Model, tokens: int, choice: Attention) -> Way:
     """The way for a batch whose longest input has so many tokens."""
     if choice != "auto":
         return choice
@@ -44,9 +47,9 @@ def long_way(model: Model) -> Way:
     return next(way for way in best if way in model.ways)
 
 
-def check_choice(model: Model, choice: Choice) -> None:
+def check_attention(model: Model, choice: str | None) -> None:
     """Refuse a way that is unknown, or wrong for the model."""
-    if choice == "auto" or choice == "dense":
+    if choice is None or choice == "dense":
         return
     if choice not in WAYS:
         raise RunError(
@@ -59,24 +62,41 @@ def check_choice(model: Model, choice: Choice) -> None:
         )
 
 
+def refuse_comparisons(metrics: Sequence[Metric], tokens: int) -> None:
+    """Refuse metrics that need the matrices of all layers at once."""
+    if metrics:
+        raise RunError(
+            f"{metrics[0].name} compares whole attention matrices, which inputs of {tokens:,} "
+            "tokens do not get; leave it out, or set the option attention=dense if there is "
+            "memory for them."
+        )
+
+
 def show_long(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way, show: Show) -> None:
     """Run the model over a batch and show every layer's sums, in order."""
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
     if way == "fused":
 
         def reduce(attention: PlainAttention) -> None:
-            show(reduce_layer(places[attention.layer], attention, annotated))
+            with full_precision():
+                show(_as_observed(reduce_layer(places[attention.layer], attention, annotated)))
 
         model.forward_fused(batch, reduce, logits=False)
         return
     blocks: list[RowSums] = []
 
     def add(block: RowAttention) -> None:
-        blocks.append(sum_rows(block.weights, annotated, block.start))
-        if block.stop == block.queries:
-            show(join(places[block.layer], annotated, blocks, block.look))
-            blocks.clear()
+        with full_precision():
+            blocks.append(sum_rows(block.weights, annotated, block.start))
+            if block.stop == block.queries:
+                show(_as_observed(join(places[block.layer], annotated, blocks, block.look)))
+                blocks.clear()
 
     count, tokens = batch.ids.shape
     block = block_rows(count * model.heads, tokens, batch.ids.device)
     model.forward_rows(batch, add, block, logits=False)
+
+
+def _as_observed(layer: ReducedLayer) -> ObservedLayer:
+    """Metrics ask the same of both; what only matrices have is refused when it is asked for."""
+    return cast(ObservedLayer, layer)

@@ -7,6 +7,7 @@ import torch
 
 from headscope.engine.columns import Columns, Cut, columns_of
 from headscope.engine.example import Example
+from headscope.engine.long import Attention, choose_way, refuse_comparisons, show_long
 from headscope.engine.memory import Allowance
 from headscope.metrics.head_ratio import HeadRatio
 from headscope.metrics.layer import ObservedLayer
@@ -29,22 +30,26 @@ def observe(
     examples: Sequence[Example],
     metrics: Sequence[Metric],
     batch_tokens: int,
+    choice: Attention = "dense",
 ) -> dict[str, State]:
-    """The states of all metrics after the examples; no weights outlive their layer."""
+    """The states of all metrics after the examples; no weights outlive their layer.
+
+    `choice` says how layers are looked at; see `headscope.engine.long`.
+    """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode():
-        return allowance.use(lambda tokens: _observe(model, columns, metrics, tokens))
+        return allowance.use(lambda tokens: _observe(model, columns, metrics, tokens, choice))
 
 
 def _observe(
-    model: Model, columns: Columns, metrics: Sequence[Metric], batch_tokens: int
+    model: Model, columns: Columns, metrics: Sequence[Metric], batch_tokens: int, choice: Attention
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
     kinds = _sort(metrics, model.device)
     for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
         cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-        _observe_batch(model, cut.to(model.device), kinds, states)
+        _observe_batch(model, cut.to(model.device), kinds, states, choice)
     if kinds.ratios is not None:
         kinds.ratios.finish(states)
     for state in states.values():
@@ -75,7 +80,9 @@ def _sort(metrics: Sequence[Metric], device: torch.device) -> _Kinds:
     )
 
 
-def _observe_batch(model: Model, cut: Cut, kinds: _Kinds, states: dict[str, State]) -> None:
+def _observe_batch(
+    model: Model, cut: Cut, kinds: _Kinds, states: dict[str, State], choice: Attention
+) -> None:
     batch, annotated = cut.batch, cut.annotated
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
     kept: list[ObservedLayer] = []
@@ -91,7 +98,12 @@ def _observe_batch(model: Model, cut: Cut, kinds: _Kinds, states: dict[str, Stat
         metric.update_text(states[metric.name], annotated)
     for metric in kinds.of_model:
         metric.update_model(states[metric.name], model, batch, annotated)
-    model.forward(batch, reduce, logits=False)
+    way = choose_way(model, batch.ids.shape[1], choice)
+    if way == "dense":
+        model.forward(batch, reduce, logits=False)
+    else:
+        refuse_comparisons(kinds.of_batches, batch.ids.shape[1])
+        show_long(model, batch, annotated, way, lambda layer: _reduce(layer, kinds, states))
     for metric in kinds.of_batches:
         metric.update_batch(states[metric.name], kept)
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from headscope.engine.engine import Engine, Pool, find_engine
 from headscope.engine.example import Example
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
+from headscope.engine.long import DENSE_TOKENS, check_attention, long_way
 from headscope.engine.partial import Counts
 from headscope.engine.run import Run, open_run
+from headscope.engine.shards import check_context, draw_documents, make_shards
 from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
 from headscope.metrics.metric import Metric, Variables
@@ -28,6 +31,7 @@ from headscope.progress import show_progress
 from headscope.studies import find_study
 from headscope.studies.study import Setup, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.text.sentence import Sentence
 
 SHARD_SENTENCES = 256
 BATCH_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
@@ -60,11 +64,13 @@ def study(
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
     chosen = name if isinstance(name, Study) else find_study(name)
+    check_attention(model, options.get("attention"))
     batch_tokens = batch_tokens or _batch_tokens(model)
-    drawn = _draw(chosen, corpus, sentences, seed)
+    drawn = _draw(chosen, corpus, sentences, seed, options.get("context"))
     setup = Setup(
         model, drawn, chosen.with_options(options), chosen.labels(drawn), batch_tokens, seed
     )
+    check_context(setup)
     run = open_run(find_place(out), _settings(chosen, setup, sentences, seed))
     if run.result.exists():
         return result.load(run.result)
@@ -77,10 +83,15 @@ def _batch_tokens(model: Model) -> int:
     return BATCH_TOKENS_CUDA if model.device.type == "cuda" else BATCH_TOKENS
 
 
-def _draw(study: Study, corpus: Corpus, sentences: int | None, seed: int) -> Corpus:
+def _draw(
+    study: Study, corpus: Corpus, sentences: int | None, seed: int, context: int | None
+) -> Corpus:
     if len(corpus) == 0:
         raise CorpusError("The corpus has no sentences; give one that has at least one.")
-    return corpus if sentences is None else study.draw(corpus, sentences, seed)
+    if sentences is None:
+        return corpus
+    draw = study.draw if context is None else draw_documents
+    return draw(corpus, sentences, seed)
 
 
 def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> dict[str, Any]:
@@ -107,12 +118,20 @@ def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> d
             **setup.options,
         },
         "left_out": study.left_out(setup),
+        **({} if setup.context is None else {"attention": _ways(setup)}),
     }
+
+
+def _ways(setup: Setup) -> str:
+    """How the layers of the inputs are looked at, in words."""
+    if setup.attention != "auto":
+        return setup.attention
+    return f"dense up to {DENSE_TOKENS} tokens, {long_way(setup.model)} beyond"
 
 
 def _compute_shards(run: Run, study: Study, setup: Setup, engine: str | Engine) -> Run:
     """Compute what is missing, each shard with the same number of threads on every engine."""
-    shards = setup.corpus.shards(SHARD_SENTENCES)
+    shards = make_shards(setup, SHARD_SENTENCES)
     for index in run.damaged(len(shards)):
         log.warning("Shard %d of %s is damaged and is computed again.", index, run.path)
         run.discard(index)
@@ -148,7 +167,7 @@ def _keep(run: Run, done: Iterator[tuple[Shard, bytes]]) -> Iterator[Shard]:
 
 def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
     """Merge the shards in order, compute the result and write it."""
-    shards = len(setup.corpus.shards(SHARD_SENTENCES))
+    shards = len(make_shards(setup, SHARD_SENTENCES))
     metrics = study.metrics(setup)
     sums, counts = run.merge(metrics, shards)
     _check_counts(counts)
@@ -198,9 +217,20 @@ def _write_exemplars(run: Run, study: Study, setup: Setup, dataset: xr.Dataset) 
 
     @cache
     def prepare(number: int) -> Example:
-        return part.inputs(setup, [setup.corpus[number]], number).examples[0]
+        following = [setup.corpus[number], *_rest_of_document(setup, number)]
+        return part.inputs(setup, following, number).examples[0]
 
     write_exemplars(run.path / "exemplars.parquet", unstacked, setup, prepare)
+
+
+def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
+    """What may belong to the input that starts with a sentence: none, unless documents do."""
+    if setup.context is None:
+        return []
+    stop = min(number + setup.context, len(setup.corpus))
+    following = setup.corpus.read(Shard(0, number, stop))
+    document = following[0].document
+    return list(takewhile(lambda each: each.document == document, following[1:]))
 
 
 def _has_exemplars(metrics: tuple[Metric, ...]) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from headscope.engine.columns import Columns
     from headscope.engine.example import Example
+    from headscope.engine.long import Attention
     from headscope.model.model import Model
     from headscope.report.findings import Finding
     from headscope.text.corpus import Corpus
@@ -36,6 +37,17 @@ class Setup:
     def grid(self) -> Grid:
         """The heads of the model's first stack."""
         return Grid(self.model.stacks[0].attending, self.model.heads)
+
+    @property
+    def context(self) -> int | None:
+        """How many tokens of a document are one input; None where sentences are."""
+        return self.options.get("context")
+
+    @property
+    def attention(self) -> "Attention":
+        """The way of looking at layers: as chosen, or whole matrices unless inputs may be long."""
+        by_length = "dense" if self.context is None else "auto"
+        return self.options.get("attention") or by_length
 
 
 @dataclass(frozen=True)

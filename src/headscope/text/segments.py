@@ -76,7 +76,7 @@ class Segments:
 
     @cached_property
     def _all(self) -> tuple[Range, ...]:
-        return tuple(_pairs(_places(self.corpus), self.unit == "paragraphs"))
+        return tuple(_pairs(places(self.corpus), self.unit == "paragraphs"))
 
     def sample(self, n: int, seed: int) -> Corpus:
         """A corpus of n segments drawn without replacement: all their sentences, in order."""
@@ -117,7 +117,7 @@ def _units(document: Iterator[tuple[int, Place]], by_paragraph: bool) -> list[tu
     return [(run[0], run[-1] + 1) for run in runs]
 
 
-def _places(corpus: Corpus) -> Iterator[Place]:
+def places(corpus: Corpus) -> Iterator[Place]:
     """Document and paragraph of every sentence; no other column is decoded."""
     size = corpus.storage.facts.group_rows
     for group, rows in groupby(corpus.rows, key=lambda row: row // size):

@@ -32,7 +32,14 @@ STUDY = Study(
     "Language Model",
     question="Where does each head look: at which parts of speech, along which relations, how far, "
     "how widely, and does it depend on what the sentence says?",
-    options={"exemplars": 5, "self_exemplars": True, "corner": 10, "example_tokens": 14},
+    options={
+        "exemplars": 5,
+        "self_exemplars": True,
+        "corner": 10,
+        "example_tokens": 14,
+        "context": None,  # documents of so many tokens as inputs, instead of sentences
+        "attention": None,  # dense, rows or fused; by the length of the inputs if not given
+    },
     labels=find_labels,
     left_out=left_out,
     parts=parts,

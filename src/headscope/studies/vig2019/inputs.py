@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 TAG_FIELDS = ("upos", "xpos")  # the first that the corpus has is the tag set
 TOO_LONG = "too long"
 EMPTY = "empty"
+Numbered = tuple[int, Sentence]  # a text and where it (or its first sentence) is in the corpus
 
 
 def tag_field(corpus: "Corpus") -> str | None:
@@ -44,29 +46,39 @@ def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
 
 def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence that fits the model and whose words match its tokens."""
-    skipped: Counter[str] = Counter()
-    read = _read(setup, sentences, first, skipped)
+    return make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
+
+
+def make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:
+    """One example for every text that can be used; the others are counted by reason."""
+    return _inputs(setup, *read_usable(setup, numbered, skipped), skipped)
+
+
+def read_usable(
+    setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]
+) -> tuple["Read", Int[np.ndarray, "token"] | None]:
+    """Texts that fit and whose words match their tokens, with the word of every token."""
+    read = _read(setup, numbered, skipped)
     if not setup.labels:
-        return _inputs(setup, read, None, skipped)
+        return read, None
     word = _align(read, skipped)
     usable = np.array([sentence is not None for sentence in word], dtype=bool)
-    kept = read.keep(usable)
     words = [each for each in word if each is not None]
-    return _inputs(setup, kept, np.concatenate(words) if words else np.zeros(0, int), skipped)
+    return read.keep(usable), np.concatenate(words) if words else np.zeros(0, int)
 
 
 @dataclass(frozen=True)
-class _Read:
-    """Sentences and their tokens."""
+class Read:
+    """Sentences, where they stand in the corpus, and their tokens."""
 
     numbers: list[int]
     sentences: list[Sentence]
     encodings: list[Encoding]
 
-    def keep(self, usable: Iterable[bool]) -> "_Read":
+    def keep(self, usable: Iterable[bool]) -> "Read":
         """Some of the sentences."""
         rows = [row for row, is_usable in enumerate(usable) if is_usable]
-        return self if len(rows) == len(self.numbers) else _Read(
+        return self if len(rows) == len(self.numbers) else Read(
             [self.numbers[row] for row in rows],
             [self.sentences[row] for row in rows],
             [self.encodings[row] for row in rows],
@@ -75,8 +87,8 @@ class _Read:
     @cached_property
     def tokens(self) -> FlatTokens:
         """Spans of all tokens in their texts."""
-        spans = [span for encoding in self.encodings for span in encoding.offsets]
-        flat = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        spans = chain.from_iterable(encoding.offsets for encoding in self.encodings)
+        flat = _flat(spans).reshape(-1, 2)
         special = _flat(encoding.special_tokens_mask for encoding in self.encodings)
         return FlatTokens(self.lengths, flat[:, 0], flat[:, 1], special.astype(bool))
 
@@ -97,21 +109,21 @@ class _Read:
         return np.cumsum(counts) - counts
 
 
-def _read(setup: Setup, sentences: Sequence[Sentence], first: int, skipped: Counter[str]) -> _Read:
+def _read(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Read:
     """No BOS for a causal model: the first token of the text is the sink, as in the paper."""
     model = setup.model
-    numbered = [(first + n, each) for n, each in enumerate(sentences) if each.text.strip()]
-    texts = [sentence.text for _, sentence in numbered]
+    filled = [(number, each) for number, each in numbered if each.text.strip()]
+    texts = [sentence.text for _, sentence in filled]
     encodings = encode_all(model.tokenizer, texts, special=not model.is_causal) if texts else []
-    read = _Read([n for n, _ in numbered], [each for _, each in numbered], encodings)
-    skipped[EMPTY] += len(sentences) - len(texts) + int((read.lengths == 0).sum())
+    read = Read([n for n, _ in filled], [each for _, each in filled], encodings)
+    skipped[EMPTY] += len(numbered) - len(texts) + int((read.lengths == 0).sum())
     limit = model.max_length
     fits = np.full(len(texts), True) if limit is None else read.lengths <= limit
     skipped[TOO_LONG] += int((~fits).sum())
     return read.keep(fits & (read.lengths > 0))
 
 
-def _align(read: _Read, skipped: Counter[str]) -> list[Int[np.ndarray, "token"] | None]:
+def _align(read: Read, skipped: Counter[str]) -> list[Int[np.ndarray, "token"] | None]:
     """The word of every token of each sentence, counted within it; None where words do not fit."""
     sizes = np.array([len(sentence.text) for sentence in read.sentences], dtype=np.int64)
     flat, doubtful = align_flat(sizes, FlatWords.of(read.sentences), read.tokens)
@@ -130,7 +142,7 @@ def _align(read: _Read, skipped: Counter[str]) -> list[Int[np.ndarray, "token"] 
 
 
 def _inputs(
-    setup: Setup, read: _Read, word: Int[np.ndarray, "token"] | None, skipped: Counter[str]
+    setup: Setup, read: Read, word: Int[np.ndarray, "token"] | None, skipped: Counter[str]
 ) -> Inputs:
     """The inputs of sentences whose tokens have these words, each counted within its sentence."""
     ids = _flat(encoding.ids for encoding in read.encodings)
@@ -157,7 +169,7 @@ class _Maker:
     """Makes single examples of what was read."""
 
     setup: Setup
-    read: _Read
+    read: Read
     columns: Columns
 
     def __call__(self, row: int) -> Example:
@@ -171,10 +183,11 @@ class _Maker:
             null=self.columns.null[here].tolist(),
             labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
             arcs=None if arcs is None else [(p, d) for r, p, d in arcs.tolist() if r == row],
+            sentence=sentence,
         )
 
 
-def _null(setup: Setup, read: _Read) -> Bool[np.ndarray, "token"]:
+def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:
     """The first token of a causal model, the delimiters of a bidirectional one."""
     if not setup.model.is_causal:
         return read.tokens.special
@@ -183,7 +196,7 @@ def _null(setup: Setup, read: _Read) -> Bool[np.ndarray, "token"]:
     return null
 
 
-def _segments(setup: Setup, read: _Read, tokens: int) -> Int[np.ndarray, "token"]:
+def _segments(setup: Setup, read: Read, tokens: int) -> Int[np.ndarray, "token"]:
     """Only a bidirectional model has sentences A and B."""
     if setup.model.is_causal:
         return np.zeros(tokens, dtype=np.int64)
@@ -191,23 +204,22 @@ def _segments(setup: Setup, read: _Read, tokens: int) -> Int[np.ndarray, "token"
 
 
 def _labels(
-    setup: Setup, read: _Read, word: Int[np.ndarray, "token"]
+    setup: Setup, read: Read, word: Int[np.ndarray, "token"]
 ) -> dict[str, Int[np.ndarray, "token"]]:
     """The tag and the relation of every token's word."""
     fields = {"tag": tag_field(setup.corpus) or "", "deprel": "deprel"}
     found = {}
     for name, known in setup.labels.items():
         codes = {label: code for code, label in enumerate(known)}
-        field = fields[name]
-        of_words = [codes.get(getattr(each, field), NO_LABEL) for each in read.words]
+        of_words = map(codes.get, map(attrgetter(fields[name]), read.words), repeat(NO_LABEL))
         # The last place is for tokens of no word, whose index is -1.
         found[name] = np.array([*of_words, NO_LABEL], dtype=np.int64)[word]
     return found
 
 
-def _arcs(read: _Read, word: Int[np.ndarray, "token"]) -> Int[np.ndarray, "arc 3"]:
+def _arcs(read: Read, word: Int[np.ndarray, "token"]) -> Int[np.ndarray, "arc 3"]:
     """A relation between two words holds between all their pieces."""
-    heads = np.array([NO_WORD if w.head is None else w.head for w in read.words], dtype=np.int64)
+    heads = np.array([NO_WORD if (h := w.head) is None else h for w in read.words], dtype=np.int64)
     counts = [len(sentence.words) for sentence in read.sentences]
     parent = heads + np.repeat(read.first_words, counts)
     parent[(heads < 0) | (parent == np.arange(len(parent)))] = NO_WORD

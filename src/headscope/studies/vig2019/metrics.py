@@ -14,6 +14,7 @@ from headscope.metrics.variability import Variability
 from headscope.model.display import display
 from headscope.model.encode import encode
 from headscope.studies.study import Part, Setup
+from headscope.studies.vig2019.documents import document_inputs
 from headscope.studies.vig2019.inputs import sentence_inputs
 
 NO_TAGS = (
@@ -50,7 +51,8 @@ def left_out(setup: Setup) -> dict[str, str]:
 def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences."""
     metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
-    return (Part(sentence_inputs, tuple(metrics)),)
+    inputs = sentence_inputs if setup.context is None else document_inputs
+    return (Part(inputs, tuple(metrics)),)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
