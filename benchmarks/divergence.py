@@ -1,7 +1,6 @@
 """Pairwise divergence of all heads on one segment: ours, the entropy form and the two-KL form.
 
-python -m benchmarks.divergence                  one core, all ways side by side
-python -m benchmarks.divergence --device cuda    the same segment on a GPU
+python -m benchmarks.divergence        one core, all ways side by side; for a GPU see gpu_divergence
 """
 
 import argparse
@@ -12,12 +11,12 @@ import numpy as np
 import torch
 
 from headscope.metrics import divergence_product
-from headscope.metrics.divergence import SMOOTHING, _blocks, divergence, uses_kernel
+from headscope.metrics.divergence import SMOOTHING, _blocks, choose_way, divergence
 
 
-def segment(heads: int, tokens: int, device: str = "cpu") -> torch.Tensor:
+def segment(heads: int, tokens: int) -> torch.Tensor:
     scores = torch.randn(heads, tokens, tokens, generator=torch.Generator().manual_seed(0)) * 2
-    return scores.softmax(-1).to(device)
+    return scores.softmax(-1)
 
 
 def smoothed(weights: torch.Tensor) -> np.ndarray:
@@ -49,7 +48,7 @@ def two_kl_form(weights: torch.Tensor) -> np.ndarray:
 
 def by_products(weights: torch.Tensor) -> np.ndarray:
     pieces = _blocks(weights, False, SMOOTHING)
-    return divergence_product.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1])
+    return divergence_product.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1]).numpy()
 
 
 def seconds(run: Callable[[], object], repeats: int) -> float:
@@ -66,9 +65,10 @@ def compare_on_one_core(heads: int, tokens: int, repeats: int) -> None:
     torch.set_num_threads(1)
     weights = segment(heads, tokens)
     exact = two_kl_form(weights.double())
-    kernel = "compiled kernel" if uses_kernel(weights.device) else "matrix products, no numba here"
+    way = choose_way(weights.device)
+    kernel = "compiled kernel" if way == "numba" else "matrix products, no numba here"
     ways = {
-        f"headscope ({kernel})": lambda: divergence(weights, causal=False),
+        f"headscope ({kernel})": lambda: divergence(weights, causal=False).numpy(),
         "headscope (matrix products)": lambda: by_products(weights),
         "numpy, entropy form": lambda: entropy_form(weights),
         "numpy, two-KL form": lambda: two_kl_form(weights),
@@ -82,29 +82,13 @@ def compare_on_one_core(heads: int, tokens: int, repeats: int) -> None:
         print(f"{name:45} {1e3 * taken:9.1f} ms   {taken / ours:6.1f} ×   error {error:.0e}")
 
 
-def measure_on(device: str, heads: int, tokens: int, repeats: int) -> None:
-    """Time per segment on a device, results back on the CPU each time."""
-    weights = segment(heads, tokens, device)
-    exact = two_kl_form(segment(heads, tokens).double())
-    off = ~np.eye(heads, dtype=bool)
-    error = (np.abs(divergence(weights, causal=False) - exact)[off] / exact[off]).max()
-    taken = seconds(lambda: divergence(weights, causal=False), repeats)
-    name = torch.cuda.get_device_name() if device == "cuda" else device
-    print(f"{heads} heads × {tokens} tokens on {name}, best of {repeats}, result on the CPU")
-    print(f"{1e3 * taken:.3f} ms a segment   error {error:.0e}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cpu")
     parser.add_argument("--heads", type=int, default=144)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    if options.device == "cpu":
-        compare_on_one_core(options.heads, options.tokens, options.repeats)
-    else:
-        measure_on(options.device, options.heads, options.tokens, max(options.repeats, 50))
+    compare_on_one_core(options.heads, options.tokens, options.repeats)
 
 
 if __name__ == "__main__":

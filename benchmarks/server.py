@@ -1,6 +1,6 @@
 """Fifty visitors for a minute, some of them hostile: nothing breaks and memory stays flat.
 
-    python -m benchmarks.server --model mini-gpt2 RUN...
+    python -m benchmarks.server [--model mini-gpt2] [RUN...]
 
 The visitors ask for pages, measures, cards and traces, and send wrong hosts, wrong origins, paths
 that climb, broken JSON and bodies that are too large.
@@ -10,23 +10,35 @@ import argparse
 import asyncio
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import httpx
 
+import headscope as hs
 from tests.server.crowd import Tally, crowd, resident
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("runs", nargs="*", type=Path, help="a short one is made if none is given")
     parser.add_argument("--model", default="mini-gpt2")
     parser.add_argument("--visitors", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
     asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        visit(asked, asked.runs or [short_run(asked.model, Path(folder) / "run")])
+
+
+def short_run(model: str, folder: Path) -> Path:
+    hs.study("vig2019", hs.load(model), hs.demo_corpus(), folder, sentences=40)
+    return folder
+
+
+def visit(asked: argparse.Namespace, runs: list[Path]) -> None:
     command = [sys.executable, "-m", "headscope", "serve", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--model", asked.model, *map(str, asked.runs)], stdout=subprocess.PIPE, text=True
+        [*command, "--model", asked.model, *map(str, runs)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     place = next(w for w in process.stdout.readline().split() if w.startswith("http")).rstrip("/")

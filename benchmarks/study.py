@@ -19,7 +19,8 @@ import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
-from headscope.engine.study import BATCH_TOKENS, SHARD_SENTENCES
+from headscope.engine.memory import CPU_TOKENS as BATCH_TOKENS
+from headscope.engine.study import SHARD_SENTENCES
 from headscope.model.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.studies import find_study
@@ -33,14 +34,17 @@ LOOPED = 24  # sentences for the slow version, scaled up
 
 def make_model(shape: str) -> Model:
     """Random weights: what is measured does not depend on their values."""
-    layers, heads, width = SHAPES[shape]
+    return make_random(shape, *SHAPES[shape])
+
+
+def make_random(name: str, layers: int, heads: int, width: int) -> Model:
     tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
     config = GPT2Config(
         n_layer=layers, n_head=heads, n_embd=width, n_positions=512, vocab_size=len(tokenizer),
         bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
     torch.manual_seed(0)
-    return Model(GPT2LMHeadModel(config), tokenizer, name=shape)
+    return Model(GPT2LMHeadModel(config), tokenizer, name=name)
 
 
 def make_corpus(sentences: int) -> Corpus:

@@ -18,6 +18,7 @@ import numpy as np
 
 import headscope
 from headscope.engine import partial
+from headscope.engine.ahead import ahead
 from headscope.engine.files import clear_unfinished, reading, write_bytes, write_text
 from headscope.engine.partial import Counts
 from headscope.errors import RunError
@@ -25,6 +26,8 @@ from headscope.metrics.metric import Metric, Records, Sums
 from headscope.place import names_in
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
+
+RECORDS_AHEAD = 3
 
 # What must be the same for a run to be continued, in words for the person who changed it.
 IDENTITY = ("headscope", "study", "model", "corpus", "options")
@@ -90,10 +93,13 @@ class Run:
         return replace(self, settings=settings)
 
     def _read_records(self, metric: str, count: int) -> Iterator[dict[str, np.ndarray]]:
-        for index in range(count):
-            with reading(self.path):
-                records = partial.load_records(self.shard(index), metric)
+        """A few shards ahead in threads, for their checksums take as long as their use."""
+        for _, records in ahead(bind(self._load_records, metric), range(count), RECORDS_AHEAD):
             yield records
+
+    def _load_records(self, metric: str, index: int) -> dict[str, np.ndarray]:
+        with reading(self.path):
+            return partial.load_records(self.shard(index), metric)
 
 
 def open_run(path: Path, settings: Mapping[str, Any]) -> Run:

@@ -12,7 +12,9 @@ def renormalised_entropy(
     kept: Float[Tensor, "*batch query key"], total: Float[Tensor, "*batch query"]
 ) -> Float[Tensor, "*batch query"]:
     """−Σ p ln p in nats with p = a / Σ a: ln s − (Σ a ln a) / s, so that the rows are read once."""
-    return total.log() - torch.xlogy(kept, kept).sum(-1) / total
+    # Not xlogy, which takes its logarithms one by one. Of a zero the logarithm only must be finite.
+    nats = kept.clamp(min=torch.finfo(kept.dtype).tiny).log_().mul_(kept)
+    return total.log() - nats.sum(-1) / total
 
 
 def smooth(

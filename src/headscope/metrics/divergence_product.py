@@ -11,13 +11,13 @@ then costs one product of the features with themselves: JS = Σ w_k·(E_k(p) −
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from headscope.metrics.precision import full_precision
 
 FIRST = 1 / 16  # τ_0
 REACH = 4.0  # the last node: τ·p of the smallest element, e^(−2·4) of which is left out
@@ -27,17 +27,17 @@ BLOCKS_AT_ONCE = 64  # on a GPU; on a CPU one block at a time stays in the cache
 
 def divergence_of_blocks(
     blocks: Float[Tensor, "block unit element"], floor: float
-) -> Float[np.ndarray, "unit unit"]:
+) -> Float[Tensor, "unit unit"]:
     """The divergence of every pair of units; elements are zero (padding) or at least `floor`."""
     nodes = _quadrature(floor)
     units = blocks.shape[1]
     gram = torch.zeros(units, units, dtype=torch.float64)
-    with _full_precision():
+    with full_precision():
         for part in blocks.split(BLOCKS_AT_ONCE if blocks.is_cuda else 1):
             gram += _gram(part, nodes)
     own = gram.diagonal()
     upper = (own[:, None] + own[None, :] - 2 * gram).triu(1)
-    return (upper + upper.T).clamp(min=0).numpy()
+    return (upper + upper.T).clamp(min=0)
 
 
 def _gram(
@@ -68,14 +68,3 @@ def _tail() -> Float[np.ndarray, "node"]:
     """
     power = np.arange(1, TAIL + 1)
     return np.linalg.solve(2.0 ** np.outer(power, np.arange(TAIL)), 1 / (2.0**power - 1))
-
-
-@contextmanager
-def _full_precision() -> Iterator[None]:
-    """Products in true float32: TF32's ten bits would drown the divergence of similar heads."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

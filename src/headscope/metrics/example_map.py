@@ -43,14 +43,15 @@ class ExampleMap:
     def update_layer(self, state: State, layer: ObservedLayer) -> None:
         """Keep the weights if the batch has a better example, or the one being kept."""
         batch = layer.batch
-        rank, row, places, ids = batch.once(f"example {self.size}", partial(self._best, batch))
+        rank, row, runs, ids = batch.once(f"example {self.size}", partial(self._best, batch))
         if rank > tuple(state.sums["rank"]):
             return
-        shown = slice(0, len(places))
+        shown = slice(0, len(ids))
         state.sums["rank"][:] = rank
         state.sums["ids"][:] = -1
         state.sums["ids"][shown] = ids
-        weights = torch.cat([layer.look(*run)[row][..., places] for run in _runs(places)], dim=1)
+        rows = torch.cat([layer.look(*run)[row] for run in runs], dim=1)
+        weights = torch.cat([rows[..., start:stop] for start, stop in runs], dim=2)
 
         def keep(weights: np.ndarray) -> None:
             state.sums["weights"][layer.index] = 0
@@ -58,13 +59,16 @@ class ExampleMap:
 
         state.receive(keep, weights)
 
-    def _best(self, batch: AnnotatedBatch) -> tuple[tuple[int, int], int, list[int], Sequence[int]]:
-        """Rank and place of the best example of a batch, and the tokens to show of it."""
+    def _best(
+        self, batch: AnnotatedBatch
+    ) -> tuple[tuple[int, int], int, list[tuple[int, int]], list[int]]:
+        """Rank and place of the best example of a batch, and the runs of tokens to show of it."""
         lengths = batch.mask.sum(-1).tolist()
         ranks = [(abs(n - self.size), int(k)) for n, k in zip(lengths, batch.numbers, strict=True)]
         row = min(range(len(ranks)), key=ranks.__getitem__)
         places = self._places(batch.labels["special"][row, : lengths[row]].tolist())
-        return ranks[row], row, places, batch.labels["token"][row, places].tolist()
+        ids = batch.labels["token"][row].tolist()
+        return ranks[row], row, _runs(places), [ids[place] for place in places]
 
     def _places(self, special: Sequence[int]) -> list[int]:
         """The tokens to show of an input, given the special class of each."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -50,12 +51,11 @@ class HeadDivergence:
     def update_batch(self, state: State, layers: Sequence[ObservedLayer]) -> None:
         """Compare all heads on every input of a batch."""
         batch = layers[0].batch
-        for row, mask in enumerate(batch.mask):
-            (places,) = torch.where(mask)
-            real = slice(int(places[0]), int(places[-1]) + 1)
+        firsts, lengths = batch.mask.int().argmax(1).tolist(), batch.mask.sum(1).tolist()
+        for row, (first, length) in enumerate(zip(firsts, lengths, strict=True)):
+            real = slice(first, first + length)
             heads = torch.cat([layer.weights[row, :, real, real] for layer in layers])
-            state.sums["divergence"][...] += divergence(heads, causal=batch.is_causal)
-            state.sums["rows"][...] += len(places)
+            state.receive(partial(_add, state, length), divergence(heads, causal=batch.is_causal))
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """Sums add."""
@@ -91,3 +91,8 @@ class HeadDivergence:
             "head_order": label(place, unit),
             "nearest_head": label(nearest, unit, rank),
         }
+
+
+def _add(state: State, rows: int, found: np.ndarray) -> None:
+    state.sums["divergence"][...] += found
+    state.sums["rows"][...] += rows

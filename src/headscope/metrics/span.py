@@ -7,7 +7,7 @@ import torch
 
 from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.metric import Axis, Records, State, Sums, Variables, add, label
-from headscope.metrics.pairs import count_by_separation, related_pairs
+from headscope.metrics.pairs import count_by_separation, each_once, related_pairs
 
 LONGEST = 100  # separations shown one by one; longer ones count in the mean span only
 
@@ -47,7 +47,7 @@ class DependencySpan:
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         """Count the pairs of a batch."""
         arcs = torch.cat(related_pairs(batch))
-        arcs = arcs[arcs[:, 1] > arcs[:, 2]].unique(dim=0)
+        arcs = each_once(arcs[arcs[:, 1] > arcs[:, 2]], batch.mask.shape[1])
         separation = arcs[:, 1] - arcs[:, 2]
         near = torch.bincount(separation[separation <= LONGEST], minlength=LONGEST + 1)
         state.sums["pairs"] += count_by_separation(batch, LONGEST).cpu().numpy()

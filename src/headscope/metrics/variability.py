@@ -51,16 +51,12 @@ class Variability:
         )
         weights = layer.look(0, self.size)[:, :, query, key]
         corner = weights.masked_fill(~valid[:, None], 0.0)
-        rows, index = layer.batch.rows, layer.index
-
-        def record(corner: np.ndarray, weight: np.ndarray, valid: np.ndarray) -> None:
-            here = slice(None, corner.shape[-1])  # cells are in the order of the input's length
-            state.records["corners"][rows, index, :, here] = corner
-            state.records["valid"][rows, here] = valid
-            state.sums["weight"][index, :, here] += weight
-            state.sums["count"][index, 0, here] += valid.sum(0)
-
-        state.receive(record, corner, corner.sum(0, dtype=torch.float64), valid)
+        rows = layer.batch.once("rows", lambda: torch.from_numpy(layer.batch.rows).to(query.device))
+        here = slice(None, len(query))  # cells are in the order of the input's length
+        state.record("corners", (rows, layer.index, slice(None), here), corner)
+        state.record("valid", (rows, here), valid)
+        found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
+        state.receive(partial(_add, state, layer.index, here), *found)
 
     def _corner(self, batch: AnnotatedBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys of the cells that a batch can have, and which of its inputs do."""
@@ -86,10 +82,11 @@ class Variability:
 
     def _deviation(self, shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
         """Terms of the ratio for the inputs of one shard."""
-        corners = torch.from_numpy(np.ascontiguousarray(shard["corners"])).double()
+        corners = torch.from_numpy(np.ascontiguousarray(shard["corners"]))
         valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))[:, None, None]
-        off = (corners - torch.from_numpy(mean)).abs_().masked_fill_(~valid, 0.0)
-        return ratio.terms(off.sum(-1), 2 * corners.sum(-1))
+        off = (corners - torch.from_numpy(mean).float()).abs_().masked_fill_(~valid, 0.0)
+        wide = torch.float64
+        return ratio.terms(off.sum(-1, dtype=wide), 2 * corners.sum(-1, dtype=wide))
 
     @property
     def _cells(self) -> np.ndarray:
@@ -97,3 +94,8 @@ class Variability:
         query, key = np.indices((self.size, self.size)).reshape(2, -1)
         cells = np.stack([query, key], 1)[(key <= query) & (key > 0) | (not self.is_causal)]
         return cells[np.argsort(cells.max(1), kind="stable")]
+
+
+def _add(state: State, index: int, here: slice, weight: np.ndarray, count: np.ndarray) -> None:
+    state.sums["weight"][index, :, here] += weight
+    state.sums["count"][index, 0, here] += count

@@ -6,6 +6,8 @@ places of a sorted list. Whatever is not plainly right is left to `align`, one t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -26,17 +28,17 @@ class FlatWords:
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> "FlatWords":
         """Lay out the words of some sentences."""
-        words = [word for sentence in sentences for word in sentence.words]
-        there = [
-            sentence.text[word.start : word.end] == word.text
-            for sentence in sentences
-            for word in sentence.words
-        ]
+        words = list(chain.from_iterable(sentence.words for sentence in sentences))
+        there = (
+            text[word.start : word.end] == word.text
+            for text, own in ((sentence.text, sentence.words) for sentence in sentences)
+            for word in own
+        )
         return cls(
             np.array([len(sentence.words) for sentence in sentences], dtype=np.int64),
-            np.array([word.start for word in words], dtype=np.int64),
-            np.array([word.end for word in words], dtype=np.int64),
-            np.array(there, dtype=bool),
+            np.fromiter(map(attrgetter("start"), words), np.int64, len(words)),
+            np.fromiter(map(attrgetter("end"), words), np.int64, len(words)),
+            np.fromiter(there, bool, len(words)),
         )
 
 

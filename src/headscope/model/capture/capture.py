@@ -8,9 +8,9 @@ from headscope.model.attention import LayerAttention, Stack
 from headscope.model.capture.call import Call, Forward
 from headscope.model.capture.plan import Plan, Slot
 from headscope.model.capture.validate import (
+    Checks,
     Expectation,
     Validation,
-    check,
 )
 
 Observer = Callable[[LayerAttention], None]
@@ -24,18 +24,19 @@ def capture(
     validate: Validation = "full",
 ) -> Any:
     """Run the forward pass and show its layers to the observer, one at a time, nothing retained."""
-    progress = Progress(plan, expected)
+    progress, checks = Progress(plan, expected), Checks(validate)
 
     def watch(call: Call) -> None:
         slot = progress.next()
         if slot is None:
             return
         layer = _layer(call, slot)
-        check(layer.weights, slot.layer, expected[slot.stack], validate)
+        checks.see(layer.weights, slot.layer, expected[slot.stack])
         observer(layer)
 
     output = plan.backend.run(forward, watch)
     progress.finish()
+    checks.finish()
     return output
 
 

@@ -9,6 +9,7 @@
 ```
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -90,42 +91,73 @@ def check_shape(weights: Tensor, layer: int, expected: Expectation) -> None:
         )
 
 
+class Checks:
+    """The checks of one forward pass: at once on a CPU, at its end on a GPU.
+
+    Waiting for every layer would leave a GPU idle; nothing is given out before `finish`.
+    """
+
+    def __init__(self, validate: Validation) -> None:
+        self._validate = validate
+        self._waiting: list[tuple[Tensor, int, Expectation, torch.dtype]] = []
+
+    def see(self, weights: Tensor, layer: int, expected: Expectation) -> None:
+        """Check one layer, or have it checked later."""
+        check_shape(weights, layer, expected)
+        if self._validate == "shape":
+            return
+        if not weights.is_cuda:
+            check_values(weights, layer, expected)
+            return
+        measured = measure(weights.detach(), expected)
+        self._waiting.append((measured, layer, expected, weights.dtype))
+
+    def finish(self) -> None:
+        """Judge what is waiting, with one copy from the device."""
+        if not self._waiting:
+            return
+        found = torch.stack([measured for measured, *_ in self._waiting]).tolist()
+        for values, (_, layer, expected, dtype) in zip(found, self._waiting, strict=True):
+            judge(values, layer, expected, TOLERANCE.get(dtype, 1e-4))
+
+
 def check_values(weights: Tensor, layer: int, expected: Expectation) -> None:
-    """Refuse weights that are not finite, negative, misplaced, or do not sum to one.
+    """Refuse weights that are not finite, negative, misplaced, or do not sum to one."""
+    measured = measure(weights.detach(), expected).tolist()
+    judge(measured, layer, expected, TOLERANCE.get(weights.dtype, 1e-4))
+
+
+def measure(weights: Tensor, expected: Expectation) -> Float[Tensor, "4"]:
+    """The smallest weight, the smallest and largest row sum, and the most that is misplaced.
 
     Three reductions over the weights, no copy of them.
     """
-    weights = weights.detach()
-    tolerance = TOLERANCE.get(weights.dtype, 1e-4)
-    lowest = float(weights.min())
+    # Two-byte weights add up in float32, as rounding of the sum itself would exceed the tolerance.
+    wide = torch.promote_types(weights.dtype, torch.float32)
+    sums = weights.sum(-1, dtype=wide)
+    if expected.padded:
+        sums = sums.masked_fill(~expected.queries[:, None, :], 1.0)
+    misplaced = sums.new_zeros(())
+    if expected.forbidden is not None:
+        cells = weights.flatten(2)
+        misplaced = torch.bmm(cells, expected.forbidden.to(cells.dtype)).max().to(wide)
+    return torch.stack([weights.min().to(wide), *torch.aminmax(sums), misplaced])
+
+
+def judge(measured: Sequence[float], layer: int, expected: Expectation, tolerance: float) -> None:
+    """Refuse a layer for what `measure` found in it."""
+    lowest, low, high, misplaced = measured
     if not lowest >= 0:  # also true of NaN
         what = "not a number" if lowest != lowest else f"{lowest:.3g}"
         raise CaptureError(
             f"{_place(expected, layer)} has an attention weight of {what}; {_REMEDY}"
         )
-    _check_rows(weights, layer, expected, tolerance)
-    if expected.forbidden is not None:
-        _check_places(weights, layer, expected, tolerance)
-
-
-def _check_rows(weights: Tensor, layer: int, expected: Expectation, tolerance: float) -> None:
-    # Two-byte weights add up in float32, as rounding of the sum itself would exceed the tolerance.
-    sums = weights.sum(-1, dtype=torch.promote_types(weights.dtype, torch.float32))
-    if expected.padded:
-        sums = sums.masked_fill(~expected.queries[:, None, :], 1.0)
-    low, high = (float(bound) for bound in torch.aminmax(sums))
     if not high <= 1 + tolerance or (low < 1 - tolerance and not expected.sink):
         worst = high if not high <= 1 + tolerance else low
         raise CaptureError(
             f"{_place(expected, layer)} has an attention row that sums to {worst:.4g} instead of "
             f"1; {_REMEDY}"
         )
-
-
-def _check_places(weights: Tensor, layer: int, expected: Expectation, tolerance: float) -> None:
-    assert expected.forbidden is not None
-    cells = weights.flatten(2)
-    misplaced = float(torch.bmm(cells, expected.forbidden.to(cells.dtype)).max())
     if misplaced > tolerance:
         where = "padding or later tokens" if expected.causal else "padding"
         raise CaptureError(

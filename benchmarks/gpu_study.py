@@ -1,0 +1,288 @@
+"""The vig2019 study on a GPU beside the forward pass of the same batches.
+
+python -m benchmarks.gpu_study                                    100,000 sentences on CUDA
+python -m benchmarks.gpu_study --device cpu --shape tiny --sentences 200 --shard 100
+
+The study is measured from sentences in memory to the merged numbers: tokenizing, aligning,
+observing, packing and writing shards, merging, computing values and errors. Reading Parquet and
+writing netCDF are left out, as the GPU machine has neither. The forward pass is the network alone
+(sdpa, no language-model head), its batches on the device already.
+"""
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+from benchmarks.absent import stand_in
+
+MISSING = stand_in()
+
+from headscope.engine import partial as files  # noqa: E402
+from headscope.engine.ahead import ahead  # noqa: E402
+from headscope.engine.job import Job  # noqa: E402
+from headscope.engine.memory import default_batch_tokens  # noqa: E402
+from headscope.engine.overlapped import OverlappedPool  # noqa: E402
+from headscope.engine.study import SHARD_SENTENCES_CUDA  # noqa: E402
+from headscope.metrics import ratio  # noqa: E402
+from headscope.metrics.head_ratio import HeadRatio  # noqa: E402
+from headscope.model.batch import Batch  # noqa: E402
+from headscope.model.model import Model  # noqa: E402
+from headscope.studies import find_study  # noqa: E402
+from headscope.studies.study import Setup  # noqa: E402
+from headscope.text.corpus import Shard  # noqa: E402
+from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
+
+TOKENIZER = Path(__file__).parents[1] / "src" / "headscope" / "model" / "bundled" / "mini-gpt2"
+SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}
+TAGS = tuple(f"tag{n:02d}" for n in range(17))
+RELATIONS = tuple(f"relation{n:02d}" for n in range(45))
+DISTINCT = 10_000  # sentences; more are the same over and over
+MEAN, SHORTEST, LONGEST = 28, 4, 90  # tokens
+STUDY = find_study("vig2019")
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Sentences in memory: what the engine asks of a corpus."""
+
+    sentences: list[Sentence]
+    fingerprint: str = "synthetic"
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def has(self, field: str) -> bool:
+        return field in ("words", "upos", "head", "deprel")
+
+    def read(self, shard: Shard) -> list[Sentence]:
+        return self.sentences[shard.start : shard.stop]
+
+    def shards(self, size: int) -> list[Shard]:
+        starts = range(0, len(self), size)
+        return [Shard(n, start, min(start + size, len(self))) for n, start in enumerate(starts)]
+
+
+def make_model(shape: str, device: str, dtype: torch.dtype) -> Model:
+    layers, heads, width = SHAPES[shape]
+    tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
+    config = GPT2Config(
+        n_layer=layers, n_head=heads, n_embd=width, vocab_size=len(tokenizer),
+        bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    network = GPT2LMHeadModel(config).to(dtype).to(torch.device(device))  # pyright: ignore[reportArgumentType]
+    return Model(network, tokenizer, name=shape)
+
+
+def make_sentences(count: int) -> list[Sentence]:
+    """Words of one token each, with random tags and trees."""
+    rng = random.Random(0)
+    vocabulary = AutoTokenizer.from_pretrained(TOKENIZER).get_vocab()
+    words = sorted(w[1:] for w in vocabulary if w[0] == "Ġ" and w[1:].isascii() and w[1:].isalpha())
+    made = [_sentence(rng, words, n) for n in range(min(count, DISTINCT))]
+    return list(islice(cycle(made), count))
+
+
+def _sentence(rng: random.Random, words: list[str], number: int) -> Sentence:
+    length = min(max(round(rng.lognormvariate(np.log(MEAN) - 0.1, 0.45)), SHORTEST), LONGEST)
+    root, place, made = rng.randrange(length), 0, []
+    for index in range(length):
+        form = rng.choice(words)
+        near = min(max(index + rng.choice((-3, -2, -1, 1, 2)), 0), length - 1)
+        head = ROOT if index == root else near if near != index else root
+        made.append(
+            Word(form, place, place + len(form), rng.choice(TAGS), head=head,
+                 deprel=rng.choice(RELATIONS))
+        )  # fmt: skip
+        place += len(form) + 1
+    return Sentence(" ".join(word.text for word in made), tuple(made), id=str(number))
+
+
+def make_setup(model: Model, sentences: list[Sentence], batch_tokens: int) -> Setup:
+    corpus = Memory(sentences)
+    labels = {"tag": TAGS, "deprel": RELATIONS}
+    return Setup(model, corpus, STUDY.with_options({}), labels, batch_tokens)  # pyright: ignore[reportArgumentType]
+
+
+def make_batches(setup: Setup, shards: list[Shard]) -> Iterator[Batch]:
+    """The very batches of the study, on the device."""
+    (part,) = STUDY.parts(setup)
+    for shard in shards:
+        columns = part.inputs(setup, setup.corpus.read(shard), shard.start).columns
+        for rows in setup.model.buckets(columns.lengths.tolist(), setup.batch_tokens):
+            cut = columns.cut(rows, pad=setup.model.pad, is_causal=True)
+            yield cut.to(setup.model.device).batch
+
+
+def forward(setup: Setup, batches: list[Batch]) -> None:
+    setup.model.network.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        for batch in batches:
+            setup.model.network.base_model(
+                input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False
+            )
+
+
+def observe_all(setup: Setup, shards: list[Shard]) -> None:
+    """The states of every shard, not kept: everything but packing, writing and merging."""
+    setup.model.network.set_attn_implementation("eager")
+    job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
+    for _ in OverlappedPool().run(_Computing(job), shards):
+        pass
+
+
+@dataclass(frozen=True)
+class _Computing:
+    """A job whose states are let go."""
+
+    job: Job
+    threads: int = 1
+    needs_gpu: bool = True
+
+    def open(self) -> None:
+        self.job.open()
+
+    def __call__(self, shard: Shard, /) -> int:
+        return len(self.job.compute(shard).states)
+
+    def describe(self, shard: Shard, /) -> str:
+        return self.job.describe(shard)
+
+
+def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict[str, np.ndarray]]:
+    """Everything from sentences to values; the sums of all metrics."""
+    setup.model.network.set_attn_implementation("eager")
+    job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
+    for shard, content in OverlappedPool().run(job, shards):
+        (folder / f"{shard.index}.npz").write_bytes(content)
+    metrics = STUDY.metrics(setup)
+    total = {name: metric.zero(0).sums for name, metric in metrics.items()}
+    for shard in shards:
+        sums, _ = files.load_sums(folder / f"{shard.index}.npz")
+        total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
+    for name, metric in metrics.items():
+        metric.compute(total[name], partial(_records, folder, len(shards), name))
+    return total
+
+
+def _records(folder: Path, count: int, metric: str) -> Iterator[dict[str, np.ndarray]]:
+    paths = [folder / f"{index}.npz" for index in range(count)]
+    for _, found in ahead(partial(files.load_records, metric=metric), paths, 4):
+        yield found
+
+
+def seconds(run: Callable[[], object], device: str) -> float:
+    start = time.perf_counter()
+    run()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def compare(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sentence]) -> None:
+    torch.set_float32_matmul_precision("high")  # TF32 for the network's own products
+    model = make_model(options.shape, options.device, dtype)
+    batch_tokens = options.batch_tokens or default_batch_tokens(model)
+    setup = make_setup(model, sentences, batch_tokens)
+    shards = setup.corpus.shards(options.shard)
+    batches = list(make_batches(setup, shards))
+    forward(setup, batches[:4])
+    with tempfile.TemporaryDirectory() as folder:
+        run_study(setup, shards[:2], Path(folder))
+    times = {
+        "plain forward, sdpa": min(
+            seconds(lambda: forward(setup, batches), options.device) for _ in range(2)
+        )
+    }
+    times["the study without files"] = seconds(lambda: observe_all(setup, shards), options.device)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        work = partial(run_study, setup, shards, Path(folder))
+        times["the study"] = seconds(work, options.device)
+        size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e9
+    tokens = sum(sum(batch.lengths) for batch in batches)
+    print(
+        f"\n{str(dtype).removeprefix('torch.')}: {len(sentences):,} sentences, {tokens:,} tokens, "
+    )
+    print(f"{len(batches)} batches of at most {batch_tokens} tokens, {size:.1f} GB of shards")
+    for name, taken in times.items():
+        print(f"{name:28s}{taken:9.2f} s{taken / times['plain forward, sdpa']:8.2f} ×")
+    if options.device == "cuda":
+        print(f"peak memory of the device {torch.cuda.max_memory_allocated() / 1e9:.1f} GB")
+
+
+def check(options: argparse.Namespace, sentences: list[Sentence]) -> None:
+    """Values of the device beside those of the CPU, both in true float32."""
+    torch.set_float32_matmul_precision("highest")
+    found = []
+    for device in ("cpu", options.device):
+        setup = make_setup(make_model(options.shape, device, torch.float32), sentences, 4096)
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(run_study(setup, setup.corpus.shards(200), Path(folder)))
+    ratios = [name for name, m in STUDY.metrics(setup).items() if isinstance(m, HeadRatio)]
+    worst = max(_difference(found[0][name], found[1][name]) for name in ratios)
+    corners = np.abs(found[0]["variability"]["weight"] - found[1]["variability"]["weight"]).max()
+    same = (found[0]["exemplars"]["sentence"] == found[1]["exemplars"]["sentence"]).mean()
+    print(f"\n{len(sentences)} sentences on {options.device} beside the CPU, both in float32: ")
+    print(f"ratios differ by at most {worst:.1e}, sums of corners by {corners:.1e}, ", end="")
+    print(f"{100 * same:.1f} % of the exemplars are the same")
+
+
+def _difference(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> float:
+    values = [
+        ratio.value({name: sums[f"head.{name}"] for name in (*ratio.NUMERATOR, *ratio.DENOMINATOR)})
+        for sums in (left, right)
+    ]
+    return float(np.nanmax(np.abs(values[0] - values[1])))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--shape", choices=SHAPES, default="gpt2")
+    parser.add_argument("--sentences", type=int, default=100_000)
+    parser.add_argument("--shard", type=int, default=SHARD_SENTENCES_CUDA)
+    parser.add_argument("--batch-tokens", type=int)
+    parser.add_argument("--folder", help="where shards are written; the system's default if absent")
+    parser.add_argument("--dtypes", nargs="*", default=["float32", "bfloat16"])
+    parser.add_argument("--profile", action="store_true", help="where the time of a shard goes")
+    options = parser.parse_args()
+    name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
+    print(f"{name}, torch {torch.__version__}, stand-ins for {', '.join(MISSING) or 'nothing'}")
+    sentences = make_sentences(options.sentences)
+    check(options, sentences[:400])
+    for dtype in options.dtypes:
+        compare(options, getattr(torch, dtype), sentences)
+    if options.profile:
+        profile(options, sentences[: options.shard])
+
+
+def profile(options: argparse.Namespace, sentences: list[Sentence]) -> None:
+    """One shard under the profilers of torch and of Python, to see what to make faster."""
+    import cProfile
+    import pstats
+
+    setup = make_setup(make_model(options.shape, options.device, torch.float32), sentences, 65536)
+    shard = setup.corpus.shards(len(sentences))[0]
+    job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
+    job(shard)
+    with torch.profiler.profile() as seen:
+        job(shard)
+    key = "cuda_time_total" if options.device == "cuda" else "cpu_time_total"
+    print(seen.key_averages().table(sort_by=key, row_limit=32, max_name_column_width=60))
+    python = cProfile.Profile()
+    python.runcall(job, shard)
+    pstats.Stats(python).sort_stats("cumtime").print_stats(45)
+
+
+if __name__ == "__main__":
+    main()

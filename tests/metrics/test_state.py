@@ -1,0 +1,54 @@
+"""What is found on a GPU comes home whole; a host that never waits gets the same states."""
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.engine.observe import observe
+from headscope.metrics import state as states
+from headscope.metrics.state import State
+from headscope.studies import find_study
+from headscope.studies.study import Setup
+from headscope.text.corpus import Corpus
+from tests.engine.tiny import MODELS, make_sentences
+
+
+@pytest.fixture
+def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tensor counts as one on a GPU."""
+    monkeypatch.setattr(states, "is_far", lambda tensor: True)
+
+
+def observed(study: str, kind: str) -> dict[str, State]:
+    corpus, chosen = Corpus.from_sentences(make_sentences(40)), find_study(study)
+    setup = Setup(MODELS[kind](), corpus, chosen.with_options({}), chosen.labels(corpus), 64)
+    part = chosen.parts(setup)[0]
+    examples = part.inputs(setup, list(corpus), 0).examples
+    return observe(setup.model, examples, part.metrics, 64)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("study", ["vig2019", "clark2019"])
+def test_states_that_come_home_late_are_the_same(
+    study: str, kind: str, request: pytest.FixtureRequest
+) -> None:
+    near = observed(study, kind)
+    request.getfixturevalue("far_away")
+    late = observed(study, kind)
+    for name, state in near.items():
+        assert not late[name].pending and not late[name].away
+        for key, values in state.sums.items():
+            np.testing.assert_array_equal(late[name].sums[key], values, err_msg=f"{name} {key}")
+        for key, values in state.records.items():
+            np.testing.assert_array_equal(late[name].records[key], values, err_msg=f"{name} {key}")
+
+
+def test_nothing_is_applied_before_it_is_home_and_then_in_order(far_away: None) -> None:
+    state, seen = State({}), []
+    state.receive(lambda values: seen.append(values.tolist()), torch.tensor([1]))
+    state.receive(lambda values: seen.append(values.tolist()), torch.tensor([2]))
+    assert seen == []
+    state.settle()
+    assert seen == [[1], [2]]
+    state.settle()
+    assert seen == [[1], [2]]
