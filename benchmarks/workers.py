@@ -4,8 +4,9 @@ python -m benchmarks.workers
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import torch
 import xarray as xr
@@ -13,11 +14,11 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import study as running
 from headscope.engine.cluster import connected
-from headscope.engine.engine import Engine
+from headscope.engine.engine import Engine, Outcome, Piece, Pool, Work
 from headscope.engine.local import LocalEngine
 from headscope.engine.ray import RayEngine
 
-SENTENCES = 6144
+SENTENCES = 3072
 SHARD = 64
 ROUNDS = 2
 WAYS: dict[str, Engine] = {
@@ -33,30 +34,42 @@ def corpus() -> hs.Corpus:
     return hs.Corpus.from_sentences(sentences[n % len(sentences)] for n in range(SENTENCES))
 
 
-@contextmanager
-def finished_shards() -> Iterator[list[float]]:
-    """When each shard was written."""
-    times: list[float] = []
-    keep = running.Run.keep
+@dataclass(frozen=True)
+class Timed:
+    """An engine, and when each of its shards was done."""
 
-    def note(run: running.Run, index: int, content: bytes) -> None:
-        keep(run, index, content)
-        times.append(time.perf_counter())
+    engine: Engine
+    times: list[float] = field(default_factory=list)
+    name: str = "timed"
 
-    running.Run.keep = note
-    try:
-        yield times
-    finally:
-        running.Run.keep = keep
+    @contextmanager
+    def open(self) -> Iterator[Pool]:
+        with self.engine.open() as pool:
+            yield TimedPool(pool, self.times)
+
+
+@dataclass(frozen=True)
+class TimedPool:
+    pool: Pool
+    times: list[float]
+
+    def share(self, threads: int, *, needs_gpu: bool) -> int:
+        return self.pool.share(threads, needs_gpu=needs_gpu)
+
+    def run(
+        self, work: Work[Piece, Outcome], pieces: Iterable[Piece]
+    ) -> Iterator[tuple[Piece, Outcome]]:
+        for done in self.pool.run(work, pieces):
+            self.times.append(time.perf_counter())
+            yield done
 
 
 def measure(engine: Engine, model: hs.Model, texts: hs.Corpus) -> tuple[float, float, xr.Dataset]:
     """Sentences a second over the second half, when every worker has started; all seconds."""
-    start = time.perf_counter()
-    with finished_shards() as times:
-        result = hs.study("vig2019", model, texts, engine=engine)
-    half = len(times) // 2
-    rate = SHARD * (len(times) - half) / (times[-1] - times[half - 1])
+    timed, start = Timed(engine), time.perf_counter()
+    result = hs.study("vig2019", model, texts, engine=timed)
+    half = len(timed.times) // 2
+    rate = SHARD * (len(timed.times) - half) / (timed.times[-1] - timed.times[half - 1])
     return rate, time.perf_counter() - start, result
 
 

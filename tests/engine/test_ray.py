@@ -6,6 +6,7 @@ import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,23 @@ def squares_in(pool: RayPool, folder: Path) -> dict[int, int]:
     return dict(pool.run(Square(folder), range(2)))
 
 
+def remove_node(cluster: Any) -> None:
+    """As if somebody pulled the plug."""
+    assert len(find_nodes()) == 2
+    cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+
+
+def test_a_node_that_goes_away_costs_only_the_piece_in_its_hands(
+    cluster: Any, tmp_path: Path
+) -> None:
+    engine = Disturbed(RayEngine(cluster.address, 2), 3, partial(remove_node, cluster))
+    with engine.open() as pool:
+        found = dict(pool.run(Square(tmp_path, seconds=0.2, crew=2), range(12)))
+    cluster.add_node(**NODE)
+    assert found == {number: number**2 for number in range(12)}
+    assert sum(tries(tmp_path).values()) <= 13
+
+
 def test_annotation_keeps_order_and_fingerprint(cluster: Any, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
@@ -170,14 +188,9 @@ def test_a_node_removed_in_mid_run_changes_nothing(cluster: Any, tmp_path: Path)
     model, corpus = causal_model(), treebank(160)
     calm = hs.study("vig2019", model, corpus)
 
-    def remove() -> None:
-        assert len(find_nodes()) == 2
-        cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
-
-    engine = Disturbed(RayEngine(cluster.address, 2), 5, remove)
+    engine = Disturbed(RayEngine(cluster.address, 2), 5, partial(remove_node, cluster))
     found = hs.study("vig2019", model, corpus, tmp_path / "run", engine=engine)
     xr.testing.assert_identical(found, calm)
-    cluster.add_node(**NODE)
 
 
 @pytest.mark.parametrize(
