@@ -1,15 +1,14 @@
 """headscope report: figures, tables and one self-contained page for finished runs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run directories.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Finished run directories.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="The page; RUN/report.html by default.")
+        str | None, typer.Option(metavar="FILE.html", help="The page; RUN/report.html by default.")
     ] = None,
     heads: Annotated[
         str, typer.Option(metavar="HEADS", help="Further heads to show, as L4H11,L0H3.")

@@ -151,7 +151,10 @@ class Crew(Generic[Piece, Outcome]):
         else:
             self._patience -= 1
             if self._patience == 0:
-                raise RunError(f"Workers die before they are ready: {_death(error)}.")
+                raise RunError(
+                    f"Workers die before they are ready: {_death(error)}. "
+                    "See docs/scale.md for what every node needs."
+                )
         self._hire()
 
     def _note_failure(

@@ -9,6 +9,7 @@ from headscope import result as results
 from headscope.engine.exemplars import read_exemplars
 from headscope.engine.files import write_text
 from headscope.engine.run import read_settings
+from headscope.place import find_place
 from headscope.report import exemplars as shown
 from headscope.report import findings as judged
 from headscope.report.heads import check_heads, read_head
@@ -34,9 +35,9 @@ def report(
     The page is report.html in the first run unless `out` names another file. `heads` ("L4H11")
     adds exemplars of these heads.
     """
-    paths = [Path(run), *map(Path, more)]
+    paths = [find_place(run), *map(find_place, more)]
     chapters = [_chapter(path, heads) for path in paths]
-    page = Path(out) if out is not None else paths[0] / "report.html"
+    page = find_place(out) if out is not None else paths[0] / "report.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     write_text(page, render(chapters))
     return page
