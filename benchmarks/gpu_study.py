@@ -31,6 +31,7 @@ from headscope.engine import partial as files  # noqa: E402
 from headscope.engine.ahead import ahead  # noqa: E402
 from headscope.engine.job import Job  # noqa: E402
 from headscope.engine.memory import default_batch_tokens  # noqa: E402
+from headscope.engine.observe import observe  # noqa: E402
 from headscope.engine.overlapped import OverlappedPool  # noqa: E402
 from headscope.engine.study import SHARD_SENTENCES_CUDA  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
@@ -216,8 +217,25 @@ def compare(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sen
     print(f"{len(batches)} batches of at most {batch_tokens} tokens, {size:.1f} GB of shards")
     for name, taken in times.items():
         print(f"{name:28s}{taken:9.2f} s{taken / times['plain forward, sdpa']:8.2f} ×")
+    print_steps(setup, shards[0], options.device)
     if options.device == "cuda":
         print(f"peak memory of the device {torch.cuda.max_memory_allocated() / 1e9:.1f} GB")
+
+
+def print_steps(setup: Setup, shard: Shard, device: str) -> None:
+    """One shard, one step after the other: what overlaps with what in the study."""
+    (part,) = STUDY.parts(setup)
+    sentences, made, found = setup.corpus.read(shard), [], []
+    steps: dict[str, Callable[[], object]] = {
+        "inputs": lambda: made.append(part.inputs(setup, sentences, shard.start)),
+        "observe": lambda: found.append(
+            observe(setup.model, made[-1].examples, part.metrics, setup.batch_tokens)
+        ),
+        "pack": lambda: files.pack(files.Partial(found[-1], files.Counts())),
+    }
+    taken = {name: min(seconds(step, device) for _ in range(3)) for name, step in steps.items()}
+    shown = ", ".join(f"{name} {value:.3f} s" for name, value in taken.items())
+    print(f"a shard of {len(sentences)} sentences alone: {shown}")
 
 
 def check(options: argparse.Namespace, sentences: list[Sentence]) -> None:

@@ -13,6 +13,7 @@ from headscope.engine.example import NO_LABEL, Example
 from headscope.engine.files import write_atomically
 from headscope.errors import RunError
 from headscope.studies.study import Setup
+from headscope.text.sentence import Sentence
 
 SCHEMA = pa.schema(
     [
@@ -32,7 +33,7 @@ SCHEMA = pa.schema(
         ("tokens", pa.list_(pa.string())),
     ]
 )
-Prepare = Callable[[int], Example]
+Prepare = Callable[[int], tuple[Sentence, Example]]
 
 
 def write_exemplars(path: Path, result: xr.Dataset, setup: Setup, prepare: Prepare) -> None:
@@ -63,8 +64,7 @@ def _cells(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _row(cell: dict[str, Any], setup: Setup, prepare: Prepare) -> dict[str, Any]:
-    sentence = setup.corpus[cell["sentence"]]
-    example = prepare(cell["sentence"])
+    sentence, example = prepare(cell["sentence"])
     return cell | {
         "query_tag": _label(example, setup, "tag", cell["query"]),
         "key_tag": _label(example, setup, "tag", cell["key"]),

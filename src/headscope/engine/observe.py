@@ -1,7 +1,9 @@
 """Run inputs through a model, batch by batch, and reduce every layer while the pass goes on."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from threading import Lock
 
 import torch
 
@@ -24,6 +26,8 @@ from headscope.metrics.ratio_group import RatioGroup
 from headscope.model.attention import LayerAttention
 from headscope.model.model import Model
 
+_one_at_a_time = Lock()
+
 
 def observe(
     model: Model,
@@ -38,8 +42,13 @@ def observe(
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
-    with torch.inference_mode():
+    with torch.inference_mode(), _turn(model.device):
         return allowance.use(lambda tokens: _observe(model, columns, metrics, tokens, choice))
+
+
+def _turn(device: torch.device) -> AbstractContextManager[object]:
+    """One shard at a time on a GPU, whose memory is reckoned for one."""
+    return nullcontext() if device.type == "cpu" else _one_at_a_time
 
 
 def _observe(

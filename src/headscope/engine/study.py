@@ -19,8 +19,10 @@ from headscope.engine.example import Example
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
 from headscope.engine.long import DENSE_TOKENS, check_attention, long_way
+from headscope.engine.memory import default_batch_tokens
+from headscope.engine.overlapped import OverlappedEngine
 from headscope.engine.partial import Counts
-from headscope.engine.run import Run, open_run
+from headscope.engine.run import Run, open_run, read_settings
 from headscope.engine.shards import check_context, draw_documents, make_shards
 from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
@@ -34,8 +36,7 @@ from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 
 SHARD_SENTENCES = 256
-BATCH_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
-BATCH_TOKENS_CUDA = 16384
+SHARD_SENTENCES_CUDA = 4096  # two batches or more of the size that keeps a GPU busy
 THREADS = "threads"  # in run.json
 
 log = logging.getLogger("headscope")
@@ -65,7 +66,7 @@ def study(
                          batch_tokens=batch_tokens, **options)  # fmt: skip
     chosen = name if isinstance(name, Study) else find_study(name)
     check_attention(model, options.get("attention"))
-    batch_tokens = batch_tokens or _batch_tokens(model)
+    batch_tokens = batch_tokens or _batch_tokens(model, find_place(out))
     drawn = _draw(chosen, corpus, sentences, seed, options.get("context"))
     setup = Setup(
         model, drawn, chosen.with_options(options), chosen.labels(drawn), batch_tokens, seed
@@ -79,8 +80,15 @@ def study(
         return _finish(run, chosen, setup)
 
 
-def _batch_tokens(model: Model) -> int:
-    return BATCH_TOKENS_CUDA if model.device.type == "cuda" else BATCH_TOKENS
+def _batch_tokens(model: Model, path: Path) -> int:
+    """What the run was started with; the free memory of a GPU may be another now."""
+    if (path / "run.json").exists():
+        return read_settings(path)["options"]["batch_tokens"]
+    return default_batch_tokens(model)
+
+
+def _shard_sentences(model: Model) -> int:
+    return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
 
 
 def _draw(
@@ -114,7 +122,7 @@ def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> d
             "sentences": sentences,
             "seed": seed,
             "batch_tokens": setup.batch_tokens,
-            "shard_sentences": SHARD_SENTENCES,
+            "shard_sentences": _shard_sentences(model),
             **setup.options,
         },
         "left_out": study.left_out(setup),
@@ -131,12 +139,12 @@ def _ways(setup: Setup) -> str:
 
 def _compute_shards(run: Run, study: Study, setup: Setup, engine: str | Engine) -> Run:
     """Compute what is missing, each shard with the same number of threads on every engine."""
-    shards = make_shards(setup, SHARD_SENTENCES)
+    shards = make_shards(setup, _shard_sentences(setup.model))
     for index in run.damaged(len(shards)):
         log.warning("Shard %d of %s is damaged and is computed again.", index, run.path)
         run.discard(index)
     missing = [shards[index] for index in run.missing(len(shards))]
-    with _open(engine if missing else "local") as pool:
+    with _open(engine if missing else "local", setup.model) as pool:
         run = _fix_threads(run, pool, setup.model)
         job = Job(setup, study.parts, run.settings[THREADS], setup.model.fingerprint)
         done = _keep(run, pool.run(job, missing))
@@ -146,7 +154,10 @@ def _compute_shards(run: Run, study: Study, setup: Setup, engine: str | Engine) 
     return run
 
 
-def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
+def _open(engine: str | Engine, model: Model) -> AbstractContextManager[Pool]:
+    """On a GPU of this machine the next shard is prepared and the last packed meanwhile."""
+    if engine == "local" and model.device.type == "cuda":
+        engine = OverlappedEngine()
     return (find_engine(engine) if isinstance(engine, str) else engine).open()
 
 
@@ -167,7 +178,7 @@ def _keep(run: Run, done: Iterator[tuple[Shard, bytes]]) -> Iterator[Shard]:
 
 def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
     """Merge the shards in order, compute the result and write it."""
-    shards = len(make_shards(setup, SHARD_SENTENCES))
+    shards = len(make_shards(setup, _shard_sentences(setup.model)))
     metrics = study.metrics(setup)
     sums, counts = run.merge(metrics, shards)
     _check_counts(counts)
@@ -215,10 +226,14 @@ def _write_exemplars(run: Run, study: Study, setup: Setup, dataset: xr.Dataset) 
         return
     unstacked = dataset.isel(stack=0) if "stack" in dataset.dims else dataset
 
+    numbers = sorted({int(n) for n in unstacked["exemplar_sentence"].values.flat if n >= 0})
+    sentences = dict(zip(numbers, setup.corpus.select(numbers), strict=True))
+
     @cache
-    def prepare(number: int) -> Example:
-        following = [setup.corpus[number], *_rest_of_document(setup, number)]
-        return part.inputs(setup, following, number).examples[0]
+    def prepare(number: int) -> tuple[Sentence, Example]:
+        following = [sentences[number], *_rest_of_document(setup, number)]
+        example = part.inputs(setup, following, number).examples[0]
+        return example.sentence or sentences[number], example
 
     write_exemplars(run.path / "exemplars.parquet", unstacked, setup, prepare)
 
