@@ -30,7 +30,10 @@ from headscope.metrics import dependencies, distance, entropy, labels, null
 from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.exemplars import Exemplars
 from headscope.metrics.fused_pass import PassSums, sum_in_blocks
+from headscope.metrics.head_ratio import HeadRatio
+from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, LayerMetric, State
+from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.variability import Variability
 from headscope.model.attention import PlainAttention, TextAttention
 from headscope.model.batch import Batch
@@ -115,12 +118,18 @@ def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way) -> di
     annotated = replace(annotated)  # nothing computed before
     metrics = make_metrics(Grid(model.stacks[0].attending, model.heads))
     states = {metric.name: metric.zero(1) for metric in metrics}
+    ratios = RatioGroup([m for m in metrics if isinstance(m, HeadRatio)], batch.ids.device)
+    others = [metric for metric in metrics if not isinstance(metric, HeadRatio)]
 
-    def update(layer: Any) -> None:
-        for metric in metrics:
+    def update(layer: ObservedLayer) -> None:
+        ratios.update(layer)
+        for metric in others:
             metric.update_layer(states[metric.name], layer)
 
     show_long(model, batch, annotated, way, update)
+    ratios.finish(states)
+    for state in states.values():
+        state.settle()
     return states
 
 
@@ -262,7 +271,8 @@ def main() -> None:
     model = make_model(network)
     show("plain forward (sdpa)", plain, plain)
     show("fused forward", plain, measure(
-        lambda: model.forward_fused(batch, lambda _: None, logits=False), 3, given.device))  # fmt: skip
+        lambda: model.forward_fused(batch, lambda _: None, logits=False), 3, given.device,
+    ))  # fmt: skip
     show("fused, all statistics", plain, measure(
         lambda: study(model, batch, annotated, "fused"), 5, given.device))  # fmt: skip
     check(given)
@@ -270,7 +280,8 @@ def main() -> None:
         sweep(model, batch)
     if given.rows:
         show("row blocks, all statistics", plain, measure(
-            lambda: study(model, batch, annotated, "rows"), 1, given.device, warm=False))  # fmt: skip
+            lambda: study(model, batch, annotated, "rows"), 1, given.device, warm=False,
+        ))  # fmt: skip
     if given.profile:
         profile(lambda: study(model, batch, annotated, "fused"))
 

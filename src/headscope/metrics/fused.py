@@ -42,25 +42,24 @@ class TextSums:
 
 def reduce_layer(index: int, attention: PlainAttention, batch: AnnotatedBatch) -> ReducedLayer:
     """All sums of a layer; texts one by one, each without its padding."""
-    look = _look(attention.texts, batch.mask)
+    places = batch.once("places", lambda: [_places(batch, row) for row in range(len(batch.rows))])
+    spans = [each.span for each in places]
+    look = _look(attention.texts, spans, batch.mask.shape[1])
     if any(text.kind is None for text in attention.texts):
         return _reduce_rows(index, attention.texts[0], batch, look)
-    firsts = batch.mask.int().argmax(-1).tolist()
-    texts = [
-        _reduce_text(text, batch, row, firsts[row]) for row, text in enumerate(attention.texts)
-    ]
-    paid = batch.mask[:, None].expand(-1, texts[0].rows.shape[0], -1)
+    texts = [_reduce_text(text, each) for text, each in zip(attention.texts, places, strict=True)]
+    tokens, paid = batch.mask.shape[1], batch.mask[:, None].expand(-1, texts[0].rows.shape[0], -1)
     return ReducedLayer(
         index=index,
         batch=batch,
-        rows=_place([text.rows for text in texts], batch.mask),
-        columns=_place([text.columns for text in texts], batch.mask),
-        to_null=_place([text.to_null for text in texts], batch.mask),
+        rows=_spread([text.rows for text in texts], spans, tokens),
+        columns=_spread([text.columns for text in texts], spans, tokens),
+        to_null=_spread([text.to_null for text in texts], spans, tokens),
         everything=paid.float(),  # a plain softmax pays all it has
         nats=torch.stack([text.nats for text in texts]),
         pair_sums=torch.stack([text.pair_sums for text in texts]),
-        apart=_stack([text.apart for text in texts], firsts),
-        own=_place([text.own for text in texts], batch.mask),
+        apart=_stack([text.apart for text in texts], spans),
+        own=_spread([text.own for text in texts], spans, tokens),
         look=look,
     )
 
@@ -76,19 +75,37 @@ def _reduce_rows(
     return join(index, batch, blocks, look)
 
 
-def _reduce_text(text: TextAttention, batch: AnnotatedBatch, row: int, first: int) -> TextSums:
-    """The sums of the text in one row of the batch, whose tokens start at column `first`."""
-    span = slice(first, first + text.query.shape[1])
-    null, content = batch.null[row, span], batch.content[row, span]
-    to_null = _weights_of_keys(text, null.nonzero()[:, 0]).sum(-1)
+@dataclass(frozen=True)
+class _Places:
+    """Where a text is in the batch, and where what counts is in the text: the same in all layers.
+
+    To ask a GPU for it once per layer would keep it waiting.
+    """
+
+    span: slice
+    content: Bool[Tensor, "token"]
+    null: Int[Tensor, "some"]
+    related: tuple[Int[Tensor, "pair 2"], ...]
+
+
+def _places(batch: AnnotatedBatch, row: int) -> _Places:
+    first, count = int(batch.mask[row].int().argmax()), int(batch.mask[row].sum())
+    span = slice(first, first + count)
+    related = [pairs[pairs[:, 0] == row, 1:] - first for pairs in related_pairs(batch)]
+    null = batch.null[row, span].nonzero()[:, 0]
+    return _Places(span, batch.content[row, span], null, tuple(related))
+
+
+def _reduce_text(text: TextAttention, places: _Places) -> TextSums:
+    content = places.content
+    to_null = _weights_of_keys(text, places.null).sum(-1)
     rows = (1 - to_null).clamp(min=0).masked_fill(~content, 0.0)
     counted = counted_rows(to_null, rows)
     found = sum_text(text, content, torch.where(counted, 1 / rows, 0.0))
     logs = torch.where(counted, rows.log() + text.lse, 0.0)
     tokens = torch.arange(len(content), device=content.device)
     own = weights_of_pairs(text, torch.stack([tokens, tokens], -1))
-    arcs = [pairs[pairs[:, 0] == row, 1:] - first for pairs in related_pairs(batch)]
-    related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in arcs]
+    related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in places.related]
     return TextSums(
         rows=rows,
         columns=found.columns.float(),
@@ -131,40 +148,38 @@ def _seen(weights: Tensor, text: TextAttention, query: Tensor, key: Tensor) -> T
     return weights.masked_fill(key > query, 0.0) if text.kind == "causal" else weights
 
 
-def _place(
-    parts: Sequence[Float[Tensor, "head token"]], mask: Bool[Tensor, "batch token"]
+def _spread(
+    parts: Sequence[Float[Tensor, "head token"]], spans: Sequence[slice], tokens: int
 ) -> Float[Tensor, "batch head token"]:
     """The values of every text at its tokens, zero on padding."""
-    placed = parts[0].new_zeros(len(parts), parts[0].shape[0], mask.shape[1])
-    for row, part in enumerate(parts):
-        placed[row][:, mask[row]] = part
-    return placed
+    spread = parts[0].new_zeros(len(parts), parts[0].shape[0], tokens)
+    for row, (part, span) in enumerate(zip(parts, spans, strict=True)):
+        spread[row, :, span] = part
+    return spread
 
 
-def _stack(peaks: Sequence[Peaks], firsts: Sequence[int]) -> Peaks:
+def _stack(peaks: Sequence[Peaks], spans: Sequence[slice]) -> Peaks:
+    pairs = list(zip(peaks, spans, strict=True))
     return Peaks(
         torch.stack([peak.weight for peak in peaks]),
-        torch.stack([peak.query + first for peak, first in zip(peaks, firsts, strict=True)]),
-        torch.stack([peak.key + first for peak, first in zip(peaks, firsts, strict=True)]),
+        torch.stack([peak.query + span.start for peak, span in pairs]),
+        torch.stack([peak.key + span.start for peak, span in pairs]),
     )
 
 
 def _look(
-    texts: Sequence[TextAttention], mask: Bool[Tensor, "batch token"]
+    texts: Sequence[TextAttention], spans: Sequence[slice], tokens: int
 ) -> Callable[[int, int], Float[Tensor, "batch head query key"]]:
     """The weights of some columns of the batch as queries; padded rows are zero."""
-    heads, (batch, tokens) = texts[0].query.shape[0], mask.shape
 
     def look(start: int, stop: int) -> Tensor:
         stop = min(stop, tokens)
-        found = texts[0].lse.new_zeros(batch, heads, stop - start, tokens)
-        for row, text in enumerate(texts):
-            first = int(mask[row].int().argmax())
-            last = first + text.query.shape[1]
-            low, high = max(start, first), min(stop, last)
+        found = texts[0].lse.new_zeros(len(texts), len(texts[0].query), stop - start, tokens)
+        for row, (text, span) in enumerate(zip(texts, spans, strict=True)):
+            low, high = max(start, span.start), min(stop, span.stop)
             if low < high:
-                weights = text.weights(low - first, high - first)
-                found[row, :, low - start : high - start, first:last] = weights
+                weights = text.weights(low - span.start, high - span.start)
+                found[row, :, low - start : high - start, span] = weights
         return found
 
     return look

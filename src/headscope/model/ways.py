@@ -5,7 +5,7 @@ rows    the model's own function on some query rows at a time: the same weights,
 fused   no weights at all, but queries, keys and the sum of every row: what follows from them
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from headscope.errors import CaptureError, HeadscopeError
 from headscope.model.attention import Stack, widen
 from headscope.model.capture.call import Forward
 from headscope.model.capture.capture import Progress
-from headscope.model.capture.fused import attend_texts
+from headscope.model.capture.fused import attend_texts, spans_of
 from headscope.model.capture.interface import bind, run_with
 from headscope.model.capture.masks import deferring
 from headscope.model.capture.plan import Plan
@@ -63,10 +63,10 @@ def prove_ways(
     if plan.backend.name != "interface":
         reason = "this family computes attention outside the attention interface"
         return Ways(model, {}, {"rows": reason, "fused": reason})
-    mask = next(iter(expected.values())).queries
+    spans = spans_of(next(iter(expected.values())).queries)
     ways: dict[Way, Callable[[Callable, dict[str, Any]], Found]] = {
         "rows": _in_rows,
-        "fused": lambda _, given: _by_parts(given, mask),
+        "fused": lambda _, given: _by_parts(given, spans),
     }
     deferred: dict[Way, bool] = {}
     for way, attend in ways.items():
@@ -122,8 +122,8 @@ def _in_rows(resolved: Callable, given: dict[str, Any]) -> Found:
     return torch.cat([b[0] for b in blocks], 1), torch.cat([b[1] for b in blocks], 2)
 
 
-def _by_parts(given: dict[str, Any], mask: Tensor) -> Found:
-    output, texts = attend_texts(given, mask)
+def _by_parts(given: dict[str, Any], spans: Sequence[slice]) -> Found:
+    output, texts = attend_texts(given, spans)
     return output, torch.stack([text.weights(0, text.query.shape[1]) for text in texts])
 
 

@@ -3,7 +3,7 @@
 Only for bodies that are softmax(scaling·q·k + mask); `headscope.model.ways` proves it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxtyping import Bool, Float
@@ -29,11 +29,12 @@ def capture_fused(
 ) -> Any:
     """Run the forward pass by fused kernels and show every layer's queries, keys and sums."""
     progress, first = Progress(plan, expected), next(iter(expected))
+    spans = {stack: spans_of(each.queries) for stack, each in expected.items()}
 
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         slot = progress.next()
         stack = first if slot is None else slot.stack
-        output, texts = attend_texts(bind(resolved, args, kwargs), expected[stack].queries)
+        output, texts = attend_texts(bind(resolved, args, kwargs), spans[stack])
         if slot is not None:
             observer(PlainAttention(slot.stack, slot.layer, texts))
         return output, None
@@ -44,13 +45,13 @@ def capture_fused(
 
 
 def attend_texts(
-    given: Mapping[str, Any], mask: Bool[Tensor, "batch token"]
+    given: Mapping[str, Any], spans: Sequence[slice]
 ) -> tuple[Float[Tensor, "batch query head dim"], tuple[TextAttention, ...]]:
     """Every text on its own, without its padding; padded rows of the output are zero."""
     query, value = given["query"], given["value"]
     output = query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[-1])
     texts: list[TextAttention] = []
-    for row, span in enumerate(_spans(mask)):
+    for row, span in enumerate(spans):
         result, text = _attend_text(given, row, span)
         output[row, span] = result.transpose(0, 1)
         texts.append(text)
@@ -88,7 +89,7 @@ def _mask(
     return None, bias
 
 
-def _spans(mask: Bool[Tensor, "batch token"]) -> list[slice]:
+def spans_of(mask: Bool[Tensor, "batch token"]) -> list[slice]:
     """Where the tokens of every text are; they are consecutive."""
     lengths = mask.sum(-1).tolist()
     firsts = mask.int().argmax(-1).tolist()

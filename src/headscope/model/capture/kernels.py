@@ -28,10 +28,8 @@ def attend_whole(
         return _in_blocks(query, key, value, TextAttention(query, key, scaling, query, kind))
     groups = query.shape[0] // key.shape[0]
     width += -width % ALIGNED
-    given = [
-        pad(part, (0, width - part.shape[-1]))[None]
-        for part in (query, key.repeat_interleave(groups, 0), value.repeat_interleave(groups, 0))
-    ]
+    repeated = (query, key.repeat_interleave(groups, 0), value.repeat_interleave(groups, 0))
+    given = [_widened(part, width)[None] for part in repeated]
     output, lse = _fused(given[0], given[1], given[2], scaling, causal)
     return output[0, ..., : value.shape[-1]], lse[0, :, : query.shape[1]].float()
 
@@ -50,6 +48,11 @@ def attend_blocks(
 def block_rows(heads: int, keys: int, device: torch.device) -> int:
     """How many query rows of scores are held at a time."""
     return max(1, BLOCK_BYTES.get(device.type, BLOCK_BYTES["cpu"]) // (4 * heads * keys))
+
+
+def _widened(part: Tensor, width: int) -> Tensor:
+    missing = width - part.shape[-1]
+    return pad(part, (0, missing)) if missing else part
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bool) -> Attended:

@@ -1,0 +1,118 @@
+"""Every family: rows and fused kernels give the sums and the output that whole matrices give."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from headscope.engine.columns import Columns
+from headscope.engine.example import Example
+from headscope.engine.long import show_long
+from headscope.errors import CaptureError
+from headscope.metrics.batch import AnnotatedBatch
+from headscope.metrics.layer import ObservedLayer
+from headscope.model.attention import LayerAttention
+from headscope.model.batch import Batch
+from headscope.model.capture import kernels
+from headscope.model.model import Model
+from headscope.model.ways import Way
+from tests.contracts.families import FAMILIES, loaded
+
+TEXTS = ("Birds sing in the old tree.", "To be", "A longer line")
+SUMS = ("rows", "columns", "to_null", "everything", "nats", "pair_sums", "total", "counted")
+NAMES = [family.name for family in FAMILIES]
+POSITION_BIAS = {"T5", "mT5", "UMT5", "Switch"}  # scores that queries, keys and mask do not give
+
+each_family = pytest.mark.parametrize("name", NAMES, scope="module")
+each_way = pytest.mark.parametrize("way", ["rows", "fused"])
+
+
+def annotated_batch(model: Model) -> tuple[Batch, AnnotatedBatch]:
+    """Texts of different lengths, padded where the family can be, with random labels and arcs."""
+    rng = np.random.default_rng(0)
+    texts = TEXTS if model.can_pad("right") else TEXTS[:1]
+    examples = []
+    for number, text in enumerate(texts):
+        encoded = model.encode(text)
+        size = len(encoded)
+        null = [place == 0 for place in range(size)] if model.is_causal else encoded.special
+        pairs = {(int(a), int(b)) for a, b in rng.integers(1, size, (8, 2)) if a != b}
+        labels = {"tag": rng.integers(-1, 3, size).tolist()}
+        examples.append(Example(number, encoded, null, labels, sorted(pairs)))
+    cut = Columns.of(examples).cut(range(len(texts)), pad=model.pad, is_causal=model.is_causal)
+    return cut.batch, cut.annotated
+
+
+def dense_layers(model: Model, batch: Batch, annotated: AnnotatedBatch) -> list[ObservedLayer]:
+    layers: list[ObservedLayer] = []
+
+    def keep(seen: LayerAttention) -> None:
+        layers.append(ObservedLayer(len(layers), seen.weights, annotated))
+
+    model.forward(batch, keep, logits=False)
+    return layers
+
+
+def close(found: Tensor, wanted: Tensor, what: str) -> None:
+    found, wanted = found.double(), wanted.double()
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, msg=lambda m: f"{what}: {m}")
+
+
+def same_layer(found: ObservedLayer, wanted: ObservedLayer) -> None:
+    for name in SUMS:
+        close(getattr(found, name), getattr(wanted, name), name)
+    for with_self in (True, False):
+        mine, theirs = found.peaks(with_self), wanted.peaks(with_self)
+        close(mine.weight, theirs.weight, "peaks")
+        row, head = torch.meshgrid(*map(torch.arange, mine.weight.shape), indexing="ij")
+        query, key = mine.locate(row, head)
+        close(wanted.kept[row, head, query, key], theirs.weight, "where the peaks are")
+    real = wanted.batch.mask[:, None, 2:7, None]
+    close(found.look(2, 7) * real, wanted.look(2, 7) * real, "look")
+
+
+@each_family
+@each_way
+def test_sums_equal_those_of_whole_matrices(
+    name: str, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(kernels.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 4)  # a few rows at a time
+    model = loaded(name)
+    if way not in model.ways:
+        with pytest.raises(CaptureError, match="cannot be had by"):
+            show_long(model, *annotated_batch(model), way, lambda _: None)
+        return
+    batch, annotated = annotated_batch(model)
+    wanted = dense_layers(model, batch, annotated)
+    found: list[ObservedLayer] = []
+
+    def compare(layer: ObservedLayer) -> None:
+        same_layer(layer, wanted[layer.index])
+        found.append(layer)
+
+    show_long(model, batch, annotated, way, compare)
+    assert len(found) == len(wanted)
+
+
+@each_family
+def test_the_networks_output_stays_what_the_plain_forward_pass_gives(name: str) -> None:
+    model = loaded(name)
+    batch, annotated = annotated_batch(model)
+    with torch.no_grad():
+        plain = model.forward(batch, logits=False)[0]
+    real = annotated.mask[..., None]
+    if "rows" in model.ways:
+        output = model.forward_rows(batch, lambda _: None, 3, logits=False)[0]
+        close(output * real, plain * real, "rows")
+    if "fused" in model.ways:
+        output = model.forward_fused(batch, lambda _: None, logits=False)[0]
+        torch.testing.assert_close(output * real, plain * real, rtol=1e-4, atol=1e-4)
+
+
+@each_family
+def test_what_is_proved_is_what_the_family_is(name: str) -> None:
+    model = loaded(name)
+    stack = model.stacks[0]
+    assert ("rows" in model.ways) == (stack.backend == "interface")
+    assert ("fused" in model.ways) == (stack.plain and name not in POSITION_BIAS)
+    assert all(model.ways.deferred.values())  # no mask of tokens × tokens either
