@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from headscope.views import View
 
@@ -21,6 +22,8 @@ PIXELS = """([selector, points]) => {
   const scale = canvas.width / canvas.clientWidth;
   return points.map(([x, y]) => Array.from(pen.getImageData(x * scale, y * scale, 1, 1).data));
 }"""
+PATIENCE = 30_000  # milliseconds; a busy machine is slow, not wrong
+expect.set_options(timeout=PATIENCE)
 ARTEFACTS = Path(__file__).parents[1] / "artefacts"
 
 
@@ -65,6 +68,15 @@ class Watched:
         ARTEFACTS.mkdir(exist_ok=True)
         self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
 
+    def barriers(self) -> list[str]:
+        """Serious and critical faults that axe-core finds, with the first element of each."""
+        found = Axe().run(self.page).response["violations"]
+        return [
+            f"{one['id']}: {one['help']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:160]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+
     def chip(self, group: str, number: int) -> Any:
         """One numbered button of a row."""
         return self.page.get_by_role("group", name=group).locator(f"[data-number='{number}']")
@@ -88,7 +100,7 @@ def chromium() -> Iterator[Browser]:
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     """A fresh context, so that nothing is carried from test to test."""
     context = chromium.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 

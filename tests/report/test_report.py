@@ -43,7 +43,7 @@ def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     assert "<b>X</b>" not in page
     exemplar = {"tokens": ["<i>", " &"], "text": "<i> &", "query": 1, "key": 0}
     assert sentence_html(exemplar) == "<span><i>&lt;i&gt;</i></span><span><b> &amp;</b></span>"
-    assert to_html([{"<a>": "<script>"}]).count("<script>") == 0
+    assert to_html([{"<a>": "<script>"}], '"><script>').count("<script>") == 0
 
 
 def test_the_page_says_what_was_run_and_that_attention_is_not_explanation(run: Path) -> None:
@@ -117,3 +117,12 @@ def test_exemplar_rows_mark_the_pair_and_read_as_the_sentence() -> None:
     pieces = exemplar | {"tokens": ["[CLS]", "cat", "##s", "."], "text": "Cats."}
     row = csv_rows([Choice("t", 4, 11, "")], [pieces])[0]
     assert (row["sentence"], row["attending"]) == ("[CLS] *cat***s**.", "##s")
+
+
+def test_the_figures_of_twelve_by_twelve_heads_leave_the_page_under_five_megabytes() -> None:
+    result = make_result(12, 12)
+    sizes = []
+    for figure in FIGURES:
+        with style(figure.name):
+            sizes.append(len(to_svg(figure.draw(result)).encode()))
+    assert sum(sizes) < 2_500_000  # the rest of a page is text: tables and exemplars

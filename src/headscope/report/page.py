@@ -12,7 +12,7 @@ import xarray as xr
 
 from headscope import result as results
 from headscope.report.style import INK
-from headscope.report.tables import Row, to_html
+from headscope.report.tables import Row, framed, to_html
 from headscope.studies.study import Figure, Study, Table
 
 CAVEAT = (
@@ -21,6 +21,7 @@ CAVEAT = (
     "unchanged. Read these figures as a description of behaviour, not as an explanation of it."
 )
 TEXT_WIDTH = 600.0  # points of the page's column: wider figures may leave it
+PAPER_COLUMNS = 17  # a table with more does not fit a printed page
 SKIP_REASONS = {
     "too long": "longer than the model takes",
     "empty": "no token",
@@ -133,7 +134,7 @@ def _findings(chapter: Chapter) -> str:
     names = ("Claim", "Published", "Here", "Holds")
     head = "".join(f"<th scope=col>{name}</th>" for name in names)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'{note}<div class="table findings">{table}</div>'
+    return note + framed(table, "Findings", "findings")
 
 
 def _finding(row: dict[str, str]) -> str:
@@ -184,17 +185,20 @@ def _exemplars(chapter: Chapter) -> str:
 
 def _table(table: Table, rows: list[Row]) -> str:
     html = f"<h3>{escape(table.title)}</h3><p>{escape(table.caption)}</p>"
-    shown = to_html(rows)
+    shown = to_html(rows, table.title)
     if len(rows) > 40:
         shown = f"<details><summary>Show all {len(rows)} rows</summary>{shown}</details>"
-    return html + shown
+    if len(rows[0]) <= PAPER_COLUMNS:
+        return html + shown
+    note = f'<p class="paper">Too wide for paper: see tables/{escape(table.name)}.csv.</p>'
+    return f'{html}<div class="screen">{shown}</div>{note}'
 
 
 def _method(chapter: Chapter) -> str:
     rows = [{"setting": name, "value": value} for name, value in _flatten(chapter.settings)]
     return (
         f"<p>After {escape(chapter.study.citation)}. {escape(chapter.study.notes(chapter.result))}"
-        f"</p>{to_html(rows)}"
+        f"</p>{to_html(rows, 'What was run')}"
         f"<footer>Made with Headscope {escape(chapter.settings['headscope'])}.</footer>"
     )
 

@@ -21,15 +21,19 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     write_text(path, buffer.getvalue())
 
 
-def to_html(rows: Sequence[Row], kind: str = "") -> str:
+def to_html(rows: Sequence[Row], name: str) -> str:
     """A <table>; numbers are rounded to be read, and a value's standard error stands beside it."""
     rows = [_with_errors(row) for row in rows]
-    header = "".join(
-        f"<th scope=col>{escape(str(name).replace('_', ' '))}</th>" for name in rows[0]
-    )
+    header = "".join(_heading(name, [row[name] for row in rows]) for name in rows[0])
     body = "".join(f"<tr{_class(row)}>{_cells(row)}</tr>" for row in rows)
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="table {kind}">{table}</div>'
+    return framed(table, name)
+
+
+def framed(table: str, name: str, kind: str = "") -> str:
+    """A table in a frame that scrolls where it is too wide, by keyboard too."""
+    frame = f'class="table {kind}" tabindex="0" role="region" aria-label="{escape(name)}"'
+    return f"<div {frame}>{table}</div>"
 
 
 def _with_errors(row: Row) -> Row:
@@ -44,6 +48,12 @@ def _with_errors(row: Row) -> Row:
 def _class(row: Row) -> str:
     """A row with a note on why it says little is grey."""
     return ' class="faint"' if row.get("note") else ""
+
+
+def _heading(name: str, values: Sequence[Any]) -> str:
+    """Above numbers on the right, as they are."""
+    kind = "number" if all(isinstance(value, int | float) for value in values) else "text"
+    return f'<th scope=col class="{kind}">{escape(str(name).replace("_", " "))}</th>'
 
 
 def _cells(row: Row) -> str:

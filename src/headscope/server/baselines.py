@@ -67,7 +67,8 @@ def _best_offset(data: xr.Dataset, at: dict[str, str]) -> Baseline | None:
         return None
     axis = by_offset.dims[0]
     best = by_offset.isel({axis: int(np.nanargmax(by_offset.values))})
-    return Baseline(float(best), f"always the word at offset {int(best[axis]):+d}")
+    offset = f"{int(best[axis]):+d}".replace("-", "−")
+    return Baseline(float(best), f"always the word at offset {offset}")
 
 
 def _best_system(data: xr.Dataset, at: dict[str, str]) -> Baseline | None:

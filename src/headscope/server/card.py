@@ -79,8 +79,8 @@ def _groups(data: xr.Dataset, name: str, layer: int, head: int) -> Iterator[dict
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cut in slices(data, name):
         key = tuple(label for axis, label in cut.at.items() if axis != longest)
-        line = _line(data, cut, layer, head) | {"label": cut.at[longest]}
-        groups.setdefault(key, []).append(line)
+        line = {"label": cut.at[longest], "rare": _is_rare(data, cut)}
+        groups.setdefault(key, []).append(_line(data, cut, layer, head) | line)
     for key, lines in groups.items():
         labels = ", ".join(map(plain_label, key))
         title = title_of(name).title
@@ -88,6 +88,7 @@ def _groups(data: xr.Dataset, name: str, layer: int, head: int) -> Iterator[dict
             "name": name,
             "title": f"{title}: {labels}" if labels else title,
             "axis": DIMENSIONS.get(longest, longest),
+            "enough": ENOUGH,
             "lines": [line for line in lines if line["value"] is not None],
         }
 
@@ -96,17 +97,18 @@ def _best_relation(data: xr.Dataset, layer: int, head: int) -> dict[str, Any] | 
     """The relation with enough words for which the head is furthest above its baseline."""
     if "relation_accuracy" not in data:
         return None
-    cuts = (cut for cut in slices(data, "relation_accuracy") if _is_frequent(data, cut))
+    cuts = (cut for cut in slices(data, "relation_accuracy") if not _is_rare(data, cut))
     lines = [_line(data, cut, layer, head) for cut in cuts]
     known = [line for line in lines if line["value"] is not None and line["baseline"] is not None]
     best = max(known, key=_margin, default=None)
     return best if best is not None and _margin(best) > 0 else None
 
 
-def _is_frequent(data: xr.Dataset, cut: Slice) -> bool:
-    if "relation_count" not in data:
-        return True
-    return float(data["relation_count"].sel(relation=cut.at["relation"])) >= ENOUGH
+def _is_rare(data: xr.Dataset, cut: Slice) -> bool:
+    """Whether the slice is of a relation with too few words to say anything."""
+    if "relation_count" not in data or "relation" not in cut.at:
+        return False
+    return float(data["relation_count"].sel(relation=cut.at["relation"])) < ENOUGH
 
 
 def _margin(line: dict[str, Any]) -> float:

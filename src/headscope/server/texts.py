@@ -5,6 +5,7 @@ that fails, times out or comes while the queue is full gets an answer; the next 
 """
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from headscope.model.trace import Trace
     from headscope.views import View
 
+HANDOVER = 0.0005  # seconds
 Kind = Literal["head", "model", "neuron"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -66,7 +68,9 @@ class Texts:
         self._name = name or ""
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="headscope-model")
         self._free = threading.BoundedSemaphore(self.limits.waiting)
-        self._model: Future[Model] | None = None if load is None else self._worker.submit(load)
+        self._model: Future[Model] | None = (
+            None if load is None else self._worker.submit(gently, load)
+        )
 
     def facts(self) -> ModelFacts:
         """The state of the model now; never waits."""
@@ -117,6 +121,17 @@ class Texts:
     def close(self) -> None:
         """Forget what is waiting and let the worker end."""
         self._worker.shutdown(wait=False, cancel_futures=True)
+
+
+def gently(load: Callable[[], "Model"]) -> "Model":
+    """Load a model so that visitors are answered meanwhile: importing torch takes seconds, and a
+    thread that computes hands over only so often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(HANDOVER)
+    try:
+        return load()
+    finally:
+        sys.setswitchinterval(before)
 
 
 def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:

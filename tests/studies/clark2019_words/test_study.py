@@ -239,7 +239,7 @@ def test_relations_with_few_words_are_shown_in_grey(whole: tuple[Path, xr.Datase
     rows = table1_rows(whole[1])
     few = [row for row in rows if row["words"] < 20]
     assert all(row["note"] == "few words" for row in few)
-    assert to_html(rows).count('class="faint"') == len(few)
+    assert to_html(rows, "Table 1").count('class="faint"') == len(few)
 
 
 @pytest.mark.parametrize("trees", [True, False], ids=["trees", "plain text"])

@@ -72,16 +72,17 @@ function fillOpened(open, context, card, one, text) {
     status.textContent = said;
     status.classList.toggle("wrong", wrong);
   });
-  const start = one && text === one.text ? { pinned: `q${one.query}` } : {};
-  const trace = (/** @type {Record<string, unknown>} */ begin) => void host.show({ text: area.value, kind: "head", layer: card.layer, head: card.head }, { start: begin });
+  // The pair is where the run found it only if the loaded model cuts the text into the same tokens.
+  const start = (/** @type {any} */ header) => (one && String(header.stacks[0].queries.labels) === String(one.labels) ? { pinned: `q${one.query}` } : {});
+  const trace = () => void host.show({ text: area.value, kind: "head", layer: card.layer, head: card.head }, { start });
   area.addEventListener("input", later(() => {
     change({ text: area.value }, { quiet: true, replace: true });
-    trace({});
+    trace();
   }));
   open.replaceChildren(
     otherModel(context), h("div", { class: "control stacked" }, h("label", { for: "text" }, "Edit the text and see the head change"), area), status, place,
   );
-  trace(start);
+  trace();
   return host;
 }
 

@@ -22,7 +22,7 @@ export function figure({ title, drawing, rows, caption, extra, kind = "" }) {
     saveButton("CSV", `Download the numbers of “${title}” as CSV`, () => saveRows(rows(), title)),
   ];
   const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), extra ?? null, h("span", { class: "space" }), ...save);
-  const body = h("div", { class: "figure-body" }, drawing);
+  const body = h("div", { class: "figure-body", tabindex: 0, role: "group", "aria-label": title }, drawing);
   return h("figure", { class: `figure ${kind}` }, bar, body, caption ? h("figcaption", {}, caption) : null);
 }
 

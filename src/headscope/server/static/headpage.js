@@ -47,12 +47,17 @@ function title(run, card) {
 /** @param {any} run @param {any} card */
 function summary(run, card) {
   const best = [...card.measures].filter((one) => one.rank !== null).sort((a, b) => a.rank - b.rank)[0];
-  const first = best ? [`Ranks ${ordinal(best.rank)} of ${best.of} heads in `, h("a", { href: address("overview", { run: run.slug, measure: best.spec }) }, best.title.toLowerCase()), `: ${number(best.value)}. `] : [];
+  const first = best ? [`Ranks ${ordinal(best.rank)} of ${best.of} heads in `, h("a", { href: address("overview", { run: run.slug, measure: best.spec }) }, inSentence(best.title)), `: ${number(best.value)}. `] : [];
   const relation = card.best_relation;
   const second = relation
     ? [`Best relation: `, h("a", { href: address("overview", { run: run.slug, measure: relation.spec }) }, relation.title.split(": ")[1]), `, right in ${percent(relation.value)} of words against ${percent(relation.baseline.value)} (${relation.baseline.name}).`]
     : [];
   return h("p", { class: "lead" }, ...first, ...second);
+}
+
+/** @param {string} title @returns {string} with a small first letter, as inside a sentence */
+function inSentence(title) {
+  return title[0].toLowerCase() + title.slice(1);
 }
 
 /** @param {number} share */
@@ -94,14 +99,17 @@ function nearest(run, card) {
 /** @param {any} group @param {number} room */
 function bars(group, room) {
   const ordered = [...group.lines].sort((a, b) => b.value - a.value);
-  const shown = ordered.slice(0, MOST_BARS);
+  const frequent = ordered.filter((one) => !one.rare);
+  const shown = frequent.slice(0, MOST_BARS);
   const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
   const drawing = shown.length ? labelBars(shown, { width, label: group.title }) : null;
   if (!drawing) return h("section", { class: "figure" }, h("h2", {}, group.title), h("p", {}, "No value."));
   const rows = () => [[group.axis, "value", "standard error", "rank", "of", "baseline"], ...ordered.map((one) => [one.label, one.value, one.error, one.rank, one.of, one.baseline?.value ?? null])];
-  const baseline = shown.find((one) => one.baseline)?.baseline.name;
-  const tick = baseline ? [h("span", { class: "swatch tick" }), baseline, ". "] : [];
-  const more = ordered.length > MOST_BARS ? `The ${MOST_BARS} largest of ${ordered.length}; the CSV has all. ` : "";
+  const names = [...new Set(shown.flatMap((one) => (one.baseline ? [one.baseline.name] : [])))];
+  const tick = names.length ? [h("span", { class: "swatch tick" }), names.length > 1 ? "each one’s best baseline" : names[0], ". "] : [];
+  const rare = ordered.length - frequent.length;
+  const left = [shown.length < frequent.length ? `the ${MOST_BARS} largest are shown` : "", rare ? `${rare} with fewer than ${group.enough} words are left out` : ""].filter(Boolean).join(", ");
+  const more = left ? `Of ${ordered.length}, ${left}; the CSV has all. ` : "";
   return figure({ title: group.title, drawing, rows, caption: h("p", {}, ...tick, more, "# is the rank among heads.") });
 }
 

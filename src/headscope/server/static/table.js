@@ -23,7 +23,7 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "" }
   const body = h("tbody");
   const head = h("tr");
   let order = sort;
-  const numeric = columns.map((column, place) => column.numeric ?? rows.some((row) => typeof row[place] === "number"));
+  const numeric = columns.map((column, place) => column.numeric ?? rows.every((row) => row[place] === null || typeof row[place] === "number"));
   const draw = () => {
     head.replaceChildren(...columns.map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)));
     body.replaceChildren(...sorted(columns, rows, order).map((row) => line(columns, row, numeric)));

@@ -22,15 +22,15 @@ export class ViewHost {
     this.waiting = null;
   }
 
-  /** @param {TextRequest} request @param {{start?: Record<string, unknown>, address?: boolean}} [how]  address: keep the view's state in the hash */
-  async show(request, { start = {}, address = false } = {}) {
+  /** @param {TextRequest} request @param {{start?: (header: any) => Record<string, unknown>, address?: boolean}} [how]  start: what the view opens with; address: keep its state in the hash */
+  async show(request, { start = () => ({}), address = false } = {}) {
     this.waiting?.abort();
     const mine = (this.waiting = new AbortController());
     this.tell("Tracing …", false);
     try {
       const { header, blocks } = await askTrace(request, mine.signal);
       if (mine.signal.aborted) return;
-      await this.put(request, header, blocks, start, address);
+      await this.put(request, header, blocks, start(header), address);
       this.tell(`${header.model}: ${counted(header.stacks)}.`, false);
     } catch (error) {
       if (!mine.signal.aborted) this.tell(error instanceof Error ? error.message : String(error), true);
