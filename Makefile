@@ -21,6 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup   ## run the bundled models over the bundled corpus into headscope-demo/
 	$(BIN)/headscope demo
+	@echo "For the command headscope in this shell: source $(BIN)/activate"
 
 test: setup lint types chromium   ## lint, types, then every test, Chromium included
 	$(BIN)/pytest -n 2 --dist loadgroup
