@@ -18,7 +18,7 @@ from headscope.engine.engine import Engine, Outcome, Piece, Pool, Work
 from headscope.engine.local import LocalEngine
 from headscope.engine.ray import RayEngine
 
-SENTENCES = 3072
+SENTENCES = 2048
 SHARD = 64
 ROUNDS = 2
 WAYS: dict[str, Engine] = {

@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headscope.engine.cluster import SETTINGS
+
 ROOT = Path(__file__).parents[2]
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ |= SETTINGS
 os.environ["RAY_memory_monitor_refresh_ms"] = "0"  # noqa: SIM112  others may fill the machine
 os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
 

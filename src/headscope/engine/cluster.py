@@ -11,6 +11,10 @@ from types import ModuleType
 
 from headscope.errors import RunError
 
+SETTINGS = {  # of a cluster that is started here
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_worker_niceness": "0",  # on a busy machine workers get as much as other processes
+}
 _HOST = re.compile(r"(?P<host>[^/:]+|\[.+\]):(?P<port>\d+)")
 _ANSWER_WITHIN = 5.0  # seconds
 
@@ -52,7 +56,8 @@ def connected(address: str | None) -> Iterator[None]:
 
     A process that is connected already stays so.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
     ray = import_ray()
     if ray.is_initialized():
         if address is not None:
