@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from headscope.text.corpus import Corpus
 
 
@@ -85,8 +87,15 @@ def study(
         **options,
     )
     count = f"{result.attrs['sentences']:,} {chosen.unit}"
-    typer.echo(f"{out}/result.nc: {name} of {model}, {count}")
+    typer.echo(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}")
     typer.echo(f"Now: headscope report {out}")
+
+
+def _skipped(result: "xr.Dataset") -> str:
+    from headscope.result import skipped
+
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped(result).items())
+    return f"; skipped: {reasons} (docs/studies.md)" if reasons else ""
 
 
 def _open_corpus(corpus: str) -> "Corpus":
