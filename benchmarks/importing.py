@@ -1,13 +1,13 @@
 """How long it takes until something can be used: importing, asking for help, loading a model.
 
-python -m benchmarks.importing        best of five fresh processes each
+python -m benchmarks.importing        best of three fresh processes each
 """
 
 import subprocess
 import sys
 import time
 
-REPEATS = 5
+REPEATS = 3
 GPT2 = "import torch; from transformers import GPT2LMHeadModel"
 WAYS = {
     "python alone": ["-c", "pass"],

@@ -16,7 +16,9 @@ log = logging.getLogger("headscope")
 Found = TypeVar("Found")
 
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
-LEAST, MOST = 1024, 65536  # on a GPU: fewer leave it idle, more gain nothing
+# On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
+# also with 65,536. More than MOST would make the shards too large that batches are cut from.
+LEAST, MOST = 1024, 131072
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
 

@@ -36,7 +36,7 @@ from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 
 SHARD_SENTENCES = 256
-SHARD_SENTENCES_CUDA = 4096  # two batches or more of the size that keeps a GPU busy
+SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
 THREADS = "threads"  # in run.json
 
 log = logging.getLogger("headscope")

@@ -49,6 +49,13 @@ class AnnotatedBatch:
         return self.mask & ~self.null
 
     @cached_property
+    def null_is_first(self) -> bool:
+        """Whether the first column of every input is its only null token."""
+        first = torch.zeros_like(self.null)
+        first[:, 0] = True
+        return torch.equal(self.null, first)
+
+    @cached_property
     def pairs(self) -> Bool[Tensor, "batch query key"]:
         """Pairs that stay after the null filter (Vig & Belinkov 2019, §5.2.3)."""
         return self.pairs_of(0, self.mask.shape[1])
@@ -57,11 +64,6 @@ class AnnotatedBatch:
         """The rows of `pairs` that belong to some queries."""
         pairs = self.content[:, start:stop, None] & self.content[:, None, :]
         return pairs.tril(start) if self.is_causal else pairs
-
-    @cached_property
-    def dropped(self) -> Bool[Tensor, "batch query key"]:
-        """The other pairs."""
-        return ~self.pairs
 
     @cached_property
     def separation(self) -> Float[Tensor, "query key"]:

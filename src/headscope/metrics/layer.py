@@ -27,7 +27,7 @@ class ObservedLayer:
     @cached_property
     def kept(self) -> Float[Tensor, "batch head query key"]:
         """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
-        return self.wide.masked_fill(self.batch.dropped[:, None], 0.0)
+        return torch.where(self.batch.pairs[:, None], self.wide, 0.0)
 
     @cached_property
     def wide(self) -> Float[Tensor, "batch head query key"]:
@@ -52,8 +52,10 @@ class ObservedLayer:
     @cached_property
     def to_null(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query, null or not, pays to the null tokens."""
-        null = self.batch.null.float()[:, None, :, None]
-        paid = (self.wide @ null).squeeze(-1)
+        if self.batch.null_is_first:
+            paid = self.wide[..., 0]
+        else:
+            paid = (self.wide @ self.batch.null.float()[:, None, :, None]).squeeze(-1)
         return paid.masked_fill(~self.batch.mask[:, None], 0.0)
 
     @cached_property
@@ -108,15 +110,16 @@ class DensePeaks:
     @cached_property
     def weight(self) -> Float[Tensor, "batch head"]:
         """The largest weight of every input and head."""
-        return self._by_query.amax(-1)
+        return self._cells.amax(-1)
 
     def locate(
         self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
     ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
         """Query and key of some of them; of equal ones the first."""
-        query = self._by_query[row, head].argmax(-1)
-        return query, self.kept[row, head, query].argmax(-1)
+        cell = self._cells[row, head].argmax(-1)
+        size = self.kept.shape[-1]
+        return cell // size, cell % size
 
     @cached_property
-    def _by_query(self) -> Float[Tensor, "batch head query"]:
-        return self.kept.amax(-1)
+    def _cells(self) -> Float[Tensor, "batch head cell"]:
+        return self.kept.flatten(2)
