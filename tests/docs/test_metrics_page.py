@@ -1,8 +1,8 @@
 """The page of metrics is what the docstrings say, and leaves out no variable of a result."""
 
-import pkgutil
 from fnmatch import fnmatchcase
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,12 +53,12 @@ def test_every_variable_of_a_full_result_is_on_the_page(study: str, kind: str) -
 
 def test_no_documented_module_is_left_off_the_page() -> None:
     packages = (metrics, probes, clark2019_words)
-    names = [
-        f"{package.__name__}.{module.name}"
+    documented = {
+        f"{package.__name__}.{file.stem}"
         for package in packages
-        for module in pkgutil.iter_modules(package.__path__)
-    ]
-    documented = {name for name in names if PAGE.entries(import_module(name))}
+        for file in Path(package.__path__[0]).glob("*.py")
+        if "\n    Variables: " in file.read_text(encoding="utf-8")
+    }
     assert documented == {name for modules in PAGE.SECTIONS.values() for name in modules}
 
 
