@@ -190,7 +190,8 @@ def _of_heads() -> dict[str, Schema]:
     profile = _object(
         values=_many(_maybe(NUMBER)), errors=_maybe(_many(_maybe(NUMBER))), pooled=FLAG
     )
-    group = _object(name=TEXT, title=TEXT, axis=TEXT, lines=_many(_line(label=TEXT)))
+    lines = _many(_line(label=TEXT, rare=FLAG))
+    group = _object(name=TEXT, title=TEXT, axis=TEXT, enough=WHOLE, lines=lines)
     near = _object(basis=TEXT, heads=_many(_object(name=TEXT, distance=NUMBER)))
     place = _object(name=TEXT, x=_maybe(NUMBER), y=_maybe(NUMBER), behaviour=_maybe(TEXT))
     return {
