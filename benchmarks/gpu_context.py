@@ -35,7 +35,7 @@ from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, LayerMetric, State
 from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.variability import Variability
-from headscope.model.attention import PlainAttention, TextAttention
+from headscope.model.attention import LayerAttention, PlainAttention, TextAttention
 from headscope.model.batch import Batch
 from headscope.model.model import Model
 from headscope.model.ways import Way
@@ -113,6 +113,11 @@ def make_metrics(grid: Grid) -> list[LayerMetric]:
     ]
 
 
+def dense(seen: LayerAttention, annotated: AnnotatedBatch) -> ObservedLayer:
+    """A layer as its whole matrix."""
+    return ObservedLayer(seen.layer, seen.weights, annotated)
+
+
 def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way) -> dict[str, State]:
     """The states of all metrics after the input."""
     annotated = replace(annotated)  # nothing computed before
@@ -126,7 +131,10 @@ def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way) -> di
         for metric in others:
             metric.update_layer(states[metric.name], layer)
 
-    show_long(model, batch, annotated, way, update)
+    if way == "dense":
+        model.forward(batch, lambda seen: update(dense(seen, annotated)), logits=False)
+    else:
+        show_long(model, batch, annotated, way, update)
     ratios.finish(states)
     for state in states.values():
         state.settle()

@@ -54,6 +54,8 @@ def test_sums_and_peaks_are_those_of_the_matrix(
     of_scores = (row_weights.double()[..., None] * kept * scores.nan_to_num(neginf=0)).sum((1, 2))
     close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)
     close(found.columns, kept.sum(1))
+    assert found.rows is not None
+    close(found.rows.double(), kept.sum(2))
     close(found.scores, of_scores)
     close(found.distance, (kept * apart).sum((1, 2)))
     best = (kept * (apart > 0)).flatten(1).max(1).values

@@ -107,7 +107,7 @@ def _reduce_text(text: TextAttention, places: _Places) -> TextSums:
     own = weights_of_pairs(text, torch.stack([tokens, tokens], -1))
     related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in places.related]
     return TextSums(
-        rows=rows,
+        rows=_to_the_total(rows, found.columns) if found.rows is None else found.rows,
         columns=found.columns.float(),
         to_null=to_null,
         nats=logs.double().sum(-1) - found.scores,
@@ -115,6 +115,14 @@ def _reduce_text(text: TextAttention, places: _Places) -> TextSums:
         apart=found.apart,
         own=own.masked_fill(~content, 0.0),
     )
+
+
+def _to_the_total(
+    rows: Float[Tensor, "head query"], columns: Float[Tensor, "head key"]
+) -> Float[Tensor, "head query"]:
+    """One less the null weight is rounded where nearly all is null; the columns know the sum."""
+    total = rows.double().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+    return (rows * (columns.sum(-1, keepdim=True) / total)).float()
 
 
 def weights_of_pairs(

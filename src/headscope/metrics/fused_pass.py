@@ -25,6 +25,7 @@ class PassSums:
     scores: Float[Tensor, "head"]  # Σ row weight · a · z
     distance: Float[Tensor, "head"]  # Σ a · |i − j|
     apart: Peaks  # without a batch axis
+    rows: Float[Tensor, "head query"] | None = None  # where the pass goes row by row
 
 
 def sum_text(
@@ -58,13 +59,16 @@ def sum_in_blocks(
     columns = text.lse.new_zeros(heads, tokens, dtype=torch.float64)
     scores, distance = columns.new_zeros(heads), columns.new_zeros(heads)
     apart = Peaks(text.lse.new_zeros(heads), *columns.new_zeros(2, heads).long())
+    paid: list[Tensor] = []
     for start in range(0, tokens, block):
         found = _sum_block(text, content, row_weights, slice(start, min(start + block, tokens)))
         columns[:, : found.columns.shape[1]] += found.columns
         scores += found.scores
         distance += found.distance
         apart = apart.larger(found.apart)
-    return PassSums(columns * content, scores, distance, apart)
+        assert found.rows is not None
+        paid.append(found.rows)
+    return PassSums(columns * content, scores, distance, apart, torch.cat(paid, -1) * content)
 
 
 def _sum_block(text: TextAttention, content: Tensor, row_weights: Tensor, rows: slice) -> PassSums:
@@ -73,15 +77,13 @@ def _sum_block(text: TextAttention, content: Tensor, row_weights: Tensor, rows: 
     weights = (scores - text.lse[:, rows, None]).exp_()
     of_queries, of_keys = content[rows].to(weights.dtype), content[:keys].to(weights.dtype)
     columns = torch.matmul(of_queries, weights)
-    pairs = (_separation(rows, keys, content.device) * of_queries[:, None] * of_keys).flatten()
-    distance = weights.flatten(1) @ pairs
+    pairs = _separation(rows, keys, content.device) * of_queries[:, None] * of_keys
+    # Row by row, then in float64: one long float32 sum would lose the fifth digit.
+    distance = torch.einsum("hqk,qk->hq", weights, pairs.to(weights.dtype)).double().sum(-1)
     by_row = scores.mul_(weights) @ of_keys
-    return PassSums(
-        columns,
-        (by_row * row_weights[:, rows]).sum(-1),
-        distance,
-        _apart(weights, content[rows], content[:keys], rows.start),
-    )
+    paid = weights @ of_keys
+    apart = _apart(weights, content[rows], content[:keys], rows.start)
+    return PassSums(columns, (by_row * row_weights[:, rows]).sum(-1), distance, apart, paid)
 
 
 def _separation(rows: slice, keys: int, device: torch.device) -> Float[Tensor, "query key"]:

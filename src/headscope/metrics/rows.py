@@ -92,7 +92,9 @@ def _distance(kept: Tensor, start: int) -> Float[Tensor, "batch head 1"]:
     queries, keys = kept.shape[-2:]
     place = torch.arange(start, start + queries, device=kept.device)
     separation = (place[:, None] - torch.arange(keys, device=kept.device)).abs()
-    return kept.flatten(2) @ separation.flatten()[:, None].to(kept.dtype)
+    # Row by row, then in float64: one long float32 sum would lose the fifth digit.
+    by_row = torch.einsum("bhqk,qk->bhq", kept, separation.to(kept.dtype))
+    return by_row.double().sum(-1, keepdim=True)
 
 
 def _on_arcs(kept: Tensor, batch: AnnotatedBatch, start: int) -> Float[Tensor, "batch head 2"]:

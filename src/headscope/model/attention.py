@@ -70,9 +70,10 @@ class TextAttention:
         Unseen pairs get a finite number so low that their weight is zero.
         """
         heads, key_heads = self.query.shape[0], self.key.shape[0]
-        query = widen(self.query[:, start:stop]) * self.scaling
+        query = widen(self.query[:, start:stop])
         grouped = query.reshape(key_heads, -1, query.shape[-1])  # heads of a group share their key
-        scores = grouped @ widen(self.key[:, :keys]).mT
+        # Scaled after the product, as the models do it: large scores round as theirs do.
+        scores = (grouped @ widen(self.key[:, :keys]).mT).mul_(self.scaling)
         scores = scores.reshape(heads, stop - start, keys)
         if self.bias is not None:
             scores += widen(self.bias(start, stop)[:, :keys]).clamp(min=UNSEEN)
