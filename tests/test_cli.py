@@ -1,5 +1,6 @@
 """The program as a whole: light to import, quick to help, plain about mistakes."""
 
+import signal
 import subprocess
 import sys
 
@@ -67,17 +68,23 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_2(
     assert capsys.readouterr().err == "headscope: no such thing: give another.\n"
 
 
-def test_ctrl_c_says_how_to_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "app", interrupt)
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert stopped.value.code == 130
-    assert "run the same command again" in capsys.readouterr().err
+def test_ctrl_c_says_how_to_go_on() -> None:
+    code = (
+        "import signal, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from headscope import cli\n"
+        "@cli.app.command()\n"
+        "def nap(): print('asleep', flush=True); time.sleep(60)\n"
+        "cli.main()"
+    )
+    napping = subprocess.Popen(
+        [sys.executable, "-c", code, "nap"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert napping.stdout is not None and napping.stdout.readline() == "asleep\n"
+    napping.send_signal(signal.SIGINT)
+    _, said = napping.communicate(timeout=60)
+    assert napping.returncode == 130
+    assert said == "headscope: stopped; run the same command again to go on.\n"
 
 
 def test_a_missing_model_directory_ends_without_a_traceback() -> None:

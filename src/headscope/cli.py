@@ -10,6 +10,8 @@ import headscope
 from headscope import commands
 from headscope.errors import HeadscopeError
 
+INTERRUPTED = 130  # what Typer makes of Ctrl-C, without a word
+
 app = typer.Typer(
     name="headscope",
     help="What does each attention head look at? From one sentence to a corpus.",
@@ -46,6 +48,7 @@ def main() -> None:
     except HeadscopeError as error:
         print(f"headscope: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("headscope: stopped; run the same command again to go on.", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            print("headscope: stopped; run the same command again to go on.", file=sys.stderr)
+        raise
