@@ -1,6 +1,7 @@
-"""Many visitors at once, a third of their wishes bad: for seconds in a test, longer by hand."""
+"""Many visitors at once, a third of their wishes bad: a few wishes in a test, a minute by hand."""
 
 import asyncio
+import math
 import random
 import re
 import time
@@ -53,11 +54,12 @@ class Tally:
         return sorted([*wrong, *(status for status in self.bad if status < 400)])
 
 
-async def visit(place: str, run: str, until: float, seed: int, tally: Tally) -> None:
+async def visit(place: str, run: str, until: float, wishes: float, seed: int, tally: Tally) -> None:
     """One visitor: as fast as the answers come, every third wish a bad one."""
     chance = random.Random(seed)
     async with httpx.AsyncClient(base_url=place, timeout=60) as client:
-        while time.monotonic() < until:
+        while time.monotonic() < until and wishes > 0:
+            wishes -= 1
             is_bad = chance.random() < 1 / 3
             method, path, more = chance.choice(BAD if is_bad else GOOD)
             start = time.monotonic()
@@ -66,11 +68,14 @@ async def visit(place: str, run: str, until: float, seed: int, tally: Tally) -> 
             (tally.bad if is_bad else tally.good)[answer.status_code] += 1
 
 
-async def crowd(place: str, run: str, visitors: int, seconds: float) -> Tally:
-    """All visitors at once."""
+async def crowd(
+    place: str, run: str, visitors: int, seconds: float = math.inf, wishes: float = math.inf
+) -> Tally:
+    """All visitors at once, for so long or until each had so many wishes."""
     tally = Tally()
     until = time.monotonic() + seconds
-    await asyncio.gather(*(visit(place, run, until, seed, tally) for seed in range(visitors)))
+    visits = (visit(place, run, until, wishes, seed, tally) for seed in range(visitors))
+    await asyncio.gather(*visits)
     return tally
 
 
