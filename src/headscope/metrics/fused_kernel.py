@@ -99,8 +99,7 @@ def _sum_kernel(  # noqa: ANN202
 ):  # fmt: skip
     first = tl.program_id(0) * KEYS
     head = tl.program_id(1).to(tl.int64)
-    offset = tl.arange(0, KEYS)
-    keys = first + offset
+    keys = first + tl.arange(0, KEYS)
     dims = tl.arange(0, DIM)
     near = tl.arange(0, QUERIES)
     inside = (keys[:, None] < tokens) & (dims[None, :] < WIDTH)
@@ -109,7 +108,6 @@ def _sum_kernel(  # noqa: ANN202
     query += head * tokens * WIDTH
     lse += head * tokens
     row_weights += head * tokens
-    ahead = offset.to(tl.float32)
 
     columns = tl.zeros([KEYS], tl.float32)
     scores = tl.zeros([KEYS], tl.float32)
@@ -118,26 +116,10 @@ def _sum_kernel(  # noqa: ANN202
 
     if not CAUSAL:
         for start in range(0, first, QUERIES):  # queries before these keys
-            queries = start + near
-            above, p, part = _weigh(
-                k,
-                query,
-                lse,
-                row_weights,
-                queries,
-                keys,
-                dims,
-                tokens,
-                scale,
-                WIDTH,
-                PRECISION,
-                False,
-            )
-            paid = tl.sum(p, 1)
-            columns += paid
-            scores += part
-            distance += tl.sum(p * (first - queries).to(tl.float32)[None, :], 1) + ahead * paid
-            peak = tl.maximum(peak, tl.max(above, 1))
+            columns, scores, distance, peak = _add_far(
+                columns, scores, distance, peak, k, query, lse, row_weights, start + near, keys,
+                dims, tokens, scale, first, WIDTH, PRECISION, -1.0,
+            )  # fmt: skip
 
     for start in range(first, first + KEYS, QUERIES):  # the diagonal
         queries = start + near
@@ -151,21 +133,34 @@ def _sum_kernel(  # noqa: ANN202
         peak = tl.maximum(peak, tl.max(tl.where(separation == 0, float("-inf"), above), 1))
 
     for start in range(first + KEYS, tokens, QUERIES):  # queries after these keys
-        queries = start + near
-        above, p, part = _weigh(
-            k, query, lse, row_weights, queries, keys, dims, tokens, scale, WIDTH, PRECISION, False
-        )
-        paid = tl.sum(p, 1)
-        columns += paid
-        scores += part
-        distance += tl.sum(p * (queries - first).to(tl.float32)[None, :], 1) - ahead * paid
-        peak = tl.maximum(peak, tl.max(above, 1))
+        columns, scores, distance, peak = _add_far(
+            columns, scores, distance, peak, k, query, lse, row_weights, start + near, keys,
+            dims, tokens, scale, first, WIDTH, PRECISION, 1.0,
+        )  # fmt: skip
 
     found += head * tokens + keys
     tl.store(found, columns, mask=keys < tokens)
     tl.store(found + plane, scores, mask=keys < tokens)
     tl.store(found + 2 * plane, distance, mask=keys < tokens)
     tl.store(found + 3 * plane, peak, mask=keys < tokens)
+
+
+@triton.jit
+def _add_far(  # noqa: ANN202
+    columns, scores, distance, peak, k, query, lse, row_weights, queries, keys,  # noqa: ANN001
+    dims, tokens, scale, first,  # noqa: ANN001
+    WIDTH: tl.constexpr, PRECISION: tl.constexpr, SIGN: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Add queries that are all after the keys, or all before them."""
+    above, p, part = _weigh(
+        k, query, lse, row_weights, queries, keys, dims, tokens, scale, WIDTH, PRECISION, False
+    )
+    paid = tl.sum(p, 1)
+    # |i − j| from the first key on: numbers no larger than they must be.
+    ahead = SIGN * (queries - first).to(tl.float32)
+    inside = SIGN * (keys - first).to(tl.float32)
+    distance += tl.sum(p * ahead[None, :], 1) - inside * paid
+    return columns + paid, scores + part, distance, tl.maximum(peak, tl.max(above, 1))
 
 
 @triton.jit
