@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.metrics.reduced import Peaks
@@ -82,7 +82,7 @@ def _sum_block(text: TextAttention, content: Tensor, row_weights: Tensor, rows: 
     distance = torch.einsum("hqk,qk->hq", weights, pairs.to(weights.dtype)).double().sum(-1)
     by_row = scores.mul_(weights) @ of_keys
     paid = weights @ of_keys
-    apart = _apart(weights, content[rows], content[:keys], rows.start)
+    apart = _apart(weights, (~content).nonzero()[:, 0], rows)
     return PassSums(columns, (by_row * row_weights[:, rows]).sum(-1), distance, apart, paid)
 
 
@@ -91,10 +91,11 @@ def _separation(rows: slice, keys: int, device: torch.device) -> Float[Tensor, "
     return (queries[:, None] - torch.arange(keys, device=device, dtype=torch.float32)).abs()
 
 
-def _apart(weights: Tensor, queries: Tensor, keys: Tensor, start: int) -> Peaks:
+def _apart(weights: Tensor, null: Int[Tensor, "some"], rows: slice) -> Peaks:
     """The largest weight between two tokens that count; overwrites the others."""
-    weights.diagonal(start, dim1=-2, dim2=-1).zero_()
-    weights[:, ~queries] = 0
-    weights[..., ~keys] = 0
+    keys = weights.shape[-1]
+    weights.diagonal(rows.start, dim1=-2, dim2=-1).zero_()
+    weights.index_fill_(1, null[(null >= rows.start) & (null < rows.stop)] - rows.start, 0)
+    weights.index_fill_(2, null[null < keys], 0)
     weight, place = weights.flatten(1).max(-1)
-    return Peaks(weight, place // weights.shape[-1] + start, place % weights.shape[-1])
+    return Peaks(weight, place // keys + rows.start, place % keys)

@@ -13,7 +13,8 @@ from torch.nn.functional import pad
 from headscope.model.attention import TextAttention, widen
 
 Attended = tuple[Float[Tensor, "head query dim"], Float[Tensor, "head query"]]
-BLOCK_BYTES = {"cpu": 2**25, "cuda": 2**28}  # of scores at a time, where no fused kernel fits
+# Of scores at a time, where no fused kernel fits: what a CPU core caches, what keeps a GPU busy.
+BLOCK_BYTES = {"cpu": 2**22, "cuda": 2**28}
 CUDA_WIDTH = 256  # the widest head that the fused kernels take
 ALIGNED = 8  # they want widths that are multiples of this
 
