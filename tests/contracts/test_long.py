@@ -67,6 +67,8 @@ def same_layer(found: ObservedLayer, wanted: ObservedLayer) -> None:
         row, head = torch.meshgrid(*map(torch.arange, mine.weight.shape), indexing="ij")
         query, key = mine.locate(row, head)
         close(wanted.kept[row, head, query, key], theirs.weight, "where the peaks are")
+    for offset in (-3, -1, 0, 1):
+        close(found.on_offset(offset), wanted.on_offset(offset), f"offset {offset}")
     real = wanted.batch.mask[:, None, 2:7, None]
     close(found.look(2, 7) * real, wanted.look(2, 7) * real, "look")
 

@@ -34,6 +34,10 @@ def test_the_size_of_a_block_changes_nothing(
     for name in SUMS:
         one, other = getattr(found, name).double(), getattr(whole, name).double()
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6, msg=name)
+    for offset in (-40, -2, -1, 0, 1, 3):
+        torch.testing.assert_close(
+            found.on_offset(offset), whole.on_offset(offset), rtol=1e-6, atol=1e-6
+        )
     for with_self in (True, False):
         mine, theirs = found.peaks(with_self), whole.peaks(with_self)
         torch.testing.assert_close(mine.weight, theirs.weight, rtol=0, atol=0)

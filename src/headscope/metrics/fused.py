@@ -11,6 +11,7 @@ rows, and the weights of chosen pairs (arcs, a token and itself) are found one b
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -61,7 +62,23 @@ def reduce_layer(index: int, attention: PlainAttention, batch: AnnotatedBatch) -
         apart=_stack([text.apart for text in texts], spans),
         own=_spread([text.own for text in texts], spans, tokens),
         look=look,
+        on_offset=partial(_on_offset, attention.texts, places),
     )
+
+
+def _on_offset(
+    texts: Sequence[TextAttention], places: Sequence["_Places"], offset: int
+) -> Float[Tensor, "batch head"]:
+    """Kept weight between every token and the one at an offset, pair by pair."""
+    sums = []
+    for text, place in zip(texts, places, strict=True):
+        query = torch.arange(len(place.content), device=place.content.device)
+        key = query + offset
+        inside = (key >= 0) & (key < len(query))
+        pairs = torch.stack([query, key], -1)[inside]
+        counted = place.content[pairs].all(-1)
+        sums.append(weights_of_pairs(text, pairs[counted]).double().sum(-1))
+    return torch.stack(sums).float()
 
 
 def _reduce_rows(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.concentration import MOST_NULL, renormalised_entropy, smoothed_entropy
+from headscope.metrics.positions import on_offset
 from headscope.metrics.special import SPECIAL, received
 
 
@@ -48,6 +49,10 @@ class ObservedLayer:
     def total(self) -> Float[Tensor, "batch head"]:
         """Kept weight of the whole input: the denominator of Eqs. 3, 4 and 6."""
         return self.rows.sum(-1)
+
+    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
+        """Kept weight between every token and the one at an offset."""
+        return on_offset(self.kept, self.batch.mask, offset)
 
     @cached_property
     def to_null(self) -> Float[Tensor, "batch head query"]:

@@ -16,13 +16,14 @@ def offset_share(
 
     n is the number of tokens of the input for every offset, also where i+o falls off its end.
     """
-    shares = [_on_diagonal(weights, mask, offset) for offset in offsets]
+    shares = [on_offset(weights, mask, offset) for offset in offsets]
     return torch.stack(shares, dim=-1) / mask.sum(-1)[:, None, None]
 
 
-def _on_diagonal(
+def on_offset(
     weights: Float[Tensor, "batch head query key"], mask: Bool[Tensor, "batch token"], offset: int
 ) -> Float[Tensor, "batch head"]:
+    """Σ_i a[i, i+o] between tokens of the input."""
     if abs(offset) >= mask.shape[1]:
         return weights.new_zeros(weights.shape[:2])
     queries = mask[:, max(0, -offset) : mask.shape[1] - max(0, offset)]

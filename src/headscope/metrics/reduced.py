@@ -59,6 +59,7 @@ class ReducedLayer:
     apart: Peaks  # over the pairs of two different tokens
     own: Float[Tensor, "batch head query"]  # kept weight that every token pays to itself
     look: Callable[[int, int], Float[Tensor, "batch head query key"]]
+    on_offset: Callable[[int], Float[Tensor, "batch head"]]
 
     @cached_property
     def total(self) -> Float[Tensor, "batch head"]:

@@ -6,6 +6,7 @@ not matter how many rows a block has.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -36,7 +37,7 @@ def sum_rows(
 ) -> RowSums:
     """Reduce the weights of the queries from `start` on."""
     stop = start + weights.shape[2]
-    kept = weights.float().masked_fill(~batch.pairs_of(start, stop)[:, None], 0.0)
+    kept = _kept(weights, batch, start)
     mask = batch.mask[:, None, start:stop]
     null = batch.null.to(weights.dtype)[:, None, :, None]
     to_null = (weights @ null).squeeze(-1).float().masked_fill(~mask, 0.0)
@@ -77,7 +78,27 @@ def join(
         apart=apart,
         own=torch.cat([block.own for block in blocks], -1),
         look=lambda start, stop: look(start, stop).float(),
+        on_offset=partial(on_offset_by_rows, look, batch, blocks[0].rows.shape[-1]),
     )
+
+
+def on_offset_by_rows(
+    look: Callable[[int, int], Tensor], batch: AnnotatedBatch, block: int, offset: int
+) -> Float[Tensor, "batch head"]:
+    """Kept weight between every token and the one at an offset; looks at all rows once more."""
+    tokens = batch.mask.shape[1]
+    found = [
+        _kept(look(start, min(start + block, tokens)), batch, start)
+        .diagonal(start + offset, dim1=-2, dim2=-1)
+        .sum(-1)
+        for start in range(0, tokens, block)
+    ]
+    return _add(found).float()
+
+
+def _kept(weights: Tensor, batch: AnnotatedBatch, start: int) -> Tensor:
+    pairs = batch.pairs_of(start, start + weights.shape[2])
+    return weights.float().masked_fill(~pairs[:, None], 0.0)
 
 
 def _add(parts: list[Tensor]) -> Tensor:

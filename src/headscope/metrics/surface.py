@@ -17,7 +17,6 @@ from headscope.metrics.head_ratio import HeadRatio
 from headscope.metrics.induction import SCORES, repetition_scores
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.positions import offset_share
 from headscope.metrics.special import SPECIAL, mean_over
 from headscope.metrics.text_ratio import TextRatio
 
@@ -36,7 +35,8 @@ def offset_shares(grid: Grid, offsets: Sequence[int]) -> HeadRatio:
     """
 
     def values(layer: ObservedLayer) -> Values:
-        return offset_share(layer.kept, layer.batch.mask, offsets)
+        sums = torch.stack([layer.on_offset(offset) for offset in offsets], dim=-1)
+        return sums / layer.batch.mask.sum(-1)[:, None, None]
 
     axis = Axis("offset", tuple(offsets))
     return document_mean("offset_share", grid, values, axis, "attention to the token at an offset")
@@ -49,12 +49,13 @@ def special_shares(grid: Grid, absent: Collection[str] = ()) -> HeadRatio:
     Formula: Σ_i Σ_j a[i, j]·[j in class] / n
     Reference: Clark et al. 2019, Fig. 2 top
     Range: 0 to 1
-    Cost: n², one product with three columns that the other shares of specials use too
+    Cost: n, from the sums over columns
     """
     missing = torch.tensor([name in absent for name in SPECIAL])
 
     def values(layer: ObservedLayer) -> Values:
-        shares = mean_over(layer.to_special, layer.batch.mask)
+        is_special = layer.batch.one_hot("special", len(SPECIAL))
+        shares = layer.columns @ is_special / layer.batch.mask.sum(-1)[:, None, None]
         return shares.masked_fill(missing.to(shares.device), torch.nan)
 
     axis = Axis("special", SPECIAL)
