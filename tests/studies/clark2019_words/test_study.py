@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
 from headscope.engine.exemplars import read_exemplars
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference import document_half
@@ -18,6 +17,7 @@ from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.experiment import PROBES
 from headscope.probes.gold import ALL
 from headscope.probes.mentions import phrases
+from headscope.probes.training import Learner
 from headscope.probes.windows import join
 from headscope.report.tables import to_html
 from headscope.studies import find_study
@@ -218,8 +218,11 @@ def test_a_finished_training_is_not_repeated(
 ) -> None:
     folder, result = whole
     (folder / "result.nc").unlink()
-    read: list[int] = []
-    monkeypatch.setattr(running, "Job", lambda *given: read.append(1))
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a probe was trained again")
+
+    monkeypatch.setattr(Learner, "learn", fail)
     again = hs.study("clark2019", MODELS["bidirectional"](), annotated(), folder, **CHEAP)
     xr.testing.assert_identical(again, result)
 
