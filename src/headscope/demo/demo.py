@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +30,12 @@ def demo(
 ) -> Path:
     """Run both studies on both bundled models, write reports and views, and say what was found."""
     folder = _claim(Path(out))
-    with _started(folder, sentences) as workers:
-        found = [worker.wait() for worker in workers]
+    with ThreadPoolExecutor() as threads, _started(folder, sentences) as workers:
+        found = [threads.submit(worker.wait) for worker in workers]
+        for done in as_completed(found):
+            done.result()  # the first that fails ends the others
     for findings in found:
-        say(findings)
+        say(findings.result())
     say(f"\nExplore: headscope serve {folder}/*2019-mini-* --model {MODELS[0]}")
     return folder
 
