@@ -143,16 +143,19 @@ def known_sections() -> dict[str, str]:
     return {part.split("\n", 1)[0].removeprefix("## "): f"\n{part.rstrip()}\n" for part in parts}
 
 
+def write(made: dict[str, str]) -> None:
+    """The page, of the sections that there are."""
+    parts = [made[section.title] for section in sections() if section.title in made]
+    PAGE.write_text(header() + "".join([*parts, *gpu_sections()]), encoding="utf-8")
+
+
 def main() -> None:
-    """All benchmarks, or those that are named."""
-    chosen, known = set(sys.argv[1:]), known_sections()
-    parts = []
+    """All benchmarks, or those that are named; the page is written anew after each."""
+    chosen, made = set(sys.argv[1:]), known_sections()
     for section in sections():
         if not chosen or section.module in chosen:
-            parts.append(measure(section))
-        elif section.title in known:
-            parts.append(known[section.title])
-    PAGE.write_text(header() + "".join([*parts, *gpu_sections()]), encoding="utf-8")
+            made[section.title] = measure(section)
+            write(made)
     print(f"\n{PAGE}")
 
 

@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from headscope.errors import RunError
 from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.reduced import ReducedLayer
-from headscope.metrics.rows import join, sum_rows
+from headscope.metrics.rows import GrowingLayer, sum_rows
 from tests.metrics.inputs import make_batch, make_layer, random_input
 
 SUMS = ("rows", "columns", "to_null", "everything", "nats", "pair_sums", "total", "counted")
 
 
 def in_blocks(layer: ObservedLayer, block: int) -> ReducedLayer:
-    starts = range(0, layer.weights.shape[2], block)
-    parts = [sum_rows(layer.weights[:, :, s : s + block], layer.batch, s) for s in starts]
-    return join(layer.index, layer.batch, parts, lambda a, b: layer.weights[:, :, a:b])
+    growing = GrowingLayer(layer.batch)
+    for start in range(0, layer.weights.shape[2], block):
+        weights = layer.weights[:, :, start : start + block]
+        growing.add(sum_rows(weights, layer.batch, start), start)
+    return growing.finish(layer.index, lambda a, b: layer.weights[:, :, a:b])
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 5), st.integers(1, 30))

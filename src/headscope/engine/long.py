@@ -18,7 +18,7 @@ from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Metric
 from headscope.metrics.precision import full_precision
 from headscope.metrics.reduced import ReducedLayer
-from headscope.metrics.rows import RowSums, join, sum_rows
+from headscope.metrics.rows import GrowingLayer, sum_rows
 from headscope.model.attention import PlainAttention, RowAttention
 from headscope.model.batch import Batch
 from headscope.model.capture.kernels import block_rows
@@ -83,14 +83,15 @@ def show_long(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way, s
 
         model.forward_fused(batch, reduce, logits=False)
         return
-    blocks: list[RowSums] = []
+    growing = GrowingLayer(annotated)
 
     def add(block: RowAttention) -> None:
+        nonlocal growing
         with full_precision():
-            blocks.append(sum_rows(block.weights, annotated, block.start))
+            growing.add(sum_rows(block.weights, annotated, block.start), block.start)
             if block.stop == block.queries:
-                show(_as_observed(join(places[block.layer], annotated, blocks, block.look)))
-                blocks.clear()
+                show(_as_observed(growing.finish(places[block.layer], block.look)))
+                growing = GrowingLayer(annotated)
 
     count, tokens = batch.ids.shape
     block = block_rows(count * model.heads, tokens, batch.ids.device)

@@ -21,7 +21,7 @@ from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.fused_pass import sum_text
 from headscope.metrics.pairs import related_pairs
 from headscope.metrics.reduced import Peaks, ReducedLayer, counted_rows
-from headscope.metrics.rows import join, sum_rows
+from headscope.metrics.rows import GrowingLayer, sum_rows
 from headscope.model.attention import PlainAttention, TextAttention, widen
 from headscope.model.capture.kernels import block_rows
 
@@ -87,9 +87,10 @@ def _reduce_rows(
     """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
     batches, tokens = batch.mask.shape
     block = block_rows(batches * text.query.shape[0], tokens, batch.mask.device)
-    starts = range(0, tokens, block)
-    blocks = [sum_rows(look(start, start + block), batch, start) for start in starts]
-    return join(index, batch, blocks, look)
+    layer = GrowingLayer(batch)
+    for start in range(0, tokens, block):
+        layer.add(sum_rows(look(start, start + block), batch, start), start)
+    return layer.finish(index, look)
 
 
 @dataclass(frozen=True)

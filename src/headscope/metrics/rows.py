@@ -5,7 +5,7 @@ not matter how many rows a block has.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -16,6 +16,9 @@ from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.concentration import renormalised_entropy
 from headscope.metrics.pairs import related_pairs
 from headscope.metrics.reduced import Peaks, ReducedLayer, counted_rows
+
+OF_QUERIES = ("rows", "to_null", "everything", "own")
+ADDED = ("columns", "nats", "pair_sums")
 
 
 @dataclass(frozen=True)
@@ -56,30 +59,58 @@ def sum_rows(
     )
 
 
-def join(
-    index: int,
-    batch: AnnotatedBatch,
-    blocks: list[RowSums],
-    look: Callable[[int, int], Tensor],
-) -> ReducedLayer:
-    """The layer that consecutive blocks make up."""
-    apart = blocks[0].apart
-    for block in blocks[1:]:
-        apart = apart.larger(block.apart)
-    return ReducedLayer(
-        index=index,
-        batch=batch,
-        rows=torch.cat([block.rows for block in blocks], -1),
-        columns=_add([block.columns for block in blocks]).float(),
-        to_null=torch.cat([block.to_null for block in blocks], -1),
-        everything=torch.cat([block.everything for block in blocks], -1),
-        nats=_add([block.nats for block in blocks]),
-        pair_sums=_add([block.pair_sums for block in blocks]),
-        apart=apart,
-        own=torch.cat([block.own for block in blocks], -1),
-        look=lambda start, stop: look(start, stop).float(),
-        on_offset=partial(on_offset_by_rows, look, batch, blocks[0].rows.shape[-1]),
-    )
+class GrowingLayer:
+    """What the blocks seen so far add up to; nothing of a block is kept but its share of that.
+
+    Kept blocks would lie scattered between the large matrices that come and go, and the memory
+    between them could not be used again.
+    """
+
+    def __init__(self, batch: AnnotatedBatch) -> None:
+        self._batch = batch
+        self._block = 0  # queries of the first one
+        self._total: RowSums | None = None
+
+    def add(self, sums: RowSums, start: int) -> None:
+        """Take a block of queries from `start` on."""
+        count = sums.rows.shape[-1]
+        if self._total is None:
+            self._total, self._block = _nothing(sums, self._batch.mask.shape[1]), count
+        for name in OF_QUERIES:
+            getattr(self._total, name)[..., start : start + count] = getattr(sums, name)
+        for name in ADDED:
+            getattr(self._total, name).add_(getattr(sums, name))
+        self._total = replace(self._total, apart=self._total.apart.larger(sums.apart))
+
+    def finish(self, index: int, look: Callable[[int, int], Tensor]) -> ReducedLayer:
+        """The layer, when all its blocks are there."""
+        assert self._total is not None
+        total = self._total
+        return ReducedLayer(
+            index=index,
+            batch=self._batch,
+            rows=total.rows,
+            columns=total.columns.float(),
+            to_null=total.to_null,
+            everything=total.everything,
+            nats=total.nats,
+            pair_sums=total.pair_sums,
+            apart=total.apart,
+            own=total.own,
+            look=lambda start, stop: look(start, stop).float(),
+            on_offset=partial(on_offset_by_rows, look, self._batch, self._block),
+        )
+
+
+def _nothing(sums: RowSums, tokens: int) -> RowSums:
+    """Room for all queries, and sums in float64: there may be thousands of blocks."""
+    rooms = {name: _room(getattr(sums, name), tokens) for name in OF_QUERIES}
+    zeros = {name: torch.zeros_like(getattr(sums, name), dtype=torch.float64) for name in ADDED}
+    return replace(sums, **rooms, **zeros)
+
+
+def _room(values: Float[Tensor, "batch head query"], tokens: int) -> Tensor:
+    return values.new_zeros(*values.shape[:-1], tokens)
 
 
 def on_offset_by_rows(
@@ -87,26 +118,16 @@ def on_offset_by_rows(
 ) -> Float[Tensor, "batch head"]:
     """Kept weight between every token and the one at an offset; looks at all rows once more."""
     tokens = batch.mask.shape[1]
-    found = [
-        _kept(look(start, min(start + block, tokens)), batch, start)
-        .diagonal(start + offset, dim1=-2, dim2=-1)
-        .sum(-1)
-        for start in range(0, tokens, block)
-    ]
-    return _add(found).float()
+    found = torch.zeros((), dtype=torch.float64, device=batch.mask.device)
+    for start in range(0, tokens, block):
+        kept = _kept(look(start, min(start + block, tokens)), batch, start)
+        found = found + kept.diagonal(start + offset, dim1=-2, dim2=-1).double().sum(-1)
+    return found.float()
 
 
 def _kept(weights: Tensor, batch: AnnotatedBatch, start: int) -> Tensor:
     pairs = batch.pairs_of(start, start + weights.shape[2])
     return weights.float().masked_fill(~pairs[:, None], 0.0)
-
-
-def _add(parts: list[Tensor]) -> Tensor:
-    """In float64: there may be thousands of blocks."""
-    total = parts[0].double()
-    for part in parts[1:]:
-        total += part
-    return total
 
 
 def _distance(kept: Tensor, start: int) -> Float[Tensor, "batch head 1"]:
