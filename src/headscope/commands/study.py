@@ -10,60 +10,74 @@ if TYPE_CHECKING:
     from headscope.text.corpus import Corpus
 
 
+_Name = Annotated[str, typer.Argument(metavar="vig2019|clark2019", help="Which study.")]
+_ModelName = Annotated[
+    str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory or a hub id.")
+]
+_CorpusName = Annotated[
+    str, typer.Option(metavar="CORPUS", help="demo, a .parquet or a .conllu file.")
+]
+_Out = Annotated[
+    str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
+]
+_EngineName = Annotated[str, typer.Option(metavar="local|ray", help="Where shards are computed.")]
+_Address = Annotated[
+    str | None, typer.Option(metavar="A", help="A running Ray cluster, as host:port or auto.")
+]
+_Workers = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Ray workers, sharing the cores; one per GPU by default."),
+]
+_Sentences = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Draw so many; all by default.")
+]
+_Seed = Annotated[int, typer.Option(metavar="S", help="Seed of the draw.")]
+_Device = Annotated[
+    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
+]
+_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
+_BatchTokens = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
+]
+_Context = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        metavar="N",
+        help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
+    ),
+]
+_Option = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),
+]
+_Train = Annotated[
+    str | None,
+    typer.Option(metavar="CORPUS", help="What clark2019 trains its probes on."),
+]
+_Vectors = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Word vectors for clark2019's probes: text, .gz, .npy."),
+]
+
+
 def study(
-    name: Annotated[str, typer.Argument(metavar="vig2019|clark2019", help="Which study.")],
-    model: Annotated[
-        str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory or a hub id.")
-    ],
-    corpus: Annotated[
-        str, typer.Option(metavar="CORPUS", help="demo, a .parquet or a .conllu file.")
-    ],
-    out: Annotated[
-        str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
-    ],
-    engine: Annotated[
-        str, typer.Option(metavar="local|ray", help="Where shards are computed.")
-    ] = "local",
-    address: Annotated[
-        str | None, typer.Option(metavar="A", help="A running Ray cluster, as host:port or auto.")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Ray workers, sharing the cores; one per GPU by default."),
-    ] = None,
-    sentences: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Draw so many; all by default.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the draw.")] = 0,
-    device: Annotated[
-        str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
-    ] = None,
-    dtype: Annotated[
-        str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")
-    ] = "float32",
-    batch_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
-    ] = None,
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            metavar="N",
-            help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),
-    ] = None,
-    train: Annotated[
-        str | None,
-        typer.Option(metavar="CORPUS", help="What clark2019 trains its probes on."),
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Word vectors for clark2019's probes: text, .gz, .npy."),
-    ] = None,
+    name: _Name,
+    model: _ModelName,
+    corpus: _CorpusName,
+    out: _Out,
+    engine: _EngineName = "local",
+    address: _Address = None,
+    workers: _Workers = None,
+    sentences: _Sentences = None,
+    seed: _Seed = 0,
+    device: _Device = None,
+    dtype: _Dtype = "float32",
+    batch_tokens: _BatchTokens = None,
+    context: _Context = None,
+    option: _Option = None,
+    train: _Train = None,
+    vectors: _Vectors = None,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     import headscope as hs
