@@ -1,5 +1,6 @@
 """Figures without a browser: vector, real text, and the lines the weights ask for."""
 
+import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -114,3 +115,6 @@ def test_plain_text_needs_one_font_and_unknown_letters_are_reported() -> None:
     assert families("The quick brown fox") == ["DejaVu Sans"]
     with pytest.warns(UserWarning, match="No installed font has"):
         families("\ue0f1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert families("\ue0f1", embedded=False) == ["DejaVu Sans"]

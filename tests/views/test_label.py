@@ -1,10 +1,13 @@
 """Labels show what is invisible and never change how their neighbours are read."""
 
 import unicodedata
+from pathlib import Path
 
+import matplotlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.font_manager import get_font
 
 from headscope.views.label import is_right_to_left, label, short
 
@@ -19,7 +22,8 @@ from headscope.views.label import is_right_to_left, label, short
         ("   ", "␣␣␣"),
         ("\n", "⏎"),
         ("a\tb", "a⇥b"),
-        ("\x00", "␀"),
+        ("\x00", "‹U+0000›"),
+        ("\r", "‹U+000D›"),
         ("\u202eevil", "‹U+202E›evil"),
         ("\u200f", "‹U+200F›"),
         ("\ud800", "‹U+D800›"),
@@ -41,6 +45,13 @@ def test_a_label_is_never_empty_and_holds_no_control_character(token: str) -> No
     assert not any(
         unicodedata.bidirectional(char) in ("RLO", "LRO", "RLE", "PDF") for char in shown
     )
+
+
+def test_signs_for_what_is_invisible_are_in_the_font_that_comes_with_matplotlib() -> None:
+    font = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    letters = set(map(chr, get_font(str(font)).get_charmap()))
+    invisible = [*map(chr, range(0x20)), " ", *map(chr, range(0x7F, 0xA1)), "\u2028", "\u202e"]
+    assert set("".join(map(label, invisible))) <= letters
 
 
 def test_direction_is_decided_by_the_majority_of_labels() -> None:

@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerBase
 # What a token reads as, by tokenizer and id: a corpus repeats a few thousand of them.
 _KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, str]] = WeakKeyDictionary()
 
-_INVISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
+_INVISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "↵"})
 
 
 def display(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, ...]:

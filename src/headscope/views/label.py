@@ -6,7 +6,8 @@ from collections.abc import Iterable
 SPACE = "\u2423"  # ␣
 LONGEST_IN_PRINT = 22
 
-_NAMED = {"\n": "\u23ce", "\t": "\u21e5", "\r": "\u240d", "\x7f": "\u2421"}
+# Signs that the font within matplotlib has: a figure must not depend on what is installed.
+_NAMED = {"\n": "\u23ce", "\t": "\u21e5"}
 
 
 def label(token: str) -> str:
@@ -40,9 +41,7 @@ def _visible(char: str) -> str:
     if char in _NAMED:
         return _NAMED[char]
     category = unicodedata.category(char)
-    if category == "Cc":
-        return chr(0x2400 + ord(char)) if ord(char) < 0x20 else _code_point(char)
-    if category in ("Cs", "Zl", "Zp") or (category == "Cf" and char not in _JOINERS):
+    if category in ("Cc", "Cs", "Zl", "Zp") or (category == "Cf" and char not in _JOINERS):
         return _code_point(char)
     return " " if category == "Zs" else char
 

@@ -51,7 +51,8 @@ def save_figure(
         for stack in trace.stacks.values()
         for text in (*stack.queries.tokens, *stack.keys.tokens)
     ]
-    with rc_context({**_STYLE, "font.family": families("".join(texts))}), catch_warnings():
+    chosen = families("".join(texts), embedded=target.suffix.lower() != ".svg")
+    with rc_context({**_STYLE, "font.family": chosen}), catch_warnings():
         # `families` has said it already, in our words.
         filterwarnings("ignore", message="Glyph .* missing")
         drawn = figure(trace, kind, state, scores)

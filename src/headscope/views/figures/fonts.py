@@ -9,8 +9,12 @@ _FIRST = "DejaVu Sans"  # comes with matplotlib
 _UNFIT = ("Serif", "Mono", "DejaVu", "Last Resort", "STIX", "cm")
 
 
-def families(text: str) -> list[str]:
-    """Font families in the order to try, so that every letter of `text` is found in one of them."""
+def families(text: str, *, embedded: bool = True) -> list[str]:
+    """Font families in the order to try, so that every letter of `text` is found in one of them.
+
+    Letters that no installed font has are reported where the file needs their shapes (`embedded`);
+    an SVG holds the text and is set in the fonts of whoever opens it.
+    """
     missing = {char for char in label(text) if not char.isspace()} - _letters_of(_FIRST)
     chosen = [_FIRST]
     for family in _installed() if missing else ():
@@ -20,7 +24,7 @@ def families(text: str) -> list[str]:
             missing -= found
         if not missing:
             break
-    if missing:
+    if missing and embedded:
         _warn(missing)
     return chosen
 
