@@ -25,13 +25,9 @@ if importlib.util.find_spec("xarray") is None:  # results are labelled with it, 
     sys.modules["xarray"] = types.SimpleNamespace(DataArray=object, Dataset=object)  # type: ignore
 
 import headscope
-from headscope.engine.long import show_long
 from headscope.metrics import dependencies, distance, entropy, labels, null
-from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.exemplars import Exemplars
-from headscope.metrics.fused_pass import PassSums, sum_in_blocks
 from headscope.metrics.head_ratio import HeadRatio
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, LayerMetric, State
 from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.variability import Variability
@@ -39,6 +35,10 @@ from headscope.model.attention import LayerAttention, PlainAttention, TextAttent
 from headscope.model.batch import Batch
 from headscope.model.model import Model
 from headscope.model.ways import Way
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.fused_pass import PassSums, sum_in_blocks
+from headscope.observe.layer import ObservedLayer
+from headscope.observe.long import show_long
 
 TOKENIZER = Path(headscope.__file__).parent / "model" / "bundled" / "mini-gpt2"
 TAGS, RELATIONS = 17, 45
@@ -204,7 +204,7 @@ def check(given: argparse.Namespace) -> None:
 
 def sweep(model: Model, batch: Batch) -> None:
     """The kernel of one layer in several launches, and against the plain pass."""
-    from headscope.metrics.fused_kernel import sum_on_gpu
+    from headscope.observe.fused_kernel import sum_on_gpu
 
     texts: list[TextAttention] = []
 

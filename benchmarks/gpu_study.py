@@ -28,11 +28,9 @@ from benchmarks.absent import stand_in
 MISSING = stand_in()
 
 from headscope.engine import partial as files  # noqa: E402
-from headscope.engine.ahead import ahead  # noqa: E402
+from headscope.engine.forward import observe  # noqa: E402
 from headscope.engine.job import Job  # noqa: E402
 from headscope.engine.memory import default_batch_tokens  # noqa: E402
-from headscope.engine.observe import observe  # noqa: E402
-from headscope.engine.overlapped import OverlappedPool  # noqa: E402
 from headscope.engine.study import SHARD_SENTENCES_CUDA  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.head_ratio import HeadRatio  # noqa: E402
@@ -42,6 +40,8 @@ from headscope.studies import find_study  # noqa: E402
 from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
+from headscope.workers.ahead import ahead  # noqa: E402
+from headscope.workers.overlapped import OverlappedPool  # noqa: E402
 
 TOKENIZER = Path(__file__).parents[1] / "src" / "headscope" / "model" / "bundled" / "mini-gpt2"
 SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}

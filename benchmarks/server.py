@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 
 import headscope as hs
-from tests.server.crowd import Tally, crowd, resident
+from tests.explorer.crowd import Tally, crowd, resident
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import study as running
-from headscope.engine.cluster import connected
-from headscope.engine.engine import Engine, Outcome, Piece, Pool, Work
-from headscope.engine.local import LocalEngine
-from headscope.engine.ray import RayEngine
+from headscope.workers.cluster import connected
+from headscope.workers.engine import Engine, Outcome, Piece, Pool, Work
+from headscope.workers.local import LocalEngine
+from headscope.workers.ray import RayEngine
 
 SENTENCES = 2048
 SHARD = 64

@@ -78,7 +78,7 @@ metric of every study to the same laws.
 
 FIELDS = ("Variables", "Formula", "Reference", "Range", "Cost")
 CITED = re.compile(r" \([^()]*\d{4}[^()]*\)")
-WORDS = "headscope.studies.clark2019_words"
+WORDS = "headscope.studies.clark2019.words"
 SECTIONS = {
     "vig2019": [
         f"headscope.metrics.{name}"
@@ -89,7 +89,7 @@ SECTIONS = {
         *[f"headscope.metrics.{name}"
           for name in ("surface", "sinks", "head_gradient", "head_divergence", "behaviour")],
         "headscope.probes.relation_metric",
-        "headscope.probes.coref_metric",
+        "headscope.probes.coreference.metric",
         f"{WORDS}.stage",
         f"{WORDS}.examples",
     ],

@@ -7,13 +7,13 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 import headscope as hs
-from headscope.server.app import create_app
-from headscope.server.runs import Library
-from headscope.server.texts import Texts
+from headscope.explorer.app import create_app
+from headscope.explorer.runs import Library
+from headscope.explorer.texts import Texts
 from tests.browser.explorer import Visit, visiting
 from tests.engine.tiny import treebank
-from tests.server.live import live
-from tests.server.tiny import tiny_translator
+from tests.explorer.live import live
+from tests.explorer.tiny import tiny_translator
 
 pytestmark = pytest.mark.browser
 

@@ -12,14 +12,14 @@ import pytest
 import xarray as xr
 from playwright.sync_api import Browser, BrowserContext, Locator, expect
 
-from headscope.result import load
-from headscope.server.app import create_app
-from headscope.server.runs import Library
-from headscope.server.texts import Texts
+from headscope.explorer.app import create_app
+from headscope.explorer.runs import Library
+from headscope.explorer.texts import Texts
+from headscope.results.dataset import load
 from tests.browser.explorer import Visit, visiting
-from tests.server.live import live
-from tests.server.runs import HOSTILE, unfinished_run, write_run
-from tests.server.tiny import tiny_model
+from tests.explorer.live import live
+from tests.explorer.runs import HOSTILE, unfinished_run, write_run
+from tests.explorer.tiny import tiny_model
 
 pytestmark = pytest.mark.browser
 

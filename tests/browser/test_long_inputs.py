@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
+from headscope.explorer.app import create_app
+from headscope.explorer.runs import Library
+from headscope.explorer.texts import Texts
 from headscope.model.trace import Trace
-from headscope.server.app import create_app
-from headscope.server.runs import Library
-from headscope.server.texts import Texts
 from headscope.views import View, head_view, model_view, window
 from headscope.views.lines import drawing, lines
 from tests.browser.conftest import Watched
 from tests.browser.explorer import visiting
-from tests.server.live import live
-from tests.server.tiny import tiny_model
+from tests.explorer.live import live
+from tests.explorer.tiny import tiny_model
 from tests.views.traces import random_trace, side
 
 pytestmark = pytest.mark.browser

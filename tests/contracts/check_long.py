@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 import headscope as hs
-from headscope.engine.columns import Columns
-from headscope.engine.example import Example
-from headscope.engine.long import show_long
-from headscope.metrics.layer import ObservedLayer
 from headscope.model.attention import LayerAttention
 from headscope.model.encode import Encoded
 from headscope.model.model import Model
 from headscope.model.ways import Way
+from headscope.observe.columns import Columns
+from headscope.observe.example import Example
+from headscope.observe.layer import ObservedLayer
+from headscope.observe.long import show_long
 
 LIMIT = 1e-5
 WAYS: tuple[Way, ...] = ("rows", "fused")

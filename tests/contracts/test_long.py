@@ -5,17 +5,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from headscope.engine.columns import Columns
-from headscope.engine.example import Example
-from headscope.engine.long import show_long
 from headscope.errors import CaptureError
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch
 from headscope.model.capture import kernels
 from headscope.model.model import Model
 from headscope.model.ways import Way
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.columns import Columns
+from headscope.observe.example import Example
+from headscope.observe.layer import ObservedLayer
+from headscope.observe.long import show_long
 from tests.contracts.families import FAMILIES, loaded
 
 TEXTS = ("Birds sing in the old tree.", "To be", "A longer line")

@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 
 from headscope.engine import partial
-from headscope.engine.example import Example
-from headscope.engine.observe import observe
+from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial
 from headscope.metrics.metric import Metric, State
+from headscope.observe.example import Example
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus

@@ -10,10 +10,10 @@ import xarray as xr
 
 import headscope as hs
 from headscope import metrics, probes
-from headscope.studies import clark2019_words
+from headscope.studies import clark2019
 from tests.docs.page_module import DOCS, load_page
 from tests.engine.tiny import MODELS
-from tests.studies.clark2019_words.test_study import annotated
+from tests.studies.clark2019.words.test_study import annotated
 
 PAGE = load_page("metrics_page")
 # What a result says about the run that made it, not about heads.
@@ -52,7 +52,7 @@ def test_every_variable_of_a_full_result_is_on_the_page(study: str, kind: str) -
 
 
 def test_no_documented_module_is_left_off_the_page() -> None:
-    packages = (metrics, probes, clark2019_words)
+    packages = (metrics, probes, clark2019)
     documented = {
         f"{package.__name__}.{file.stem}"
         for package in packages

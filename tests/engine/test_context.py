@@ -9,12 +9,12 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import long
 from headscope.engine import study as running
 from headscope.engine.exemplars import read_exemplars
 from headscope.engine.shards import draw_documents, make_shards
 from headscope.errors import RunError
 from headscope.model.model import Model
+from headscope.observe import long
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
@@ -122,7 +122,7 @@ def test_the_way_is_chosen_by_length_and_written_down(
         seen.append(str(args[3]))
         show(*args)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr("headscope.engine.observe.show_long", watch)
+    monkeypatch.setattr("headscope.engine.forward.show_long", watch)
     monkeypatch.setattr(long, "DENSE_TOKENS", 20)
     monkeypatch.setattr(running, "DENSE_TOKENS", 20)
     hs.study("vig2019", causal_model(), treebank(40), tmp_path, context=CONTEXT)
@@ -135,7 +135,7 @@ def test_sentences_stay_whole_matrices_and_do_not_depend_on_the_new_options(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(long, "DENSE_TOKENS", 2)
-    monkeypatch.setattr("headscope.engine.observe.show_long", lambda *_: pytest.fail("not dense"))
+    monkeypatch.setattr("headscope.engine.forward.show_long", lambda *_: pytest.fail("not dense"))
     found = hs.study("vig2019", causal_model(), treebank(40))
     again = hs.study("vig2019", causal_model(), treebank(40), context=None, attention=None)
     assert found.drop_attrs().identical(again.drop_attrs())

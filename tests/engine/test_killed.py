@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from headscope import result as results
+from headscope.results import dataset as results
 from headscope.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]

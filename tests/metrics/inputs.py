@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 
 TAGS = ("ADJ", "NOUN", "VERB")
 RELATIONS = ("det", "nsubj", "obj", "root")

@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.concentration import (
+from headscope.observe.concentration import (
     confidence,
     smoothed_entropy,
     uniform_entropy,
     visible_uniform_entropy,
 )
-from headscope.metrics.special import mean_over
+from headscope.observe.special import mean_over
 from tests.metrics.attention_maps import Maps, maps
 
 

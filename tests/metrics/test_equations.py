@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics import dependencies, distance, entropy, labels, null
-from headscope.metrics.batch import FORMS
 from headscope.metrics.exemplars import Exemplars
 from headscope.metrics.metric import Axis, Grid, LayerMetric, TextMetric
 from headscope.metrics.span import DependencySpan
 from headscope.metrics.variability import Variability
+from headscope.observe.batch import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, RELATIONS, TAGS, Input, make_batch, make_layer, random_input
 

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid
 from headscope.metrics.surface import SEP
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 
 GRID = Grid((0, 1), 2)
 

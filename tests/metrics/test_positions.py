@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 
-from headscope.metrics.positions import offset_share
+from headscope.observe.positions import offset_share
 from tests.metrics.attention_maps import Maps, maps
 
 OFFSETS = (-11, -3, -1, 0, 1, 2)

@@ -8,10 +8,10 @@ import torch
 
 from headscope.metrics import dependencies, distance, entropy, labels, null
 from headscope.metrics.head_ratio import HeadRatio
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.surface import offset_shares
+from headscope.observe.layer import ObservedLayer
 from tests.metrics.inputs import HEADS, RELATIONS, TAGS, make_batch, make_layer, random_input
 
 LAYERS = 2

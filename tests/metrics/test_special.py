@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.special import mean_over, received
+from headscope.observe.special import mean_over, received
 from tests.metrics.attention_maps import Maps, maps
 
 

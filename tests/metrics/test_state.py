@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.engine.observe import observe
+from headscope.engine.forward import observe
 from headscope.metrics import state as states
 from headscope.metrics.state import State
 from headscope.studies import find_study

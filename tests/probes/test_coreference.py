@@ -6,7 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.coreference import (
+from headscope.probes.coreference.mentions import Phrase, phrases
+from headscope.probes.coreference.queries import (
     CANDIDATES,
     KINDS,
     count_baselines,
@@ -15,8 +16,7 @@ from headscope.probes.coreference import (
     document_half,
     make_queries,
 )
-from headscope.probes.mentions import Phrase, phrases
-from headscope.probes.sieves import SYSTEMS, resolve
+from headscope.probes.coreference.sieves import SYSTEMS, resolve
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from tests.probes.random_text import padded, random_sentence, random_weights
 

@@ -4,12 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from headscope.probes.coreference import KINDS, count_baselines, count_mentions, make_queries
-from headscope.probes.mentions import phrases
-from headscope.probes.sieves import SYSTEMS
-from headscope.probes.windows import join
+from headscope.probes.coreference.mentions import phrases
+from headscope.probes.coreference.queries import (
+    KINDS,
+    count_baselines,
+    count_mentions,
+    make_queries,
+)
+from headscope.probes.coreference.sieves import SYSTEMS
 from headscope.text.read import read_corpus
 from headscope.text.sentence import Sentence
+from headscope.text.windows import join
 
 CONLL2012 = """#begin document (d); part 000
 d 0 0 The DT * - - - - * (1

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.probes import experiment
-from headscope.probes.embeddings import InputEmbeddings
-from headscope.probes.experiment import READS, Schedule, evaluate, make_learners, train
-from headscope.probes.random_network import randomise
-from headscope.probes.seeds import Seeds
-from headscope.probes.split import split_documents
 from headscope.probes.stream import ProbeStream
-from headscope.probes.training import Learner
+from headscope.probes.trained import experiment
+from headscope.probes.trained.embeddings import InputEmbeddings
+from headscope.probes.trained.experiment import READS, Schedule, evaluate, make_learners, train
+from headscope.probes.trained.random_network import randomise
+from headscope.probes.trained.seeds import Seeds
+from headscope.probes.trained.split import split_documents
+from headscope.probes.trained.training import Learner
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import bidirectional_model, make_sentences
 

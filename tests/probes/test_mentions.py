@@ -1,7 +1,13 @@
 import pytest
 
-from headscope.probes.agreement import Agreement
-from headscope.probes.mentions import antecedents, candidates, head_word, kind_of, phrases
+from headscope.probes.coreference.agreement import Agreement
+from headscope.probes.coreference.mentions import (
+    antecedents,
+    candidates,
+    head_word,
+    kind_of,
+    phrases,
+)
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 

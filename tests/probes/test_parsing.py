@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.attention_probe import AttentionProbe, AttentionWordsProbe
-from headscope.probes.distance_probe import DistanceWordsProbe, distance_features
 from headscope.probes.gold import Classes, is_punctuation, make_gold
-from headscope.probes.parsing import (
+from headscope.probes.trained.attention_probe import AttentionProbe, AttentionWordsProbe
+from headscope.probes.trained.distance_probe import DistanceWordsProbe, distance_features
+from headscope.probes.trained.parsing import (
     ParseBatch,
     Probe,
     count_attached,
@@ -19,8 +19,8 @@ from headscope.probes.parsing import (
     right_branching,
     take_sentences,
 )
-from headscope.probes.seeds import Seeds
-from headscope.probes.training import Learner, count_parameters
+from headscope.probes.trained.seeds import Seeds
+from headscope.probes.trained.training import Learner, count_parameters
 from headscope.probes.words import END, EXTRA, START
 from headscope.text.sentence import ROOT, Sentence
 from tests.probes.random_text import LABELS, random_heads, random_sentence

@@ -7,9 +7,9 @@ import torch
 from transformers import T5Config, T5EncoderModel
 
 from headscope.model.model import Model
-from headscope.probes.embeddings import InputEmbeddings
 from headscope.probes.encoding import WordTokens, encode_words
-from headscope.probes.random_network import is_embedding, randomise
+from headscope.probes.trained.embeddings import InputEmbeddings
+from headscope.probes.trained.random_network import is_embedding, randomise
 from tests.engine.tiny import MODELS, make_sentences
 
 

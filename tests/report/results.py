@@ -5,7 +5,7 @@ import json
 import numpy as np
 import xarray as xr
 
-from headscope.metrics.batch import FORMS
+from headscope.observe.batch import FORMS
 
 TAGS = ("ADJ", "DET", "NOUN", "PROPN", "PUNCT")
 RELATIONS = ("det", "nsubj", "root")

@@ -8,8 +8,8 @@ import pytest
 
 import headscope as hs
 from headscope.errors import RunError
+from headscope.plots.style import style, to_svg
 from headscope.report.exemplars import csv_rows, sentence_html
-from headscope.report.style import style, to_svg
 from headscope.report.tables import to_html
 from headscope.studies.study import Choice
 from headscope.studies.vig2019.figures import FIGURES

@@ -3,7 +3,8 @@
 import pytest
 
 from headscope.errors import RunError
-from headscope.report.heads import check_heads, name_head, read_head, top_heads
+from headscope.heads import name_head, read_head
+from headscope.results.heads import check_heads, top_heads
 from headscope.studies import STUDIES, find_study
 from headscope.studies.vig2019.choices import choose_heads, telling_heads
 from tests.report.results import make_result, put

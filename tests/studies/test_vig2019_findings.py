@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.report.findings import decide_difference, judge, rows
+from headscope.results.findings import decide_difference, judge, rows
 from headscope.studies.vig2019.findings import FINDINGS, specialised
 from tests.report.results import make_result, put
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.engine.example import NO_LABEL, Example
 from headscope.model.model import Model
+from headscope.observe.example import NO_LABEL, Example
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.studies.vig2019.inputs import sentence_inputs

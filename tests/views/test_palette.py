@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headscope.views.palette import DARK, LIGHT, NEGATIVE, POSITIVE, head_color
+from headscope.theme import DARK, LIGHT, NEGATIVE, POSITIVE, head_color
 
 # Machado et al. 2009, severity 1, in linear RGB.
 SIGHTS = {

@@ -13,8 +13,8 @@ import headscope as hs
 from headscope.demo.demo import MODELS, USERS_MISTAKE
 from headscope.errors import HeadscopeError
 from headscope.model.model import Model
-from headscope.report.findings import rows
 from headscope.report.tables import Row
+from headscope.results.findings import rows
 from headscope.studies import find_study
 
 STUDIES = ("vig2019", "clark2019")

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
 
-from headscope.engine.example import NO_LABEL, Example
-from headscope.engine.files import write_atomically
 from headscope.errors import RunError
+from headscope.files import write_atomically
+from headscope.observe.example import NO_LABEL, Example
 from headscope.studies.study import Setup
 from headscope.text.sentence import Sentence
 

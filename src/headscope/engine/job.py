@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from headscope.engine.observe import observe
+from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial, pack
 from headscope.engine.threads import use_threads
 from headscope.errors import ModelError

@@ -18,12 +18,11 @@ import numpy as np
 
 import headscope
 from headscope.engine import partial
-from headscope.engine.ahead import ahead
-from headscope.engine.files import clear_unfinished, reading, write_bytes, write_text
 from headscope.engine.partial import Counts
 from headscope.errors import RunError
+from headscope.files import clear_unfinished, names_in, reading, write_bytes, write_text
 from headscope.metrics.metric import Metric, Records, Sums
-from headscope.place import names_in
+from headscope.workers.ahead import ahead
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 

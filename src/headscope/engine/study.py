@@ -13,27 +13,27 @@ from typing import Any
 import torch
 import xarray as xr
 
-from headscope import result
-from headscope.engine.engine import Engine, Pool, find_engine
-from headscope.engine.example import Example
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
-from headscope.engine.long import DENSE_TOKENS, check_attention, long_way
 from headscope.engine.memory import default_batch_tokens
-from headscope.engine.overlapped import OverlappedEngine
 from headscope.engine.partial import Counts
 from headscope.engine.run import Run, open_run, read_settings
 from headscope.engine.shards import check_context, draw_documents, make_shards
 from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
+from headscope.files import find_place
 from headscope.metrics.metric import Metric, Variables
 from headscope.model.model import Model
-from headscope.place import find_place
+from headscope.observe.example import Example
+from headscope.observe.long import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
+from headscope.results import dataset as result
 from headscope.studies import find_study
 from headscope.studies.study import Setup, Study
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
+from headscope.workers.engine import Engine, Pool, find_engine
+from headscope.workers.overlapped import OverlappedEngine
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy

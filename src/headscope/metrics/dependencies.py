@@ -11,12 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics import text_ratio
-from headscope.metrics.batch import FORMS, AnnotatedBatch
 from headscope.metrics.head_ratio import HeadRatio, Terms
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.pairs import count_related, pairs_of_queries
 from headscope.metrics.text_ratio import TextRatio
+from headscope.observe.batch import FORMS, AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
+from headscope.observe.pairs import count_related, pairs_of_queries
 
 FORM = Axis("form", FORMS)
 

@@ -1,8 +1,8 @@
 """How far back (or away) each head looks (Vig & Belinkov 2019, Eq. 6, Fig. 11)."""
 
 from headscope.metrics.head_ratio import HeadRatio, Terms
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid
+from headscope.observe.layer import ObservedLayer
 
 
 def distance_terms(layer: ObservedLayer) -> Terms:

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics.head_ratio import HeadRatio, Terms
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
+from headscope.observe.layer import ObservedLayer
 
 
 def document_mean(

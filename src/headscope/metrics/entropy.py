@@ -1,8 +1,8 @@
 """How dispersed each head's attention is (Vig & Belinkov 2019, Eq. 7, Fig. 12)."""
 
 from headscope.metrics.head_ratio import HeadRatio, Terms
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid
+from headscope.observe.layer import ObservedLayer
 
 
 def entropy_terms(layer: ObservedLayer) -> Terms:

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import torch
 
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
 from headscope.metrics.surface import SEP
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 
 NONE = np.inf
 

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 
 FIELDS = ("weight", "sentence", "query", "key")
 NONE = -1.0

@@ -10,8 +10,8 @@ import xarray as xr
 
 from headscope.metrics.clusters import head_order, head_positions, nearest_heads, why_no_map
 from headscope.metrics.divergence import divergence
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.observe.layer import ObservedLayer
 
 NEIGHBOURS = 5
 

@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.document_mean import known
 from headscope.metrics.gradient import MASKED_SHARE, TARGETS, choose_masked, gradient_importance
 from headscope.metrics.head_ratio import HeadRatio
@@ -14,6 +13,7 @@ from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
 from headscope.metrics.surface import CLS, PUNCT, SEP, has_label
 from headscope.model.batch import Batch
 from headscope.model.model import Model
+from headscope.observe.batch import AnnotatedBatch
 
 REDUCTIONS = {"sum": "gradient", "mean": "gradient_mean_loss"}  # how the loss is reduced → variable
 

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics import ratio
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.observe.layer import ObservedLayer
 
 Terms = tuple[Float[Tensor, "batch head item"], Float[Tensor, "batch head part"]]
 

@@ -9,12 +9,12 @@ from functools import partial
 import torch
 
 from headscope.metrics import text_ratio
-from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.head_ratio import HeadRatio, Terms
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.pairs import pairs_of_keys, pairs_of_queries
 from headscope.metrics.text_ratio import TextRatio
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
+from headscope.observe.pairs import pairs_of_keys, pairs_of_queries
 
 
 def label_to_terms(layer: ObservedLayer, label: str, size: int) -> Terms:

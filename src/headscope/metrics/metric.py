@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import xarray as xr
 
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.state import State, Sums
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 
 if TYPE_CHECKING:
     from headscope.model.batch import Batch

@@ -4,8 +4,8 @@ Null is the first token of a causal model's input, the delimiters of a bidirecti
 """
 
 from headscope.metrics.head_ratio import HeadRatio, Terms
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid
+from headscope.observe.layer import ObservedLayer
 
 
 def null_terms(layer: ObservedLayer) -> Terms:

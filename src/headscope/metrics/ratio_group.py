@@ -19,8 +19,8 @@ from torch import Tensor
 
 from headscope.metrics import ratio
 from headscope.metrics.head_ratio import HeadRatio
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.state import State
+from headscope.observe.layer import ObservedLayer
 
 
 class RatioGroup:

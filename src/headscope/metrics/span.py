@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.metric import Axis, Records, State, Sums, Variables, add, label
-from headscope.metrics.pairs import count_by_separation, each_once, related_pairs
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.pairs import count_by_separation, each_once, related_pairs
 
 LONGEST = 100  # separations shown one by one; longer ones count in the mean span only
 

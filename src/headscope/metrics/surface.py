@@ -10,15 +10,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.concentration import confidence, uniform_entropy, visible_uniform_entropy
 from headscope.metrics.document_mean import document_mean
 from headscope.metrics.head_ratio import HeadRatio
 from headscope.metrics.induction import SCORES, repetition_scores
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.special import SPECIAL, mean_over
 from headscope.metrics.text_ratio import TextRatio
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.concentration import confidence, uniform_entropy, visible_uniform_entropy
+from headscope.observe.layer import ObservedLayer
+from headscope.observe.special import SPECIAL, mean_over
 
 CLS, SEP, PUNCT = range(len(SPECIAL))
 Values = Float[Tensor, "batch head item"]

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics import ratio
-from headscope.metrics.batch import AnnotatedBatch
 from headscope.metrics.metric import Axis, Records, State, Sums, Variables, add, label
+from headscope.observe.batch import AnnotatedBatch
 
 Terms = tuple[Float[Tensor, "batch item"], Float[Tensor, "batch part"]]
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from headscope.metrics import ratio
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Grid, Records, State, Sums, Variables, add
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 
 
 @dataclass(frozen=True)

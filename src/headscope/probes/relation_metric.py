@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import ObservedLayer
 from headscope.probes import relations, tree
 from headscope.probes.gold import Classes, GoldTrees, make_gold
 from headscope.probes.proportion import accuracy, known, standard_error, wilson

@@ -10,10 +10,10 @@ from torch import Tensor
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch, buckets
 from headscope.model.model import Model
-from headscope.probes.embeddings import VectorSource
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import Classes, make_gold, tree_fault
-from headscope.probes.parsing import ParseBatch, make_parse_batch
+from headscope.probes.trained.embeddings import VectorSource
+from headscope.probes.trained.parsing import ParseBatch, make_parse_batch
 from headscope.probes.words import From, Units, make_units, word_maps
 from headscope.text.sentence import Sentence
 

@@ -3,9 +3,9 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.engine.example import Example
-from headscope.metrics.batch import AnnotatedBatch
-from headscope.metrics.layer import ObservedLayer
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.example import Example
+from headscope.observe.layer import ObservedLayer
 from headscope.probes.encoding import WordTokens
 from headscope.probes.words import From, Units, make_units, word_maps
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from headscope.report.heads import name_head
+from headscope.heads import name_head
 from headscope.studies.study import Choice
 from headscope.views.spacing import bare, spaces_before
 

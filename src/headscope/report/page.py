@@ -10,9 +10,9 @@ from typing import Any
 
 import xarray as xr
 
-from headscope import result as results
-from headscope.report.style import INK
+from headscope.plots.style import INK
 from headscope.report.tables import Row, framed, to_html
+from headscope.results import dataset as results
 from headscope.studies.study import Figure, Study, Table
 
 CAVEAT = (

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from headscope.engine.files import write_text
+from headscope.files import write_text
 
 Row = Mapping[str, Any]
 

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import xarray as xr
 
-from headscope import result as results
 from headscope.engine.exemplars import read_exemplars
-from headscope.engine.files import write_text
 from headscope.engine.run import read_settings
-from headscope.place import find_place
+from headscope.files import find_place, write_text
+from headscope.heads import read_head
+from headscope.plots.style import save, style
 from headscope.report import exemplars as shown
-from headscope.report import findings as judged
-from headscope.report.heads import check_heads, read_head
 from headscope.report.page import Chapter, render
-from headscope.report.style import save, style
 from headscope.report.tables import Row, write_csv
+from headscope.results import dataset as results
+from headscope.results import findings as judged
+from headscope.results.heads import check_heads
 from headscope.studies import find_study
 from headscope.studies.study import Choice, Figure, Study, Table
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
-    from headscope.engine.columns import Columns
-    from headscope.engine.example import Example
-    from headscope.engine.long import Attention
     from headscope.model.model import Model
-    from headscope.report.findings import Finding
+    from headscope.observe.columns import Columns
+    from headscope.observe.example import Example
+    from headscope.observe.long import Attention
+    from headscope.results.findings import Finding
     from headscope.text.corpus import Corpus
     from headscope.text.sentence import Sentence
 
@@ -60,7 +60,7 @@ class Inputs:
     @cached_property
     def columns(self) -> "Columns":
         """The examples as flat arrays."""
-        from headscope.engine.columns import columns_of
+        from headscope.observe.columns import columns_of
 
         return columns_of(self.examples)
 

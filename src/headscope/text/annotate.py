@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import CorpusError
-from headscope.place import find_place
+from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
 from headscope.text.documents import Paragraph, RawDocument, paragraphs
@@ -18,7 +18,7 @@ from headscope.text.sentence import Sentence
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from headscope.engine.engine import Engine
+    from headscope.workers.engine import Engine
 
 DEFAULT_PIPELINE = "en_core_web_sm"
 

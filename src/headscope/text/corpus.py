@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from headscope.errors import CorpusError
-from headscope.place import find_place
+from headscope.files import find_place
 from headscope.text.fingerprint import derive
 from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet

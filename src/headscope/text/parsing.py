@@ -19,7 +19,7 @@ from headscope.text.sentence import Sentence
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from headscope.engine.engine import Engine
+    from headscope.workers.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def parse_elsewhere(
     spacy: str, pipeline: "Language", source: Iterable[Paragraph], engine: "str | Engine"
 ) -> Iterator[list[Sentence]]:
     """The sentences of every paragraph, in order; `pipeline` is the one of that name here."""
-    from headscope.engine.engine import find_engine
+    from headscope.workers.engine import find_engine
 
     place = str(Path(spacy).absolute()) if Path(spacy).is_dir() else spacy
     work = Parse(place, _version(pipeline))

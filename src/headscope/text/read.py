@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, get_args
 
 from headscope.errors import CorpusError
-from headscope.place import find_place
+from headscope.files import find_place
 from headscope.text.cache import cached
 from headscope.text.corpus import Corpus
 from headscope.text.readers.conll2012 import read_conll2012

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
-from headscope.place import is_local, reaching, replacing
+from headscope.files import is_local, reaching, replacing
 from headscope.text.fingerprint import Fingerprint
 from headscope.text.sentence import Sentence
 from headscope.text.table import SCHEMA, TAG_FIELDS, to_columns, to_table

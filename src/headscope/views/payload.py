@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope import theme
 from headscope.errors import ViewError
-from headscope.views import palette, window
+from headscope.views import window
 from headscope.views.block import pack, quantise, quantise_tile
 from headscope.views.blocks import Blocks
 from headscope.views.label import is_right_to_left, label
@@ -52,7 +53,7 @@ def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None 
         "model": trace.model,
         "causal": trace.is_causal,
         "prompt": trace.prompt_length,
-        "palette": {"light": palette.LIGHT, "dark": palette.DARK},
+        "palette": {"light": theme.LIGHT, "dark": theme.DARK},
         "tile": window.TILE if tiled else None,
         "stacks": stacks,
         "state": asdict(state),

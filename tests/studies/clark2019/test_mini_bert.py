@@ -3,9 +3,10 @@
 from typing import Any
 
 import headscope as hs
-from headscope.report.findings import judge
-from headscope.report.heads import name_both, top_heads
-from headscope.studies.clark2019.findings import FINDINGS
+from headscope.heads import name_in_paper
+from headscope.results.findings import judge
+from headscope.results.heads import top_heads
+from headscope.studies.clark2019.surface.findings import FINDINGS
 
 
 def test_the_study_names_the_previous_and_next_token_heads_of_mini_bert() -> None:
@@ -17,6 +18,6 @@ def test_the_study_names_the_previous_and_next_token_heads_of_mini_bert() -> Non
         assert result["behaviour"].sel(layer=layer, head=head).item() == label
         measured = judge(finding, result)
         assert measured.verdict == "yes"
-        assert f"{name_both(layer, head)} {share:.2f}" in measured.value
+        assert f"{name_in_paper(layer, head)} {share:.2f}" in measured.value
     layer, head, _ = top_heads(result["offset_share"].sel(offset=-1), 1)[0]
     assert float(result["previous_token_score"].sel(layer=layer, head=head)) > 0.5

@@ -8,13 +8,13 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.report.depth import layers_between
-from headscope.report.findings import Measured, judge
-from headscope.report.heads import name_both
-from headscope.report.style import style, to_svg
-from headscope.studies.clark2019.figures import FIGURES, clearest_heads
-from headscope.studies.clark2019.findings import FINDINGS
-from headscope.studies.clark2019.tables import TABLES
+from headscope.heads import name_in_paper
+from headscope.plots.style import style, to_svg
+from headscope.results.findings import Measured, judge
+from headscope.results.heads import layers_between
+from headscope.studies.clark2019.surface.figures import FIGURES, clearest_heads
+from headscope.studies.clark2019.surface.findings import FINDINGS
+from headscope.studies.clark2019.surface.tables import TABLES
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019.corpora import paragraphs
 
@@ -36,7 +36,7 @@ def with_offset(offset: int, values: list[list[float]]) -> xr.Dataset:
 
 
 def test_heads_are_named_as_we_count_and_as_the_paper_does() -> None:
-    assert name_both(7, 9) == "L7H9 (paper 8-10)"
+    assert name_in_paper(7, 9) == "L7H9 (paper 8-10)"
 
 
 def test_previous_token_heads_are_counted_and_named() -> None:

@@ -12,11 +12,11 @@ import xarray as xr
 from transformers import BertModel
 
 import headscope as hs
-from headscope import result as results
 from headscope.engine import study as running
 from headscope.errors import RunError
 from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model
+from headscope.results import dataset as results
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Segments
 from headscope.text.sentence import Sentence

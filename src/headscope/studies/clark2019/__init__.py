@@ -3,12 +3,12 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.sinks import SINK_THRESHOLD
-from headscope.studies import clark2019_words as words
-from headscope.studies.clark2019.figures import FIGURES
-from headscope.studies.clark2019.findings import FINDINGS
-from headscope.studies.clark2019.inputs import draw_segments
-from headscope.studies.clark2019.metrics import ALWAYS, derive, left_out, parts
-from headscope.studies.clark2019.tables import TABLES
+from headscope.studies.clark2019 import words
+from headscope.studies.clark2019.surface.figures import FIGURES
+from headscope.studies.clark2019.surface.findings import FINDINGS
+from headscope.studies.clark2019.surface.inputs import draw_segments
+from headscope.studies.clark2019.surface.metrics import ALWAYS, derive, left_out, parts
+from headscope.studies.clark2019.surface.tables import TABLES
 from headscope.studies.study import Study
 
 NOTES = (

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headscope.report.heads import top_heads
+from headscope.results.heads import top_heads
 from headscope.studies.study import Choice
 
 MOST_NULL = 0.9  # heads that pay more than this to null tokens leave little to describe

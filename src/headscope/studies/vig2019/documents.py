@@ -13,10 +13,10 @@ from itertools import groupby
 import numpy as np
 
 from headscope.model.encode import encode_all
-from headscope.probes.windows import GAP, cut, join
 from headscope.studies.study import Inputs, Setup
 from headscope.studies.vig2019.inputs import TOO_LONG, Numbered, Read, make_inputs, read_usable
 from headscope.text.sentence import Sentence
+from headscope.text.windows import GAP, cut, join
 
 
 def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:

@@ -5,11 +5,11 @@ from functools import partial
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
-from headscope.metrics.batch import FORMS
-from headscope.report.charts import draw_curve, draw_scatters, draw_shares
-from headscope.report.heads import name_head
-from headscope.report.heatmap import Panel, draw_panels
-from headscope.report.ribbons import draw_ribbons
+from headscope.heads import name_head
+from headscope.observe.batch import FORMS
+from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
+from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import draw_ribbons
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.choices import telling_heads
 

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from headscope.report.depth import layers_between
-from headscope.report.findings import Finding, Measured, decide, decide_difference
-from headscope.report.heads import name_head, top_heads
+from headscope.heads import name_head
+from headscope.results.findings import Finding, Measured, decide, decide_difference
+from headscope.results.heads import layers_between, top_heads
 
 TWICE = 2.0
 LITTLE = 0.05  # share of heads that counts as "the least variable"

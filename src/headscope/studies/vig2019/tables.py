@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.report.heads import name_head, top_heads
+from headscope.heads import name_head
+from headscope.results.heads import top_heads
 from headscope.studies.study import Table
 
 _OF_HEADS = ("null_share", "dependency_alignment", "variability", "distance", "entropy")

@@ -7,10 +7,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
+from headscope.theme import head_color
 from headscope.views.figures.weights import chosen_weights, reference
 from headscope.views.label import is_right_to_left, short
 from headscope.views.lines import Drawing, Lines, Units, drawing, lines, opacity, strongest, width
-from headscope.views.palette import head_color
 from headscope.views.state import chosen_stack
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from headscope.errors import ViewError
+from headscope.theme import LIGHT
 from headscope.views.figures.weights import chosen_weights, reference
 from headscope.views.lines import binned, drawing, lines, opacity, width
-from headscope.views.palette import LIGHT
 from headscope.views.payload import Scores, ordering_scores
 from headscope.views.state import chosen_stack
 

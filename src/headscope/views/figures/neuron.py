@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from headscope.theme import NEGATIVE, POSITIVE
 from headscope.views.label import label, short
 from headscope.views.neurons import (
     Neurons,
@@ -16,7 +17,6 @@ from headscope.views.neurons import (
     require_neurons,
     take_apart,
 )
-from headscope.views.palette import NEGATIVE, POSITIVE
 from headscope.views.state import chosen_stack
 
 if TYPE_CHECKING:

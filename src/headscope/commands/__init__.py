@@ -1,1 +1,0 @@
-"""The commands of the `headscope` program, one file each."""

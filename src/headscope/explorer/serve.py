@@ -1,0 +1,81 @@
+"""Running the explorer: bind first, so that a taken port is said before anything is loaded."""
+
+import socket
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.errors import HeadscopeError
+
+if TYPE_CHECKING:
+    from headscope.explorer.safety import Access
+    from headscope.model.model import Model
+
+
+def serve(
+    runs: Sequence[Path],
+    *,
+    model: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8642,
+    ready: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve until Ctrl-C; `ready` gets the address to open once visitors are answered."""
+    _require_extra()
+    import uvicorn
+
+    from headscope.explorer.app import create_app
+    from headscope.explorer.runs import Library
+    from headscope.explorer.safety import Access
+    from headscope.explorer.texts import Texts
+
+    library, access = Library(runs), Access.for_host(host)
+    with bind(host, port) as listener:
+        texts = Texts(model, None if model is None else lambda: _load(model))
+        app = create_app(library, texts, access)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=2
+        )
+        library.read_all()  # the first visitor should not wait for it
+        listener.listen()
+        ready(address(listener, access))
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket bound to the address; says what to do where that is impossible."""
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise HeadscopeError(
+            f"The explorer cannot listen on {host} port {port}: {reason}. Choose another --port "
+            "(0 takes a free one) or --host."
+        ) from error
+    return listener
+
+
+def address(listener: socket.socket, access: "Access") -> str:
+    """The address to open, with the token where one is needed."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    query = "" if access.token is None else f"?token={access.token}"
+    return f"http://{shown}:{port}/{query}"
+
+
+def _load(name: str) -> "Model":
+    from headscope.model.load import load
+
+    return load(name)
+
+
+def _require_extra() -> None:
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise HeadscopeError(
+            f"The explorer needs {' and '.join(missing)}: pip install 'headscope[serve]'."
+        )

@@ -1,0 +1,177 @@
+"""The inputs of a shard as flat arrays, so that a batch is cut out of them without a loop.
+
+lengths  3 1 2        ids  a b c | d | e f         rows 0 and 2 as a rectangle   a b c
+                                                                                 e f ·
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headscope.model.batch import Batch
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.example import NO_LABEL, Example
+from headscope.text.sentence import Sentence
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Tokens, labels and arcs of all inputs, one input after the other."""
+
+    numbers: Int[np.ndarray, "input"]
+    lengths: Int[np.ndarray, "input"]
+    ids: Int[np.ndarray, "token"]
+    segments: Int[np.ndarray, "token"]
+    null: Bool[np.ndarray, "token"]
+    labels: Mapping[str, Int[np.ndarray, "token"]] = field(default_factory=dict)
+    arcs: Int[np.ndarray, "arc 3"] | None = None  # input, token of the parent, of the dependent
+    sentences: tuple[Sentence, ...] = ()
+
+    @classmethod
+    def of(cls, examples: Sequence[Example]) -> "Columns":
+        """Lay out some examples; the first one says which labels there are."""
+        names = examples[0].labels if examples else {}
+        with_arcs = bool(examples) and examples[0].arcs is not None
+        return cls(
+            numbers=np.array([each.number for each in examples], dtype=np.int64),
+            lengths=np.array([len(each.encoded) for each in examples], dtype=np.int64),
+            ids=_flat([each.encoded.ids for each in examples]),
+            segments=_flat([each.encoded.segments for each in examples]),
+            null=_flat([each.null for each in examples]).astype(bool),
+            labels={name: _flat([each.labels[name] for each in examples]) for name in names},
+            arcs=_flat_arcs(examples) if with_arcs else None,
+            sentences=tuple(each.sentence for each in examples if each.sentence is not None),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def starts(self) -> Int[np.ndarray, "input"]:
+        """Place of the first token of every input."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def cut(self, rows: Sequence[int], *, pad: int, is_causal: bool) -> "Cut":
+        """The inputs of a batch, padded on the right."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        lengths = self.lengths[chosen]
+        column = np.arange(lengths.max())
+        mask = column < lengths[:, None]
+        place = np.where(mask, self.starts[chosen][:, None] + column, 0)
+
+        def rectangle(values: np.ndarray, fill: int) -> Tensor:
+            return torch.from_numpy(np.where(mask, values[place], fill))
+
+        known = torch.from_numpy(mask)
+        batch = Batch(
+            ids=rectangle(self.ids, pad),
+            mask=known,
+            segments=rectangle(self.segments, 0),
+            rows=tuple(rows),
+            lengths=tuple(lengths.tolist()),
+        )
+        annotated = AnnotatedBatch(
+            numbers=self.numbers[chosen],
+            rows=chosen,
+            mask=known,
+            null=rectangle(self.null, 0).bool(),
+            is_causal=is_causal,
+            labels={name: rectangle(codes, NO_LABEL) for name, codes in self.labels.items()},
+            arcs=None if self.arcs is None else torch.from_numpy(self._arcs_of(chosen)),
+            sentences=tuple(self.sentences[row] for row in rows) if self.sentences else (),
+        )
+        return Cut(batch, annotated)
+
+    @cached_property
+    def _arc_starts(self) -> Int[np.ndarray, "input+1"]:
+        assert self.arcs is not None
+        return np.searchsorted(self.arcs[:, 0], np.arange(len(self) + 1))
+
+    def _arcs_of(self, chosen: Int[np.ndarray, "batch"]) -> Int[np.ndarray, "arc 3"]:
+        """The arcs of some inputs, with the place of each input in the batch."""
+        assert self.arcs is not None
+        first, counts = self._arc_starts[chosen], np.diff(self._arc_starts)[chosen]
+        place = np.repeat(np.arange(len(chosen)), counts)
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        pairs = self.arcs[first[place] + within, 1:]
+        return np.concatenate([place[:, None], pairs], axis=1)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Some inputs as a batch, and what metrics know about its tokens."""
+
+    batch: Batch
+    annotated: AnnotatedBatch
+
+    def to(self, device: torch.device) -> "Cut":
+        """The same on a device; a GPU copies from pinned memory while it still computes."""
+        if device.type == "cpu":
+            return self
+
+        def send(tensor: Tensor) -> Tensor:
+            pinned = tensor.pin_memory() if device.type == "cuda" else tensor
+            return pinned.to(device, non_blocking=True)
+
+        batch, annotated = self.batch, self.annotated
+        mask, arcs = send(batch.mask), annotated.arcs
+        return Cut(
+            replace(batch, ids=send(batch.ids), mask=mask, segments=send(batch.segments)),
+            replace(
+                annotated,
+                mask=mask,
+                null=send(annotated.null),
+                labels={name: send(codes) for name, codes in annotated.labels.items()},
+                arcs=None if arcs is None else send(arcs),
+            ),
+        )
+
+
+class Examples(Sequence[Example]):
+    """Examples that are made one by one when somebody looks; the columns have all of them."""
+
+    def __init__(self, columns: Columns, make: Callable[[int], Example]) -> None:
+        self.columns = columns
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @overload
+    def __getitem__(self, row: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[Example]: ...
+
+    def __getitem__(self, row: int | slice) -> Example | list[Example]:
+        """The example of a row, or several."""
+        chosen = range(len(self))[row]
+        return self._make(chosen) if isinstance(chosen, int) else [*map(self._make, chosen)]
+
+
+def columns_of(examples: Sequence[Example]) -> Columns:
+    """The columns of some examples, laid out now if they are not yet."""
+    return examples.columns if isinstance(examples, Examples) else Columns.of(examples)
+
+
+def _flat(rows: Sequence[Sequence[int]] | Sequence[np.ndarray]) -> Int[np.ndarray, "token"]:
+    if not rows:
+        return np.zeros(0, dtype=np.int64)
+    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+
+
+def _flat_arcs(examples: Sequence[Example]) -> Int[np.ndarray, "arc 3"]:
+    arcs = list(_arcs(examples))
+    return np.array(arcs, dtype=np.int64).reshape(-1, 3)
+
+
+def _arcs(examples: Sequence[Example]) -> Iterator[tuple[int, int, int]]:
+    for row, example in enumerate(examples):
+        for parent, dependent in example.arcs or ():
+            yield row, parent, dependent

@@ -1,0 +1,130 @@
+"""Values of all heads as a grid, layers downwards and heads to the right, with a layer profile.
+
+title
+┌────────────┐ ███▏      ▌ colour
+│ head       │ █████▏    ▌ scale
+│      layer │ ██▏       ▌
+└────────────┘ by layer
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
+
+from headscope.plots.style import ACCENT, FAINT, MAP, SECOND
+
+TICK = 0.16  # inches that the label of a tick needs
+
+# Inches around and between the parts of a panel.
+LEFT, GAP, PROFILE, BAR, RIGHT = 0.52, 0.14, 0.85, 0.07, 0.5
+TOP, BOTTOM = 0.34, 0.46
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One grid: values by layer and head, values by layer, and a value to compare with."""
+
+    title: str
+    values: xr.DataArray
+    by_layer: xr.DataArray
+    errors: xr.DataArray | None = None  # standard errors of by_layer
+    baseline: float | None = None
+
+
+def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
+    """Grids side by side, `columns` to a row."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    wide, high = _grid_size(panels[0], columns)
+    size = (wide + LEFT + GAP + PROFILE + GAP + BAR + RIGHT, high + TOP + BOTTOM)
+    figure = Figure(figsize=(columns * size[0], rows * size[1]))
+    for place, panel in enumerate(panels):
+        row, column = divmod(place, columns)
+        corner = (column * size[0], (rows - 1 - row) * size[1])
+        _draw_panel(figure, panel, unit, corner, (wide, high))
+    return figure
+
+
+def _draw_panel(
+    figure: Figure,
+    panel: Panel,
+    unit: str,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+) -> None:
+    left, bottom = corner[0] + LEFT, corner[1] + BOTTOM
+    grid = _add_axes(figure, left, bottom, *size)
+    image = _draw_grid(grid, panel, size)
+    left += size[0] + GAP
+    _draw_profile(_add_axes(figure, left, bottom, PROFILE, size[1]), panel, unit)
+    left += PROFILE + GAP
+    bar = figure.colorbar(image, cax=_add_axes(figure, left, bottom, BAR, size[1]))
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.ax.tick_params(labelsize=7, length=2, width=0.5)
+    bar.locator = MaxNLocator(4)
+    bar.update_ticks()
+
+
+def _add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
+    """Axes at a place given in inches."""
+    whole_wide, whole_high = figure.get_size_inches()
+    return figure.add_axes(
+        (left / whole_wide, bottom / whole_high, wide / whole_wide, high / whole_high)
+    )
+
+
+def _draw_grid(axes: Axes, panel: Panel, size: tuple[float, float]) -> AxesImage:
+    values = panel.values.transpose("layer", "head").values
+    known = values[np.isfinite(values)]
+    top = float(known.max()) if known.size and known.max() > 0 else 1.0
+    image = axes.imshow(values, cmap=MAP, vmin=0, vmax=top, aspect="auto", interpolation="none")
+    axes.set_title(panel.title)
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    axes.set_xticks(*_ticks(range(values.shape[1]), size[0]))
+    axes.set_yticks(*_ticks(panel.values["layer"].values.tolist(), size[1]))
+    axes.tick_params(length=0, labelsize=8)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return image
+
+
+def _ticks(labels: Sequence[int], inches: float) -> tuple[list[int], list[str]]:
+    """As many ticks as can be read along an axis of that length."""
+    room = max(1, int(inches / TICK))
+    step = next((s for s in (1, 2, 4, 5, 10, 20) if len(labels) <= s * room), len(labels))
+    places = list(range(0, len(labels), step))
+    return places, [str(labels[place]) for place in places]
+
+
+def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
+    """The value of every layer, two standard errors to each side, and the baseline."""
+    values = panel.by_layer.values
+    places = np.arange(len(values))
+    axes.barh(places, values, height=0.7, color=ACCENT, alpha=0.8, linewidth=0)
+    if panel.errors is not None:
+        noise = 2 * np.nan_to_num(panel.errors.values)
+        axes.errorbar(values, places, xerr=noise, fmt="none", ecolor=FAINT, elinewidth=0.9)
+    if panel.baseline is not None and np.isfinite(panel.baseline):
+        axes.axvline(panel.baseline, color=SECOND, linewidth=1.1, linestyle=(0, (3, 2)))
+    axes.set_ylim(len(values) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.set_xlabel(unit)
+    axes.xaxis.set_major_locator(MaxNLocator(2))
+    axes.tick_params(labelsize=7)
+    axes.spines["left"].set_visible(False)
+
+
+def _grid_size(panel: Panel, columns: int) -> tuple[float, float]:
+    """Inches of one grid: square cells unless that makes it a thin strip."""
+    layers, heads = panel.values.sizes["layer"], panel.values.sizes["head"]
+    whole = {1: 4.0, 2: 2.6}.get(columns, 1.9)
+    cell = min(whole / max(layers, heads), 0.45)
+    shortest = 0.6 * cell * max(layers, heads)
+    return max(cell * heads, shortest), max(cell * layers, shortest)

@@ -1,0 +1,1 @@
+"""Heads as resolvers of coreference."""

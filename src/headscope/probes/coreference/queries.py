@@ -1,0 +1,153 @@
+"""Heads as coreference resolvers (Clark et al. 2019, §4.3, Table 2), as counts that add.
+
+A mention is scored if an earlier mention of its entity lies in the window. A head is right if the
+word it attends to most from the mention's head word is the head word of any antecedent. Candidates
+are either all other words, or the head words of all earlier mentions: the paper leaves it open, and
+the second is the easier task. Of equal weights the first word wins.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headscope.probes.coreference.mentions import Phrase, antecedents, candidates, phrases
+from headscope.probes.coreference.sieves import SYSTEMS, resolve
+from headscope.probes.relations import HALVES
+from headscope.text.sentence import Sentence
+
+CANDIDATES = ("words", "mentions")
+KINDS = ("all", "pronoun", "proper", "nominal")
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The scored mentions of a batch of windows, one row each."""
+
+    window: Int[Tensor, "mention"]  # place in the batch
+    head: Int[Tensor, "mention"]  # the mention's head word
+    targets: Bool[Tensor, "mention word"]  # head words of antecedents
+    earlier: Bool[Tensor, "mention word"]  # head words of earlier mentions
+    kinds: Float[Tensor, "mention kind"]  # 1 where the mention belongs to the kind
+    half: Int[Tensor, "mention"]
+    right: Bool[Tensor, "mention system"]  # whether each baseline is right
+    unseen: Float[Tensor, "half kind"]  # mentions that no causal head could resolve
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+
+@dataclass(frozen=True)
+class _Row:
+    window: int
+    phrase: Phrase
+    targets: list[int]
+    earlier: list[int]
+    right: list[bool]
+    half: int
+
+
+def make_queries(
+    windows: Sequence[Sentence],
+    *,
+    width: int | None = None,
+    is_causal: bool = False,
+    device: torch.device | str = "cpu",
+) -> Queries:
+    """The scored mentions of windows; a causal head is asked only for what it could see."""
+    rows = [row for place, window in enumerate(windows) for row in _rows(place, window)]
+    seen = [row for row in rows if not is_causal or min(row.targets) < row.phrase.head]
+    unseen = torch.zeros(HALVES, len(KINDS))
+    for row in rows:
+        if is_causal and min(row.targets) > row.phrase.head:
+            unseen[row.half] += torch.tensor(_kinds(row.phrase))
+    size = max((len(window.words) for window in windows), default=0) if width is None else width
+    tables = (*_columns(seen, size), unseen)
+    return Queries(*(table.to(device) for table in tables))
+
+
+def count_resolved(
+    maps: Float[Tensor, "batch head word word"], queries: Queries
+) -> Float[Tensor, "half head candidates kind"]:
+    """How many mentions of each kind every head resolves, for both sets of candidates."""
+    rows = maps[queries.window, :, queries.head]
+    words = queries.targets.shape[1]
+    itself = torch.nn.functional.one_hot(queries.head, words).bool()[:, None]
+    among_words = rows.masked_fill(itself, 0.0).argmax(-1)
+    among_mentions = rows.masked_fill(~queries.earlier[:, None], -1.0).argmax(-1)
+    predicted = torch.stack([among_words, among_mentions], dim=-1)
+    hits = queries.targets[:, None].expand(-1, rows.shape[1], -1).gather(-1, predicted)
+    return _sum_by_half(hits.float()[..., None] * queries.kinds[:, None, None], queries.half)
+
+
+def count_mentions(queries: Queries) -> Float[Tensor, "half kind"]:
+    """How many mentions of each kind are scored."""
+    return _sum_by_half(queries.kinds, queries.half)
+
+
+def count_baselines(queries: Queries) -> Float[Tensor, "half system kind"]:
+    """How many of the same mentions each baseline resolves."""
+    hits = queries.right.float()[..., None] * queries.kinds[:, None]
+    return _sum_by_half(hits, queries.half)
+
+
+def document_half(document: str) -> int:
+    """0 or 1: which half of the documents a window belongs to, the same in every run."""
+    return zlib.crc32(document.encode()) & 1
+
+
+def _rows(place: int, window: Sentence) -> list[_Row]:
+    found = phrases(window)
+    half = document_half(window.document or window.text)
+    return [
+        _Row(
+            place,
+            found[index],
+            targets,
+            [found[i].head for i in candidates(found, index)],
+            [_is_right(system, found, index, targets) for system in SYSTEMS],
+            half,
+        )
+        for index in range(len(found))
+        if (targets := [found[i].head for i in antecedents(found, index)])
+    ]
+
+
+def _columns(rows: Sequence[_Row], width: int) -> tuple[Tensor, ...]:
+    """The fields of `Queries` in their order, all but the last."""
+    return (
+        torch.tensor([row.window for row in rows], dtype=torch.long),
+        torch.tensor([row.phrase.head for row in rows], dtype=torch.long),
+        _marked([row.targets for row in rows], width),
+        _marked([row.earlier for row in rows], width),
+        torch.tensor([_kinds(row.phrase) for row in rows]).reshape(-1, len(KINDS)),
+        torch.tensor([row.half for row in rows], dtype=torch.long),
+        torch.tensor([row.right for row in rows], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
+    )
+
+
+def _is_right(system: str, found: Sequence[Phrase], index: int, targets: list[int]) -> bool:
+    """Judged as heads are: by the head word that the system points at."""
+    chosen = resolve(system, found, index)
+    return chosen is not None and found[chosen].head in targets
+
+
+def _kinds(phrase: Phrase) -> list[float]:
+    return [float(kind in ("all", phrase.kind)) for kind in KINDS]
+
+
+def _marked(places: Sequence[Sequence[int]], width: int) -> Bool[Tensor, "mention word"]:
+    table = torch.zeros(len(places), width, dtype=torch.bool)
+    for row, marked in enumerate(places):
+        table[row, list(marked)] = True
+    return table
+
+
+def _sum_by_half(
+    values: Float[Tensor, "mention *item"], half: Int[Tensor, "mention"]
+) -> Float[Tensor, "half *item"]:
+    sums = torch.zeros(HALVES, *values.shape[1:], device=values.device)
+    return sums.index_add(0, half, values)

@@ -1,0 +1,1 @@
+"""Probes that are trained on attention to predict dependency trees."""

@@ -1,0 +1,98 @@
+"""Probes that combine the heads of a model into a parser (Clark et al. 2019, §5).
+
+- attention only: score(i, j) = Σ_k w_k a^k[i, j] + u_k a^k[j, i]; two weights for every head.
+- attention and words: w_k and u_k are linear functions of the vectors [v_i ; v_j].
+
+ROOT is a unit like a word, with a zero vector: its attention is that of the special token before
+the sentence times one learned scalar plus that of the token behind it times another. A model
+without special tokens has a learned constant as the score of ROOT instead.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headscope.probes.trained.parsing import ParseBatch
+from headscope.probes.trained.seeds import Seeds
+from headscope.probes.words import END, EXTRA, START
+
+
+class RootScore:
+    """How the score of ROOT follows from the scores of the special units."""
+
+    def __init__(self, seeds: Seeds, *, has_special: bool) -> None:
+        self.has_special = has_special
+        self.scalars = seeds.constant((2,), 1.0) if has_special else seeds.constant((1,), 0.0)
+
+    def add(
+        self, scores: Float[Tensor, "seed batch unit unit"]
+    ) -> Float[Tensor, "seed batch word candidate"]:
+        """Scores between units as scores of ROOT and of words."""
+        width = scores.shape[-1] - EXTRA
+        words = scores[:, :, :width, :width]
+        if self.has_special:
+            to_special = scores[:, :, :width, width + START : width + END + 1]
+            root = torch.einsum("sbie,se->sbi", to_special, self.scalars)
+        else:
+            root = self.scalars[:, :, None].expand(*words.shape[:3])
+        return torch.cat([root[..., None], words], dim=-1)
+
+
+class AttentionProbe:
+    """One weight per head and direction."""
+
+    def __init__(self, maps: int, seeds: Seeds, *, has_special: bool) -> None:
+        self.weights = seeds.uniform((maps,), maps)
+        self.root = RootScore(seeds, has_special=has_special)
+
+    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+        """Scores of ROOT and of every word."""
+        assert batch.maps is not None
+        return self.root.add(torch.einsum("sk,bxky->sbxy", self.weights, batch.maps))
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that is learned."""
+        return [self.weights, self.root.scalars]
+
+    def arc_weights(self, batch: ParseBatch) -> Float[Tensor, "seed map"]:
+        """The weight of every map, summed over the words that have a governor."""
+        return self.weights.detach() * (batch.heads >= 0).sum()
+
+
+class AttentionWordsProbe:
+    """Weights per head and direction that depend on the two words."""
+
+    def __init__(self, maps: int, size: int, seeds: Seeds, *, has_special: bool) -> None:
+        self.weights = seeds.uniform((2, maps, size), 2 * size)
+        self.root = RootScore(seeds, has_special=has_special)
+
+    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+        """Scores of ROOT and of every word.
+
+        With G = `batch.maps`, the part of the dependent's vector is Σ_k (W v_x)_k G[x, k, y]; the
+        governor's part is the same sum at y with the two halves of the maps exchanged.
+        """
+        assert batch.maps is not None
+        dependent, governor = self._of_words(batch)
+        governor = governor.roll(governor.shape[-1] // 2, dims=-1)
+        left = dependent @ batch.maps
+        right = governor @ batch.maps
+        return self.root.add((left + right.transpose(1, 3)).permute(2, 0, 1, 3))
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that is learned."""
+        return [self.weights, self.root.scalars]
+
+    def arc_weights(self, batch: ParseBatch) -> Float[Tensor, "seed map"]:
+        """The weight of every map for a word and its governor, summed over such words."""
+        dependent, governor = (part[:, : batch.heads.shape[1]] for part in self._of_words(batch))
+        row, word = (batch.heads >= 0).nonzero(as_tuple=True)
+        both = dependent[row, word] + governor[row, batch.heads[row, word]]
+        return both.sum(0).detach()
+
+    def _of_words(self, batch: ParseBatch) -> tuple[Tensor, Tensor]:
+        """What each unit gives to the weights as dependent and as governor: batch unit seed map."""
+        assert batch.vectors is not None
+        vectors = nn.functional.pad(batch.vectors, (0, 0, 0, EXTRA))
+        dependent, governor = torch.einsum("bxd,spkd->pbxsk", vectors, self.weights)
+        return dependent, governor

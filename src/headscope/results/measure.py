@@ -1,0 +1,104 @@
+"""What a variable of a result is: all that is said of it anywhere, declared once.
+
+A metric declares its measures beside the code that computes them. They travel inside `result.nc`
+as attributes of the variables, so that report, explorer, comparison and documentation show the same
+words without knowing the study.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import xarray as xr
+
+Unit = Literal["share", "nats", "tokens", "divergence", ""]
+ATTRIBUTE = "measure"  # of a variable: everything below as JSON
+GRID = ("layer", "head")
+# What else a metric computes of a measure; each says what the measure itself is.
+DERIVED = ("_se", "_by_layer", "_by_layer_se", "_head_mean")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a value is held against: another variable, or an attribute, of the same result.
+
+    `best_over` names a dimension over which the best value counts, such as the best fixed offset;
+    `means` may then hold `{}` for the label of that best value.
+    """
+
+    variable: str
+    means: str
+    best_over: str | None = None
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a paper reports for a slice of the measure, in its own model."""
+
+    says: str
+    source: str  # model and paper
+    value: float | None = None  # None where the paper gives no single number
+    at: Mapping[str, str] = field(default_factory=dict)  # label by dimension
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A variable of a result in words."""
+
+    name: str
+    title: str
+    meaning: str  # one line
+    formula: str
+    reference: str
+    unit: Unit = "share"
+    range: str = "0 to 1"
+    cost: str = ""  # of one input of n tokens for one head, beyond the forward pass
+    more: str = ""  # what a larger value says: "looks further"
+    axes: Mapping[str, str] = field(default_factory=dict)  # titles of the further dimensions
+    baselines: tuple[Baseline, ...] = ()  # the first that the result has counts
+    published: tuple[Published, ...] = ()
+    with_errors: bool = True  # whether the variables of DERIVED come with it
+    also: tuple[str, ...] = ()  # further variables that need no words of their own
+
+    def as_attributes(self) -> dict[str, str]:
+        """The measure as attributes of its variable; xarray's plots know the first two."""
+        content = json.dumps(asdict(self), ensure_ascii=False)
+        return {"long_name": self.title, "units": self.unit, ATTRIBUTE: content}
+
+    @classmethod
+    def from_attributes(cls, name: str, attributes: Mapping[str, Any]) -> "Measure":
+        """What a variable says of itself; one that says nothing goes by its name."""
+        if ATTRIBUTE not in attributes:
+            return cls(name, name.replace("_", " ").capitalize(), "", "", "", unit="")
+        said = json.loads(attributes[ATTRIBUTE])
+        said["baselines"] = tuple(Baseline(**each) for each in said["baselines"])
+        said["published"] = tuple(Published(**each) for each in said["published"])
+        said["also"] = tuple(said["also"])
+        return cls(**said)
+
+
+def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
+    """The result with every measure written on its variable."""
+    named = {measure.name: measure for measure in measures}
+    return result.assign(
+        {
+            name: result[name].assign_attrs(measure.as_attributes())
+            for name, measure in named.items()
+            if name in result
+        }
+    )
+
+
+def measure_of(result: xr.Dataset, name: str) -> Measure:
+    """What a variable of a result is."""
+    return Measure.from_attributes(name, result[name].attrs)
+
+
+def measure_names(result: xr.Dataset) -> list[str]:
+    """The variables with a declared measure that has a number for every head."""
+    return [
+        str(name)
+        for name, array in result.data_vars.items()
+        if ATTRIBUTE in array.attrs and set(GRID) <= set(array.dims) and array.dtype.kind in "fiu"
+    ]

@@ -1,0 +1,132 @@
+"""One slice of a measure: a number for every head, at one label of each further dimension.
+
+A slice is written NAME~LABEL~LABEL with the labels in the order of the dimensions: `entropy`,
+`pos_to~NOUN`, `relation_accuracy~dependent_to_head~nsubj`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from headscope.errors import RunError
+from headscope.results.measure import GRID, Baseline, Measure, Published, measure_names, measure_of
+
+MARK = "~"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The values of all heads, their standard errors, and which slice of what they are."""
+
+    measure: Measure
+    at: Mapping[str, str]  # label by further dimension
+    values: xr.DataArray  # layer head
+    errors: xr.DataArray | None
+
+    @property
+    def spec(self) -> str:
+        """The slice as it is written in commands and addresses."""
+        return MARK.join((self.measure.name, *self.at.values()))
+
+    @property
+    def title(self) -> str:
+        """The measure and what it is sliced at."""
+        labels = ", ".join(map(plain_label, self.at.values()))
+        return f"{self.measure.title}: {labels}" if labels else self.measure.title
+
+    @property
+    def published(self) -> Published | None:
+        """What the paper reports for this slice."""
+        fitting = (one for one in self.measure.published if one.at.items() <= self.at.items())
+        return max(fitting, key=lambda one: len(one.at), default=None)
+
+
+@dataclass(frozen=True)
+class BaselineValue:
+    """The number that a slice is held against, and what it is in words."""
+
+    value: float
+    means: str
+
+
+def plain_label(label: str) -> str:
+    """A coordinate's label for readers."""
+    return label.replace("_", " ")
+
+
+def further_axes(result: xr.Dataset, name: str) -> dict[str, list[str]]:
+    """The dimensions beside layer and head, with the labels that have a value, as text."""
+    known = result[name].notnull()
+    axes: dict[str, list[str]] = {}
+    for dim in (dim for dim in known.dims if dim not in GRID):
+        present = known.any([other for other in known.dims if other != dim]).values
+        labels = [str(label) for label in result[name][dim].values]
+        axes[str(dim)] = [label for label, has in zip(labels, present, strict=True) if has]
+    return axes
+
+
+def cut(result: xr.Dataset, spec: str) -> Slice:
+    """The slice that a spec names; an unknown name or label is refused with a list of what is."""
+    name, *labels = spec.split(MARK)
+    if name not in measure_names(result):
+        known = ", ".join(measure_names(result))
+        raise RunError(f"There is no measure of that name; there are {known}.")
+    axes = further_axes(result, name)
+    if len(labels) != len(axes):
+        raise RunError(f"{name} needs a label for each of: {', '.join(axes) or 'nothing'}.")
+    for label, (axis, known) in zip(labels, axes.items(), strict=True):
+        if label not in known:
+            raise RunError(f"{name} has no such {axis}; it has {', '.join(known)}.")
+    return slice_at(result, name, dict(zip(axes, labels, strict=True)))
+
+
+def slices(result: xr.Dataset, name: str) -> Iterator[Slice]:
+    """Every slice of a measure."""
+    axes = further_axes(result, name)
+    for labels in product(*axes.values()):
+        yield slice_at(result, name, dict(zip(axes, labels, strict=True)))
+
+
+def slice_at(result: xr.Dataset, name: str, at: Mapping[str, str]) -> Slice:
+    """The slice of a measure at the given labels."""
+    errors = select(result[f"{name}_se"], at) if f"{name}_se" in result else None
+    return Slice(measure_of(result, name), at, select(result[name], at).transpose(*GRID), errors)
+
+
+def select(array: xr.DataArray, at: Mapping[str, str]) -> xr.DataArray:
+    """The array at labels given as text, whatever type its coordinates have; others stay."""
+    for axis, label in at.items():
+        places = [str(known) for known in array[axis].values] if axis in array.dims else []
+        if label in places:
+            array = array.isel({axis: places.index(label)})
+    return array
+
+
+def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:
+    """What a slice is held against in the same run; None where the study measured nothing."""
+    found = (_value(result, each, chosen.at) for each in chosen.measure.baselines)
+    return next((each for each in found if each is not None), None)
+
+
+def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> BaselineValue | None:
+    if baseline.variable in result.attrs:
+        return BaselineValue(float(result.attrs[baseline.variable]), baseline.means)
+    if baseline.variable not in result:
+        return None
+    array, label = select(result[baseline.variable], at), ""
+    if baseline.best_over in array.dims and np.isfinite(array.values).any():
+        best = int(np.nanargmax(array.values))
+        label = _label(array[baseline.best_over].values[best])
+        array = array.isel({baseline.best_over: best})
+    if array.ndim or not np.isfinite(array):
+        return None
+    return BaselineValue(float(array), baseline.means.format(label))
+
+
+def _label(label: object) -> str:
+    if isinstance(label, int | np.integer):
+        return f"{label:+d}".replace("-", "−")
+    return plain_label(str(label))

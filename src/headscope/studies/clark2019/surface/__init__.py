@@ -1,0 +1,1 @@
+"""Surface patterns: positions, special tokens, entropy, gradients, clusters (§3, §6)."""

@@ -1,0 +1,223 @@
+"""The figures of the paper's first part, drawn from a result."""
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure as Drawing
+
+from headscope.heads import name_in_paper
+from headscope.metrics.behaviour import OTHER
+from headscope.metrics.gradient import TARGETS
+from headscope.observe.special import SPECIAL
+from headscope.plots.dots import Plot, Series, draw_plots
+from headscope.plots.headmap import draw_head_map, draw_matrix
+from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import draw_ribbons
+from headscope.results.heads import top_heads
+from headscope.studies.study import Figure
+
+SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
+TARGET_NAMES = {**SPECIAL_NAMES, "unmasked": "all unmasked tokens"}
+BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL_NAMES}
+OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
+
+
+def measured_offsets(result: xr.Dataset, suffix: str = "") -> list[int]:
+    """Offsets of the surface part; the baselines of the relations have further ones."""
+    return result[f"offset_share{suffix}"].dropna("offset", how="all")["offset"].values.tolist()
+
+
+def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
+    """For each surface pattern the head that shows it most: its name, layer, head and value."""
+    offset, special = result["offset_share"], result["special_share"]
+    patterns = {
+        "attends to previous": offset.sel(offset=-1),
+        "attends to next": offset.sel(offset=1),
+    }
+    patterns["attends broadly"] = result["entropy"]
+    patterns |= {f"attends to {SPECIAL_NAMES[name]}": special.sel(special=name) for name in SPECIAL}
+    known = {name: values for name, values in patterns.items() if np.isfinite(values.values).any()}
+    return [(name, *top_heads(values, 1)[0]) for name, values in known.items()]
+
+
+def draw_examples(result: xr.Dataset) -> Drawing:
+    """The clearest heads on one short stretch of the corpus."""
+    panels = [
+        (
+            f"{name_in_paper(layer, head)}\n{pattern}: {value:.2f}",
+            result["example_map"].sel(layer=layer, head=head),
+        )
+        for pattern, layer, head, value in clearest_heads(result)
+    ]
+    return draw_ribbons(panels, columns=3)
+
+
+def draw_special(result: xr.Dataset) -> Drawing:
+    """Attention to special tokens, and to [SEP] by who attends."""
+    special = result["special_share"]
+    to_class = [
+        _series(result, "special_share", SPECIAL_NAMES[name], special=name)
+        for name in SPECIAL
+        if np.isfinite(special.sel(special=name).values).any()
+    ]
+    to_sep = [
+        _series(result, "sep_to_sep", "[SEP] → [SEP]"),
+        _series(result, "other_to_sep", "other → [SEP]"),
+    ]
+    share = "average attention"
+    plots = [Plot("to special tokens", share, to_class, top=1.02)]
+    if np.isfinite(result["sep_to_sep"].values).any():
+        plots.append(Plot("to [SEP], by attending token", share, to_sep, top=1.02))
+    return draw_plots(plots)
+
+
+def draw_gradients(result: xr.Dataset) -> Drawing:
+    """Gradient magnitudes by layer for both reductions of the loss."""
+    return draw_plots(
+        [
+            Plot(title, "mean |∂L/∂a|", _targets(result, variable))
+            for title, variable in (
+                ("sum of the losses", "gradient"),
+                ("mean of the losses", "gradient_mean_loss"),
+            )
+        ]
+    )
+
+
+def _targets(result: xr.Dataset, variable: str) -> list[Series]:
+    by_layer, errors = result[f"{variable}_by_layer"], result[f"{variable}_by_layer_se"]
+    return [
+        Series(TARGET_NAMES[name], by_layer.sel(target=name), errors.sel(target=name))
+        for name in TARGETS
+        if np.isfinite(by_layer.sel(target=name).values).any()
+    ]
+
+
+def draw_entropies(result: xr.Dataset) -> Drawing:
+    """Entropy of all tokens and of [CLS], against uniform attention."""
+    causal = "visible_uniform_entropy" in result
+    level = float(result["visible_uniform_entropy" if causal else "uniform_entropy"])
+    everything = [_series(result, "entropy", "")]
+    plots = [Plot("from all tokens", "entropy in nats", everything, level, "uniform")]
+    if np.isfinite(result["entropy_from_cls"].values).any() and not causal:
+        series = [_series(result, "entropy_from_cls", "")]
+        plots.append(Plot("from [CLS]", "entropy in nats", series, level, "uniform"))
+    return draw_plots(plots)
+
+
+def draw_map(result: xr.Dataset) -> Drawing:
+    """Heads in the plane of their divergences."""
+    labels = result["behaviour"]
+    named = np.array([BEHAVIOUR_NAMES.get(str(label), str(label)) for label in labels.values.flat])
+    renamed = labels.copy(data=named.reshape(labels.shape))
+    return draw_head_map(result["head_position"], renamed, OTHER)
+
+
+def draw_divergence(result: xr.Dataset) -> Drawing:
+    """Mean divergence per row of every pair, in the order of the cluster tree."""
+    matrix = result["head_divergence"] / result["head_divergence"].attrs["rows"]
+    return draw_matrix(matrix, result["head_order"], "nats per row")
+
+
+def draw_offsets(result: xr.Dataset) -> Drawing:
+    """Attention to each offset, head by head."""
+    panels = [
+        Panel(
+            OFFSET_NAMES.get(offset, f"offset {offset:+d}"),
+            result["offset_share"].sel(offset=offset),
+            result["offset_share_by_layer"].sel(offset=offset),
+            result["offset_share_by_layer_se"].sel(offset=offset),
+        )
+        for offset in measured_offsets(result)
+    ]
+    return draw_panels(panels, 3, "mean")
+
+
+def draw_newer(result: xr.Dataset) -> Drawing:
+    """Scores on repeated sequences, attention to the first token, confidence."""
+    names = {
+        "previous_token_score": "previous token",
+        "duplicate_token_score": "duplicate token",
+        "induction_score": "induction",
+        "first_token_share": "first token",
+        "confidence": "confidence",
+    }
+    panels = [
+        Panel(title, result[name], result[f"{name}_by_layer"], result[f"{name}_by_layer_se"])
+        for name, title in names.items()
+    ]
+    return draw_panels(panels, 3, "mean")
+
+
+def _series(result: xr.Dataset, variable: str, label: str, **place: str) -> Series:
+    names = (f"{variable}_by_layer", f"{variable}_by_layer_se", variable)
+    by_layer, errors, values = (result[name].sel(place) for name in names)
+    return Series(label, by_layer, errors, values)
+
+
+FIGURES = (
+    Figure(
+        "figure01",
+        "Heads with clear patterns",
+        "For each surface pattern the head that shows it most and its value over all segments, "
+        "drawn on the first token of a segment and a stretch around its separator. Attending "
+        "tokens are left; the darker a line, the larger the weight.",
+        ("example_map",),
+        draw_examples,
+    ),
+    Figure(
+        "figure02",
+        "Attention to special tokens",
+        "Each point is a head, lines are layer means with two standard errors. Left: attention to "
+        "each kind of token. Right: attention to [SEP] from [SEP] and from all other tokens.",
+        ("special_share",),
+        draw_special,
+    ),
+    Figure(
+        "figure03",
+        "Importance of attention by gradients",
+        "How much the language-model loss changes with the attention to each kind of token, mean "
+        "over heads and two standard errors, for the loss summed over the predicted tokens of a "
+        "segment and for their mean.",
+        ("gradient",),
+        draw_gradients,
+    ),
+    Figure(
+        "figure04",
+        "Entropy of attention",
+        "Each point is a head, the line is the mean of the layer; dashed: attention spread evenly "
+        "over all tokens that can be seen.",
+        ("entropy",),
+        draw_entropies,
+    ),
+    Figure(
+        "figure06",
+        "Heads that behave alike",
+        "Every point is a head; distances approximate Jensen–Shannon divergences between heads "
+        "(metric multidimensional scaling).",
+        ("head_position",),
+        draw_map,
+    ),
+    Figure(
+        "divergence",
+        "Divergence between heads",
+        "All pairs of heads, ordered by an average-linkage tree so that clusters lie on the "
+        "diagonal.",
+        ("head_order",),
+        draw_divergence,
+    ),
+    Figure(
+        "offsets",
+        "Attention to fixed offsets",
+        "Share of attention to the token at an offset, averaged over segments.",
+        ("offset_share",),
+        draw_offsets,
+    ),
+    Figure(
+        "newer",
+        "Newer measures",
+        "Previous-token, duplicate-token and induction scores on repeated random sequences; "
+        "attention to the first token; mean of the largest weight of every row.",
+        ("induction_score",),
+        draw_newer,
+    ),
+)

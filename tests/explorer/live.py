@@ -1,0 +1,27 @@
+"""The app behind a real server on a free port, in a thread of the tests."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from headscope.explorer.safety import Access
+from headscope.explorer.serve import address, bind
+
+
+@contextmanager
+def live(app: Starlette) -> Iterator[str]:
+    """The address without its last slash, for as long as the block runs."""
+    with bind("127.0.0.1", 0) as listener:
+        config = uvicorn.Config(app, log_level="error", access_log=False)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield address(listener, Access()).rstrip("/")
+        server.should_exit = True
+        thread.join(timeout=10)

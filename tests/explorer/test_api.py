@@ -1,0 +1,222 @@
+"""What the API says equals what the run holds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+from starlette.testclient import TestClient
+
+from headscope.results.dataset import load
+from tests.explorer.runs import HOSTILE
+
+
+@pytest.fixture
+def vig(folder: Path) -> xr.Dataset:
+    return load(folder / "vig")
+
+
+@pytest.fixture
+def clark(folder: Path) -> xr.Dataset:
+    return load(folder / "clark")
+
+
+def test_a_picture_has_the_values_and_errors_of_the_result(
+    visitor: TestClient, vig: xr.Dataset
+) -> None:
+    picture = visitor.get("/api/runs/vig/measures/pos_to~NOUN").json()
+    np.testing.assert_array_equal(picture["values"], vig["pos_to"].sel(tag="NOUN"))
+    np.testing.assert_array_equal(picture["errors"], vig["pos_to_se"].sel(tag="NOUN"))
+    assert picture["baseline"]["value"] == float(vig["tag_frequency"].sel(tag="NOUN"))
+    assert picture["published"]["value"] == 0.21
+
+
+def test_the_profile_is_pooled_where_the_study_pooled(visitor: TestClient, vig: xr.Dataset) -> None:
+    pooled = visitor.get("/api/runs/vig/measures/distance").json()["profile"]
+    np.testing.assert_array_equal(pooled["values"], vig["distance_by_layer"])
+    assert pooled["pooled"]
+    plain = visitor.get("/api/runs/vig/measures/entropy").json()["profile"]
+    np.testing.assert_allclose(plain["values"], vig["entropy"].mean("head"))
+    assert not plain["pooled"]
+
+
+def test_numeric_labels_are_found_by_their_text(visitor: TestClient, clark: xr.Dataset) -> None:
+    picture = visitor.get("/api/runs/clark/measures/offset_share~-1").json()
+    np.testing.assert_array_equal(picture["values"], clark["offset_share"].sel(offset=-1))
+
+
+def test_every_measure_of_the_catalogue_can_be_asked_for(visitor: TestClient) -> None:
+    for run in ("vig", "clark"):
+        for measure in visitor.get(f"/api/runs/{run}").json()["measures"]:
+            spec = "~".join([measure["name"], *(axis["labels"][-1] for axis in measure["axes"])])
+            answer = visitor.get(f"/api/runs/{run}/measures/{spec}")
+            assert answer.status_code == 200, spec
+
+
+def test_missing_values_are_null(visitor: TestClient, tmp_path: Path, vig: xr.Dataset) -> None:
+    from headscope.explorer.app import create_app
+    from headscope.explorer.runs import Library
+    from headscope.explorer.texts import Texts
+
+    vig["entropy"][0, 1] = np.nan
+    path = tmp_path / "holes"
+    path.mkdir()
+    vig.to_netcdf(path / "result.nc", engine="h5netcdf")
+    app = create_app(Library([path]), Texts(None, None))
+    holes = TestClient(app, base_url="http://127.0.0.1")
+    assert holes.get("/api/runs/holes/measures/entropy").json()["values"][0][1] is None
+    line = holes.get("/api/runs/holes/heads/L0H1").json()["measures"][3]
+    assert (line["spec"], line["value"], line["rank"], line["of"]) == ("entropy", None, None, 15)
+
+
+def test_the_correlation_is_pearsons(visitor: TestClient, vig: xr.Dataset) -> None:
+    found = visitor.get("/api/runs/vig/correlation?x=distance&y=entropy").json()
+    r, p = stats.pearsonr(vig["distance"].values.ravel(), vig["entropy"].values.ravel())
+    assert found == {"r": pytest.approx(r), "p": pytest.approx(p), "heads": 16}
+
+
+def test_a_constant_measure_has_no_correlation(visitor: TestClient) -> None:
+    found = visitor.get("/api/runs/vig/correlation?x=distance&y=distance").json()
+    assert found["r"] == pytest.approx(1)
+
+
+def test_a_card_ranks_its_head_among_all(visitor: TestClient, vig: xr.Dataset) -> None:
+    card = visitor.get("/api/runs/vig/heads/L2H1").json()
+    lines = {line["spec"]: line for line in card["measures"]}
+    values = vig["distance"].values
+    assert lines["distance"]["value"] == values[2, 1]
+    assert lines["distance"]["rank"] == 1 + int((values > values[2, 1]).sum())
+    assert lines["distance"]["of"] == 16
+    assert lines["distance"]["mean"] == pytest.approx(values.mean())
+    assert lines["dependency_alignment~either"]["baseline"]["value"] == pytest.approx(0.07)
+
+
+def test_a_card_lists_what_the_head_attends_to_and_from(
+    visitor: TestClient, vig: xr.Dataset
+) -> None:
+    groups = visitor.get("/api/runs/vig/heads/L2H1").json()["groups"]
+    assert [group["name"] for group in groups] == ["pos_to", "pos_from", "deprel_to"]
+    received = {line["label"]: line["value"] for line in groups[0]["lines"]}
+    assert received == {
+        str(tag): float(vig["pos_to"].sel(layer=2, head=1, tag=tag)) for tag in vig["tag"].values
+    }
+
+
+def test_the_best_relation_is_the_furthest_above_its_baseline(
+    visitor: TestClient, clark: xr.Dataset
+) -> None:
+    best = visitor.get("/api/runs/clark/heads/L0H0").json()["best_relation"]
+    baseline = clark["offset_accuracy"].max("offset_word")
+    margin = clark["relation_accuracy"].sel(layer=0, head=0) - baseline
+    assert best["value"] - best["baseline"]["value"] == pytest.approx(float(margin.max()))
+
+
+def test_the_nearest_heads_are_those_that_diverge_least(
+    visitor: TestClient, clark: xr.Dataset
+) -> None:
+    card = visitor.get("/api/runs/clark/heads/L1H1").json()
+    row = clark["head_divergence"].sel(unit="L1H1")
+    order = [str(name) for name in row["other"].values[np.argsort(row.values)] if name != "L1H1"]
+    assert [one["name"] for one in card["nearest"]["heads"]] == order[:6]
+    assert card["behaviour"] == str(clark["behaviour"].sel(layer=1, head=1).values)
+
+
+def test_without_divergences_the_nearest_heads_have_the_nearest_measures(
+    visitor: TestClient, vig: xr.Dataset
+) -> None:
+    found = visitor.get("/api/runs/vig/heads/L1H1").json()["nearest"]
+    names = ["null_share", "variability", "distance", "entropy"]
+    table = np.stack([vig[name].values.ravel() for name in names], 1)
+    table = (table - table.mean(0)) / table.std(0)
+    distance = np.sqrt(((table - table[5]) ** 2).mean(1))
+    assert found["heads"][0]["distance"] == pytest.approx(np.sort(distance)[1])
+    assert "standard deviations" in found["basis"]
+
+
+def test_exemplars_are_the_heads_own_surest_first_and_fit_to_be_shown(visitor: TestClient) -> None:
+    exemplars = visitor.get("/api/runs/vig/heads/L3H2").json()["exemplars"]
+    assert [one["rank"] for one in exemplars] == [0, 1, 2]
+    assert exemplars[1]["labels"][2] == HOSTILE  # text, for the page to show as text
+    assert exemplars[0]["pieces"] == ["The", "old", "cat", "sat", "on", "the", "mat", "."]
+    assert exemplars[0]["spaces"] == [False, True, True, True, True, True, True, False]
+
+
+def test_the_map_has_every_head(visitor: TestClient, clark: xr.Dataset) -> None:
+    found = visitor.get("/api/runs/clark/clusters").json()
+    assert [head["name"] for head in found["heads"]] == [str(one) for one in clark["unit"].values]
+    assert found["heads"][5]["x"] == float(clark["head_position"].values[5, 0])
+
+
+def test_table_1_names_the_best_head_of_every_relation(
+    visitor: TestClient, clark: xr.Dataset
+) -> None:
+    table = visitor.get("/api/runs/clark/probes").json()[0]
+    row = next(row for row in table["rows"] if row[0] == "nsubj")
+    own = clark["relation_accuracy"].sel(relation="nsubj")
+    assert row[4] == float(own.max())
+    layer, head = int(row[2][1]), int(row[2][3])
+    direction = row[3].replace(" ", "_")
+    assert float(own.sel(layer=layer, head=head, direction=direction)) == row[4]
+    assert row[1] == int(clark["relation_count"].sel(relation="nsubj"))
+
+
+def test_a_run_of_another_study_says_what_it_lacks(visitor: TestClient) -> None:
+    for page in ("clusters", "probes"):
+        answer = visitor.get(f"/api/runs/vig/{page}")
+        assert answer.status_code == 409
+        assert "clark2019" in answer.json()["error"]
+    answer = visitor.get("/api/compare?a=vig&b=clark")
+    assert (answer.status_code, "compare runs of one study" in answer.text) == (409, True)
+
+
+def test_comparison_finds_the_head_that_was_changed(visitor: TestClient) -> None:
+    found = visitor.get("/api/compare?a=vig&b=vig-later").json()
+    first = found["rows"][0]
+    assert (first["head"], first["measure"], first["clear"]) == ("L1H2", "entropy", True)
+    assert first["difference"] == pytest.approx(2.0)
+    picture = visitor.get("/api/compare/entropy?a=vig&b=vig-later").json()
+    assert picture["difference"][1][2] == pytest.approx(2.0)
+    assert picture["difference"][0][0] == 0
+
+
+def test_unknown_things_are_404_and_say_what_there_is(visitor: TestClient) -> None:
+    asked = {
+        "/api/runs/nothing": "vig-later",
+        "/api/runs/vig/measures/nothing": "null_share",
+        "/api/runs/vig/measures/pos_to~NOTHING": "NOUN",
+        "/api/runs/vig/measures/entropy~x": "needs a label",
+        "/api/runs/vig/heads/L9H9": "L0H0 to L3H3",
+        "/api/runs/vig/heads/L٣H0": "L0H0 to L3H3",
+    }
+    for path, said in asked.items():
+        answer = visitor.get(path)
+        assert answer.status_code == 404
+        assert said in answer.json()["error"]
+
+
+def test_unfinished_and_damaged_runs_are_listed_with_their_notes(visitor: TestClient) -> None:
+    runs = {run["slug"]: run for run in visitor.get("/api/session").json()["runs"]}
+    assert (runs["stopped"]["state"], runs["damaged"]["state"]) == ("unfinished", "damaged")
+    answer = visitor.get("/api/runs/stopped/measures/entropy")
+    assert (answer.status_code, "not finished" in answer.text) == (409, True)
+
+
+def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from starlette.testclient import TestClient\n"
+        "from headscope.explorer.app import create_app\n"
+        "from headscope.explorer.runs import Library\n"
+        "from headscope.explorer.texts import Texts\n"
+        f"app = create_app(Library([Path({str(folder / 'vig')!r})]), Texts(None, None))\n"
+        "visitor = TestClient(app, base_url='http://127.0.0.1')\n"
+        "for path in ('/', '/api/runs/vig/heads/L0H0', '/api/compare?a=vig&b=vig'):\n"
+        "    assert visitor.get(path).status_code == 200, path\n"
+        "print('torch' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

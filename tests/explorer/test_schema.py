@@ -1,0 +1,82 @@
+"""Whatever is sent, the API answers as its OpenAPI document says, and never breaks."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from headscope.explorer.app import create_app
+from headscope.explorer.openapi import description
+from headscope.explorer.runs import Library
+from headscope.explorer.texts import Texts
+from tests.explorer.live import live
+from tests.explorer.tiny import tiny_model
+
+KNOWN = {"run": "vig", "head": "L1H2", "spec": "pos_to~NOUN"}
+ASKED = {"a": "vig", "b": "vig-later", "x": "entropy", "y": "distance"}
+PATHS = list(description()["paths"])
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+SCHEMA = schemathesis.openapi.from_dict(description())
+
+
+@pytest.fixture(scope="module")
+def place(library: Library) -> Iterator[str]:
+    with live(create_app(library, Texts("tiny-gpt2", tiny_model))) as place:
+        yield place
+
+
+def attack(path: str, place: str, mode: GenerationMode) -> None:
+    method = next(iter(description()["paths"][path])).upper()
+
+    @given(case=SCHEMA[path][method].as_strategy(mode))
+    @settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much])
+    def one(case: Case) -> None:
+        case.call_and_validate(base_url=place, checks=CHECKS)
+
+    one()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_arbitrary_values_are_answered_as_described(path: str, place: str) -> None:
+    attack(path, place, GenerationMode.POSITIVE)
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "/api/trace"])
+def test_known_runs_and_measures_are_answered_as_described(path: str, place: str) -> None:
+    run = "clark" if path.endswith(("clusters", "probes")) else "vig"
+    wanted = KNOWN | {"run": run}
+    operation = SCHEMA[path]["GET"]
+    case = operation.Case(
+        path_parameters={name: wanted[name] for name in _names(path, "path")},
+        query={name: ASKED[name] for name in _names(path, "query")},
+    )
+    answer = case.call_and_validate(base_url=place, checks=CHECKS)
+    assert answer.status_code == 200
+
+
+def _names(path: str, place: str) -> list[str]:
+    parameters = description()["paths"][path]["get"]["parameters"]
+    return [one["name"] for one in parameters if one["in"] == place]
+
+
+def test_broken_texts_are_refused_as_described(place: str) -> None:
+    attack("/api/trace", place, GenerationMode.NEGATIVE)
+
+
+def test_the_app_serves_after_all_that(place: str) -> None:
+    assert httpx.get(f"{place}/api/session").status_code == 200
+    assert httpx.post(f"{place}/api/trace", json={"text": "Still here."}).status_code == 200

@@ -1,0 +1,76 @@
+"""The server as a process: it answers, it stops, and it says what it cannot do."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from headscope.errors import HeadscopeError
+from headscope.explorer.safety import Access
+from headscope.explorer.serve import address, bind
+
+
+def allow_ctrl_c() -> None:
+    """Ctrl-C as on a terminal, also where the tests run in the background and ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "headscope", "serve", "--no-browser", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=allow_ctrl_c,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    return process, next(word for word in line.split() if word.startswith("http"))
+
+
+def test_a_run_is_served_until_ctrl_c(folder: Path) -> None:
+    process, place = start(str(folder / "vig"))
+    with urlopen(f"{place}api/session") as answer:
+        session = json.load(answer)
+    assert place.startswith("http://127.0.0.1:")
+    assert [run["slug"] for run in session["runs"]] == ["vig"]
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+
+
+def test_another_address_is_printed_with_its_token() -> None:
+    process, place = start("--host", "0.0.0.0")
+    bare, _, token = place.partition("?token=")
+    reachable = bare.replace("0.0.0.0", "127.0.0.1")
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(f"{reachable}api/session")
+    process.terminate()
+    process.communicate(timeout=20)
+    assert len(token) >= 32
+
+
+def test_a_taken_port_is_said_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(HeadscopeError, match=rf"127\.0\.0\.1 port {port}.*another --port"):
+            bind("127.0.0.1", port)
+
+
+def test_an_unknown_address_is_said() -> None:
+    with pytest.raises(HeadscopeError, match="cannot listen on nowhere"):
+        bind("nowhere.invalid", 0)
+
+
+def test_ipv6_addresses_are_written_in_brackets() -> None:
+    with bind("::1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert address(listener, Access("::1")) == f"http://[::1]:{port}/"

@@ -1,0 +1,108 @@
+"""Files lie on this machine or under a URL; wherever it is, nobody sees half of one."""
+
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.engine import study as running
+from headscope.errors import CorpusError, RunError
+from headscope.files import find_place, is_local, names_in, replacing
+from headscope.results import dataset as results
+from tests.engine.tiny import causal_model, treebank
+
+
+@pytest.fixture
+def remote() -> Iterator[Path]:
+    place = find_place("memory://headscope-tests/folder")
+    yield place
+    if place.exists():
+        place.fs.rm("/headscope-tests", recursive=True)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_path_stays_a_path_and_a_url_becomes_one() -> None:
+    assert find_place("runs/a") == Path("runs/a")
+    assert find_place("file:///tmp/with%20space") == Path("/tmp/with space")
+    assert is_local(find_place("/tmp"))
+    assert not is_local(find_place("memory://a"))
+    assert str(find_place("memory://a/b") / "c") == "memory://a/b/c"
+
+
+@pytest.mark.parametrize(("url", "part"), [("nothing://a", "nothing"), ("s3://bucket/run", "s3fs")])
+def test_a_filesystem_that_cannot_be_used_is_named(url: str, part: str) -> None:
+    with pytest.raises(RunError, match=part):
+        find_place(url)
+
+
+def test_without_what_reaches_urls_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "upath", None)
+    with pytest.raises(RunError, match=r'pip install "headscope\[remote\]"'):
+        find_place("memory://a")
+
+
+def test_a_file_appears_whole_or_not_at_all(remote: Path, tmp_path: Path) -> None:
+    for folder in (remote, tmp_path):
+        with replacing(folder / "a.bin") as temporary:
+            temporary.write_bytes(b"first")
+            assert "a.bin" not in names_in(folder)
+        with pytest.raises(ValueError, match="broken"):
+            write_half(folder / "a.bin")
+        assert (folder / "a.bin").read_bytes() == b"first"
+        assert names_in(folder) == {"a.bin"}
+
+
+def write_half(place: Path) -> None:
+    with replacing(place) as temporary:
+        temporary.write_bytes(b"sec")
+        raise ValueError("broken")
+
+
+def test_a_corpus_lies_under_a_url(remote: Path) -> None:
+    written = hs.Corpus.write(str(remote / "corpus.parquet"), treebank(60))
+    opened = hs.read_corpus(str(remote / "corpus.parquet"))
+    travelled = pickle.loads(pickle.dumps(opened))
+    assert written.fingerprint == opened.fingerprint == treebank(60).fingerprint
+    assert list(travelled) == list(treebank(60))
+    with pytest.raises(CorpusError, match="no file"):
+        hs.read_corpus(str(remote / "none.parquet"))
+
+
+def test_a_run_under_a_url_resumes_to_the_bits_of_a_local_one(
+    remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    out = str(remote / "run")
+    hs.study("vig2019", causal_model(), treebank(48), out)
+    (remote / "run" / "shards" / "00001.npz").write_bytes(b"damaged")
+    (remote / "run" / "result.nc").unlink()
+    (remote / "run" / "shards" / "00002.npz").unlink()
+    found = hs.study("vig2019", causal_model(), treebank(48), out)
+    xr.testing.assert_identical(found, hs.study("vig2019", causal_model(), treebank(48)))
+    xr.testing.assert_identical(found, results.load(out))
+    assert names_in(remote / "run") == {"run.json", "shards", "result.nc", "exemplars.parquet"}
+    page = hs.report(out)
+    assert str(page) == f"{out}/report.html"
+    assert "figure05.svg" in names_in(remote / "run" / "figures")
+
+
+def test_a_filesystem_that_goes_away_is_one_sentence(
+    remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    filesystem = remote.fs  # pyright: ignore[reportAttributeAccessIssue]
+    real, left = filesystem.put_file, [4]  # run.json twice, two shards
+
+    def put_file(*args: object) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise LookupError("the server\nhas gone")  # no OSError, as with many filesystems
+        real(*args)
+
+    monkeypatch.setattr(filesystem, "put_file", put_file)
+    with pytest.raises(RunError, match=r"00002.npz cannot be written \(the server"):
+        hs.study("vig2019", causal_model(), treebank(60), str(remote / "run"))
+    assert names_in(remote / "run" / "shards") == {"00000.npz", "00001.npz"}

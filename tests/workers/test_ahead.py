@@ -1,0 +1,55 @@
+"""Work ahead in threads keeps order, stays within bounds and passes errors on."""
+
+import threading
+
+import pytest
+
+from headscope.engine.study import Job
+from headscope.studies import find_study
+from headscope.studies.study import Setup
+from headscope.workers.ahead import ahead
+from headscope.workers.overlapped import OverlappedPool
+from tests.engine.tiny import causal_model, treebank
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    done = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            done.wait(5)  # the first is the last to finish
+        if item == 2:
+            done.set()
+        return item * 10
+
+    assert list(ahead(work, range(6), 3)) == [(n, n * 10) for n in range(6)]
+
+
+def test_no_more_items_are_taken_than_are_under_way() -> None:
+    taken: list[int] = []
+
+    def items():  # noqa: ANN202
+        for n in range(10):
+            taken.append(n)
+            yield n
+
+    made = ahead(lambda n: n, items(), 3)
+    next(made)
+    assert len(taken) == 3
+    made.close()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_an_error_is_raised_at_its_item() -> None:
+    made = ahead(lambda n: 1 // (n - 1), range(4), 2)
+    assert next(made) == (0, -1)
+    with pytest.raises(ZeroDivisionError):
+        next(made)
+
+
+def test_shards_computed_side_by_side_have_the_same_bytes() -> None:
+    study, corpus, model = find_study("vig2019"), treebank(60), causal_model()
+    setup = Setup(model, corpus, study.with_options({}), study.labels(corpus), 128)
+    job = Job(setup, study.parts, 1, model.fingerprint)
+    shards = corpus.shards(8)
+    together = dict(OverlappedPool().run(job, shards))
+    assert all(together[shard] == job(shard) for shard in shards)
