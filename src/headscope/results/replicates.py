@@ -1,0 +1,198 @@
+"""Standard errors and intervals of any statistic, by leaving out one group of documents at a time.
+
+Every numerator and denominator is kept for GROUPS groups of documents. A statistic is computed on
+all of them, and again without each group in turn: these are its *replicates*, whose spread gives
+the standard error (grouped jackknife). Whatever is correlated within documents, between layers or
+between two runs over the same texts is correlated in the replicates too, so that nothing has to be
+assumed of it.
+
+Replicates lie along a first axis: place 0 is the statistic on everything, place g + 1 without
+group g.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import stats
+
+GROUPS = 32  # benchmarks/coverage.py: fewer widen the intervals, more gain nothing
+CONFIDENCE = 0.95
+ROUNDING = 1e-12  # an error no larger than this is none
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Values with their standard errors and intervals; NaN where nothing can be said."""
+
+    value: Array
+    error: Array
+    low: Array
+    high: Array
+
+    def is_above(self, threshold: float) -> Array:
+        """Where the whole interval lies above a threshold."""
+        return self.low > threshold
+
+    def is_below(self, threshold: float) -> Array:
+        """Where the whole interval lies below a threshold."""
+        return self.high < threshold
+
+
+def group_of(document: str) -> int:
+    """The group of a document; the same on every machine and in every run."""
+    digest = blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % GROUPS
+
+
+def ratio_replicates(
+    numerator: Float[Array, "group *item"], denominator: Float[Array, "group *part"]
+) -> Float[Array, "replicate *item"]:
+    """Σx / Σy over all groups, and over all but each one; NaN where nothing is left."""
+    x, y = _leave_out(numerator), _leave_out(denominator)
+    with np.errstate(all="ignore"):
+        return np.where(y > 0, x / y, np.nan)
+
+
+def _leave_out(sums: Float[Array, "group *item"]) -> Float[Array, "replicate *item"]:
+    total = sums.sum(0, keepdims=True)
+    rest = total - sums
+    # What is left of a sum whose whole weight lies in one group is rounding, not weight.
+    rest = np.where(np.abs(rest) <= ROUNDING * np.abs(total), 0.0, rest)
+    return np.concatenate([total, rest])
+
+
+def informed(denominator: Float[Array, "group *part"]) -> Int[Array, "*part"]:
+    """How many groups have anything to say."""
+    return (denominator > 0).sum(0)
+
+
+def standard_error(
+    replicates: Float[Array, "replicate *item"], groups: Int[Array, "*item"] | int
+) -> Float[Array, "*item"]:
+    """√((k − 1)/k · Σ (R₋g − R̄)²) over the k groups that have data; NaN for fewer than two.
+
+    A group without data leaves the statistic as it is and adds nothing but its place in the mean.
+    Replicates that are not defined (a label found in one group only) make the error unknown.
+    """
+    k = np.asarray(groups, dtype=float)
+    spread = replicates[1:] - replicates[:1]
+    # Σ (d − d̄)² over the k informed groups: the others have d = 0.
+    with np.errstate(all="ignore"):
+        squares = (spread**2).sum(0) - spread.sum(0) ** 2 / k
+        error = np.sqrt(np.maximum(squares, 0) * (k - 1) / k)
+    return np.where(k >= 2, error, np.nan)
+
+
+def quantile(groups: Int[Array, "*item"] | int, confidence: float = CONFIDENCE) -> Array:
+    """How many standard errors an interval reaches to each side: Student's t with k − 1 degrees."""
+    degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
+    return stats.t.ppf(0.5 + confidence / 2, degrees)
+
+
+def interval(
+    value: Array,
+    error: Array,
+    groups: Int[Array, "*item"] | int,
+    *,
+    confidence: float = CONFIDENCE,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> tuple[Array, Array]:
+    """value ± t·error within the range of the statistic; NaN where the error says nothing."""
+    reach = quantile(groups, confidence) * np.where(error > ROUNDING, error, np.nan)
+    return np.maximum(value - reach, least), np.minimum(value + reach, most)
+
+
+def share_interval(
+    share: Array,
+    error: Array,
+    groups: Int[Array, "*item"] | int,
+    weight: Array,
+    *,
+    counted: bool = False,
+    confidence: float = CONFIDENCE,
+) -> tuple[Array, Array]:
+    """Wilson's score interval of a share of something, with as much weight as the error leaves.
+
+    (p + q²/2n ± q √(p(1 − p)/n + q²/4n²)) / (1 + q²/n) with n = p(1 − p)/error², the count at which
+    independent draws would have this error, and q the quantile. It never leaves 0 … 1 and never has
+    width zero: without a usable error n is the `weight` itself, the denominator of the share. Of
+    `counted` words n is never more than their number.
+    """
+    share, weight = np.asarray(share, dtype=float), np.asarray(weight, dtype=float)
+    with np.errstate(all="ignore"):
+        n = np.where(error > ROUNDING, share * (1 - share) / np.asarray(error) ** 2, weight)
+    n = np.where(n > 0, n, weight)
+    n = (np.minimum(n, weight) if counted else n).clip(1e-6, 1e12)  # else squares overflow
+    q = np.where(np.isnan(error), quantile(10**6, confidence), quantile(groups, confidence))
+    with np.errstate(all="ignore"):
+        middle = share + q**2 / (2 * n)
+        reach = q * np.sqrt(np.maximum(share * (1 - share), 0) / n + q**2 / (4 * n**2))
+        low, high = (middle - reach) / (1 + q**2 / n), (middle + reach) / (1 + q**2 / n)
+    known = np.isfinite(share) & (weight > 0)
+    low, high = np.minimum(low, share), np.maximum(high, share)  # rounding alone crosses the value
+    return np.where(known, low.clip(0, 1), np.nan), np.where(known, high.clip(0, 1), np.nan)
+
+
+def difference_interval(
+    first: Estimate, second: Estimate, correlation: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """Interval of second − first from the intervals of both (Newcombe 1998; Zou & Donner 2008).
+
+    The distances from each value to the ends of its own interval take the place of q·error, so that
+    the difference of two shares keeps within −1 … 1 and has no width zero. `correlation` is that of
+    the two statistics over the same groups, 0 for runs over different texts.
+    """
+    d = second.value - first.value
+    down = _combine(second.value - second.low, first.high - first.value, correlation)
+    up = _combine(second.high - second.value, first.value - first.low, correlation)
+    return d - down, d + up
+
+
+def _combine(left: Array, right: Array, correlation: Array | float) -> Array:
+    squares = left**2 + right**2 - 2 * correlation * left * right
+    # Wholly correlated statistics would leave no width; what the two ends differ by remains.
+    return np.sqrt(np.maximum(squares, (left - right) ** 2))
+
+
+def correlation(
+    first: Float[Array, "replicate *item"], second: Float[Array, "replicate *item"]
+) -> Float[Array, "*item"]:
+    """Correlation of two statistics over the same groups; 0 where one of them does not vary."""
+    a, b = first[1:] - first[1:].mean(0), second[1:] - second[1:].mean(0)
+    with np.errstate(all="ignore"):
+        r = (a * b).sum(0) / np.sqrt((a**2).sum(0) * (b**2).sum(0))
+    return np.nan_to_num(np.clip(r, -1, 1))
+
+
+def estimate(
+    statistic: Callable[[int], float], groups: int, *, confidence: float = CONFIDENCE
+) -> Estimate:
+    """Any number, from a function of the place of a replicate: 0 for all data, g + 1 without g."""
+    values = np.array([statistic(place) for place in range(groups + 1)])
+    error = standard_error(values, groups)
+    low, high = interval(values[0], error, groups, confidence=confidence)
+    return Estimate(values[0], error, low, high)
+
+
+def p_values(difference: Array, error: Array, groups: Int[Array, "*item"] | int) -> Array:
+    """Two-sided p of differences from zero, by Student's t with k − 1 degrees of freedom."""
+    degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
+    with np.errstate(all="ignore"):
+        t = np.abs(difference) / np.where(error > ROUNDING, error, np.nan)
+    return 2 * stats.t.sf(t, degrees)
+
+
+def q_values(p: Array) -> Array:
+    """Benjamini & Hochberg's adjusted p over everything that has one (1995)."""
+    flat = p.ravel()
+    known = np.flatnonzero(np.isfinite(flat))
+    adjusted = np.full(flat.shape, np.nan)
+    if known.size:
+        adjusted[known] = stats.false_discovery_control(flat[known])
+    return adjusted.reshape(p.shape)
