@@ -1,0 +1,94 @@
+"""Heads are matched by what they do: permutations are found, and strangers stay strangers."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.errors import RunError
+from headscope.heads import Head
+from headscope.results.matching import match_heads, shared_profiles
+from headscope.results.measure import Measure, attach
+
+
+def result(layers: int, heads: int, seed: int, labels: int = 4) -> xr.Dataset:
+    random = np.random.default_rng(seed)
+    grid = {"layer": np.arange(layers), "head": np.arange(heads)}
+    data = xr.Dataset(
+        {
+            "entropy": (("layer", "head"), random.random((layers, heads))),
+            "pos_to": (("layer", "head", "tag"), random.random((layers, heads, labels))),
+        },
+        coords=grid | {"tag": [f"T{i}" for i in range(labels)]},
+    )
+    measures = [Measure(name, name, "", "", "") for name in ("entropy", "pos_to")]
+    return attach(data, measures)
+
+
+def permuted(data: xr.Dataset, seed: int) -> tuple[xr.Dataset, list[Head]]:
+    """The same heads in another order, and where each of them went."""
+    layers, heads = data.sizes["layer"], data.sizes["head"]
+    order = np.random.default_rng(seed).permutation(layers * heads)
+    flat = data.stack(unit=("layer", "head")).isel(unit=order)
+    moved = data.copy(deep=True)
+    for name in data.data_vars:
+        values = flat[name].transpose("unit", ...).values.reshape(data[name].shape)
+        moved[name] = data[name].copy(data=values)
+    return moved, [Head(int(p) // heads, int(p) % heads) for p in np.argsort(order)]
+
+
+@given(st.integers(0, 2**16))
+@settings(max_examples=20, deadline=None)
+def test_a_permutation_of_all_heads_is_found_whole(seed: int) -> None:
+    data = result(4, 6, seed)
+    moved, went = permuted(data, seed + 1)
+    found = {match.first: match for match in match_heads(data, moved).matches}
+    assert [found[Head(i // 6, i % 6)].second for i in range(24)] == went
+    assert max(match.distance for match in found.values()) < 1e-6
+    assert all(match.is_good for match in found.values())
+
+
+@given(st.integers(0, 2**16))
+@settings(max_examples=15, deadline=None)
+def test_the_total_distance_is_the_least_of_all_assignments(seed: int) -> None:
+    a, b = result(1, 4, seed), result(2, 2, seed + 1)
+    profiles = shared_profiles(a, b)
+    cost = [
+        [float(np.sqrt(np.mean((x - y) ** 2))) for y in profiles.second_values]
+        for x in profiles.first_values
+    ]
+    least = min(sum(cost[i][j] for i, j in enumerate(order)) for order in permutations(range(4)))
+    found = match_heads(a, b)
+    assert sum(match.distance for match in found.matches) == pytest.approx(least, abs=1e-9)
+
+
+def test_heads_of_the_larger_network_are_left_alone() -> None:
+    large = result(4, 6, 0)
+    small = large.isel(layer=[0, 1, 3])
+    found = match_heads(large, small)
+    assert all(match.first == match.second for match in found.matches)
+    assert found.first_alone == tuple(Head(2, head) for head in range(6))
+    assert found.second_alone == ()
+
+
+def test_strangers_are_as_far_apart_as_arbitrary_pairs() -> None:
+    found = match_heads(result(6, 8, 0, labels=30), result(6, 8, 1, labels=30))
+    assert found.mean_distance > 0.6 * found.arbitrary
+    same = match_heads(result(6, 8, 0, labels=30), result(6, 8, 0, labels=30))
+    assert same.mean_distance < 1e-6
+
+
+def test_runs_that_share_too_little_are_refused_with_a_remedy() -> None:
+    a, b = result(2, 2, 0)[["entropy"]], result(2, 2, 1)[["pos_to"]]
+    with pytest.raises(RunError, match="share too few measures"):
+        match_heads(a, b)
+
+
+def test_slices_that_are_unknown_for_a_head_are_left_out() -> None:
+    a, b = result(2, 3, 0), result(2, 3, 1)
+    a["pos_to"][0, 0, 1] = np.nan
+    assert "pos_to~T1" not in match_heads(a, b).columns
+    assert len(match_heads(a, b).columns) == 4
