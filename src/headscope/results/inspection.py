@@ -1,0 +1,147 @@
+"""What may be in a run directory: looked at before anything of it is read.
+
+A run directory may come from a stranger. Nothing in it may point outside it, be something other
+than a plain file or folder, or claim to be larger than it is worth: links, pipes, HDF5 data stored
+elsewhere, arrays that unpack to gigabytes.
+"""
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+
+from headscope.errors import RunError
+
+FOLDERS = ("shards", "tables", "figures")
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of what a result may hold."""
+
+    settings: int = 16 * MEGABYTE  # bytes of run.json
+    file: int = 4096 * MEGABYTE  # bytes of result.nc or exemplars.parquet
+    variables: int = 1000
+    dimensions: int = 12  # of one variable
+    values: int = 2048 * MEGABYTE  # bytes of all arrays together, unpacked
+    ratio: int = 200  # unpacked to packed bytes of one array, beyond the first megabyte
+    attributes: int = 200  # of one object
+    attribute: int = 64 * MEGABYTE  # bytes of one attribute
+    depth: int = 3  # groups within groups
+
+
+LIMITS = Limits()
+
+
+def inspect_folder(path: Path, limits: Limits = LIMITS) -> None:
+    """Refuse a run directory in which something is a link, a pipe or far too large."""
+    for name, most in (
+        ("run.json", limits.settings),
+        ("result.nc", limits.file),
+        ("exemplars.parquet", limits.file),
+        ("report.html", limits.file),
+    ):
+        require_file(path / name, most)
+    for name in FOLDERS:
+        _require_folder(path / name)
+
+
+def require_file(path: Path, most: int = LIMITS.file) -> None:
+    """Refuse what is there under a file's name and is not a plain file of a sensible size."""
+    found = _look(path)
+    if found is None:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise RunError(f"{path} is {_kind(found.st_mode)}, not a plain file; it is not opened.")
+    if found.st_size > most:
+        raise RunError(
+            f"{path} has {found.st_size:,} bytes, more than the {most:,} that a run may have there."
+        )
+
+
+def _require_folder(path: Path) -> None:
+    found = _look(path)
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        raise RunError(f"{path} is {_kind(found.st_mode)}, not a folder; it is not opened.")
+
+
+def _look(path: Path) -> "_Stat | None":
+    """What is there, a link not followed; None for nothing, and for remote files, which cannot."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError, NotImplementedError):
+        return None
+    return _Stat(int(getattr(found, "st_mode", 0)) or stat.S_IFREG, int(found.st_size))
+
+
+@dataclass(frozen=True)
+class _Stat:
+    st_mode: int
+    st_size: int
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFLNK: "a link",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFREG: "a file",
+    }
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def inspect_result(file: h5py.File, name: str, limits: Limits = LIMITS) -> None:
+    """Refuse an HDF5 file that points outside itself or claims more than a result can have."""
+    total = 0
+    for count, dataset in enumerate(_datasets(file, name, limits, 0)):
+        if count >= limits.variables:
+            raise RunError(f"{name} has more than {limits.variables} variables; it is no result.")
+        total += _inspect_dataset(dataset, name, limits)
+        if total > limits.values:
+            raise RunError(f"{name} unpacks to more than {limits.values:,} bytes; it is no result.")
+
+
+def _datasets(group: h5py.Group, name: str, limits: Limits, depth: int) -> Iterator[h5py.Dataset]:
+    if depth > limits.depth:
+        raise RunError(f"{name} has groups within groups, more than {limits.depth} deep.")
+    _inspect_attributes(group, name, limits)
+    for key in map(str, group):
+        link = group.get(key, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise RunError(f"{name}: {_plain(key)} is a link, maybe to another file; not followed.")
+        found = group[key]
+        if isinstance(found, h5py.Dataset):
+            yield found
+        elif isinstance(found, h5py.Group):
+            yield from _datasets(found, name, limits, depth + 1)
+
+
+def _inspect_dataset(dataset: h5py.Dataset, name: str, limits: Limits) -> int:
+    """The bytes of the array, if all of them lie in this file and are plausible."""
+    what = f"{name}: {_plain(str(dataset.name).lstrip('/'))}"
+    if dataset.external or dataset.is_virtual:
+        raise RunError(f"{what} is stored in another file, which is not opened.")
+    if len(dataset.shape or ()) > limits.dimensions:
+        raise RunError(f"{what} has {len(dataset.shape)} dimensions.")
+    _inspect_attributes(dataset, what, limits)
+    unpacked, packed = int(dataset.nbytes), int(dataset.id.get_storage_size())
+    if unpacked > MEGABYTE and unpacked > limits.ratio * max(packed, 1):
+        raise RunError(f"{what} claims {unpacked:,} bytes and holds {packed:,}; it is not read.")
+    return unpacked
+
+
+def _inspect_attributes(owner: h5py.Group | h5py.Dataset, what: str, limits: Limits) -> None:
+    if len(owner.attrs) > limits.attributes:
+        raise RunError(f"{what} has {len(owner.attrs):,} attributes.")
+    for key in owner.attrs:
+        if owner.attrs.get_id(key).get_storage_size() > limits.attribute:
+            raise RunError(f"{what}: the attribute {_plain(key)} is too large.")
+
+
+def _plain(text: str) -> str:
+    """A name from a file for a message: short, and without control characters."""
+    return "".join(char if char.isprintable() else "�" for char in text[:60])
