@@ -187,7 +187,7 @@ def _external_text(file: h5py.File, run: Path) -> None:
 
 
 def _virtual(file: h5py.File, run: Path) -> None:
-    shape = file["entropy"].shape
+    shape = _array(file, "entropy").shape
     layout = h5py.VirtualLayout(shape, "f8")
     layout[:] = h5py.VirtualSource("../elsewhere.nc", "entropy", shape)
     del file["entropy"]
@@ -205,9 +205,15 @@ def _put(name: str, values: Any) -> Callable[[h5py.File, Path], None]:
 
 def _overwrite(name: str, value: float) -> Callable[[h5py.File, Path], None]:
     def change(file: h5py.File, run: Path) -> None:
-        file[name][...] = value
+        _array(file, name)[...] = value
 
     return change
+
+
+def _array(file: h5py.File, name: str) -> h5py.Dataset:
+    found = file[name]
+    assert isinstance(found, h5py.Dataset)
+    return found
 
 
 def _drop(name: str) -> Callable[[h5py.File, Path], None]:
