@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text.documents import DocumentFiles, Paragraph, RawDocument
-from headscope.text.parsing import Paragraphs, _in_order
+from headscope.text.pipeline import Paragraphs, _in_order
 from headscope.text.sentence import ROOT, Sentence
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import cache
-from headscope.text.cache import cache_directory
+from headscope.text import read
+from headscope.text.read import cache_directory
 from headscope.text.storage import ParquetStorage
 
 CONLLU = "# newdoc id = d\n# sent_id = {name}\n1\tHello\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
@@ -58,7 +58,7 @@ def test_a_file_is_converted_once_wherever_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = hs.read_corpus(write(tmp_path / "a.txt", "One.\nTwo.\n"))
-    monkeypatch.setattr(cache.Corpus, "write", None)  # a second conversion would fail
+    monkeypatch.setattr(read.Corpus, "write", None)  # a second conversion would fail
     second = hs.read_corpus(write(tmp_path / "moved" / "b.txt", "One.\nTwo.\n"))
     assert second.fingerprint == first.fingerprint
     assert len(converted(tmp_path)) == 1

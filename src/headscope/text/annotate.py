@@ -11,8 +11,7 @@ from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
 from headscope.text.documents import Paragraph, RawDocument, paragraphs
-from headscope.text.parsing import parse_elsewhere
-from headscope.text.pipeline import BATCH, load_pipeline, sentences_of
+from headscope.text.pipeline import BATCH, load_pipeline, parse_elsewhere, sentences_of
 from headscope.text.sentence import Sentence
 
 if TYPE_CHECKING:

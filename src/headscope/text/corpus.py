@@ -10,10 +10,9 @@ from typing import Literal, get_args
 
 from headscope.errors import CorpusError
 from headscope.files import find_place
-from headscope.text.fingerprint import derive
 from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
-from headscope.text.table import to_sentences
+from headscope.text.table import derive, to_sentences
 
 Field = Literal["words", "upos", "xpos", "feats", "head", "deprel", "mentions", "paragraphs"]
 
@@ -125,3 +124,15 @@ class Corpus:
             within = [row - group * size for row in run]
             whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
             yield from to_sentences(table if whole else table.take(within))
+
+
+def values_of(corpus: Corpus, field: Field) -> set[str]:
+    """All tags or relations that occur; only columns are read."""
+    size = corpus.storage.facts.group_rows
+    found: set[str | None] = set()
+    for group, run in groupby(corpus.rows, key=lambda row: row // size):
+        column = corpus.storage.group(group).column(field)
+        within = [row - group * size for row in run]
+        chosen = column if len(within) == len(column) else column.take(within)
+        found.update(chosen.combine_chunks().flatten().unique().to_pylist())
+    return {value for value in found if value is not None}

@@ -5,7 +5,7 @@ from importlib.resources import as_file, files
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
 from headscope.text.readers.conllu import read_conllu
-from headscope.text.readers.numbers import document_numbers
+from headscope.text.readers.lines import document_numbers
 
 
 def demo_corpus() -> Corpus:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headscope.errors import CorpusError
-from headscope.text.lines import mistake, read_lines
-from headscope.text.readers.record import RecordError, parse_record
+from headscope.text.readers.jsonl import RecordError, parse_record
+from headscope.text.readers.lines import mistake, read_lines
 
 
 @dataclass(frozen=True)

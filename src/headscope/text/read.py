@@ -1,21 +1,22 @@
 """Open any corpus: the ending of the file says how it is read."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Protocol, get_args
 
 from headscope.errors import CorpusError
 from headscope.files import find_place
-from headscope.text.cache import cached
 from headscope.text.corpus import Corpus
 from headscope.text.readers.conll2012 import read_conll2012
 from headscope.text.readers.conllu import Fused, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
-from headscope.text.readers.numbers import document_numbers
-from headscope.text.readers.plain import Layout, read_plain
+from headscope.text.readers.lines import Layout, document_numbers, read_plain
 from headscope.text.sentence import Sentence
+from headscope.text.storage import FORMAT
 
 ENDINGS = (".parquet", ".conllu", ".conll", ".gold_conll", ".v4_gold_conll", ".txt", ".jsonl")
 
@@ -109,3 +110,63 @@ def _name(files: Sequence[Path]) -> str:
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
         raise CorpusError(f"{name}={value!r} is unknown; choose {' or '.join(map(repr, choices))}.")
+
+
+READERS = 1  # raise when a reader gives other sentences for the same file
+_BLOCK = 1 << 20
+
+
+def cache_directory() -> Path:
+    """$HEADSCOPE_CACHE, or headscope/ in the user's cache directory ($XDG_CACHE_HOME)."""
+    chosen = os.environ.get("HEADSCOPE_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "headscope"
+
+
+def cached(paths: Sequence[Path], options: str, read: Callable[[], Iterable[Sentence]]) -> Corpus:
+    """The corpus that `read` gives for these files, from the cache if it is there and sound."""
+    place = cache_directory() / "corpora" / f"{_key(paths, options)}.parquet"
+    if place.exists():
+        try:
+            return Corpus.open(place)
+        except CorpusError:
+            pass  # damaged: written again below, from the files themselves
+    _make_writable(place.parent)
+    return Corpus.write(place, read())
+
+
+def _make_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(directory) from error
+    if not os.access(directory, os.W_OK):
+        raise _unwritable(directory)
+
+
+def _unwritable(directory: Path) -> CorpusError:
+    return CorpusError(
+        f"The corpus cannot be converted into {directory}, which cannot be written to; "
+        "set HEADSCOPE_CACHE to a directory that can."
+    )
+
+
+def _key(paths: Sequence[Path], options: str) -> str:
+    """A hash of the files' bytes and of everything that decides how they are read."""
+    key = blake2b(repr((FORMAT, READERS, options)).encode(), digest_size=16)
+    for path in paths:
+        key.update(_digest(path))
+    return key.hexdigest()
+
+
+def _digest(path: Path) -> bytes:
+    content = blake2b(path.suffix.encode(), digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                content.update(block)
+    except OSError as error:
+        raise CorpusError(f"Cannot read {path} ({error.strerror}); check the path.") from error
+    return content.digest()

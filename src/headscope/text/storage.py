@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
 from headscope.files import is_local, reaching, replacing
-from headscope.text.fingerprint import Fingerprint
 from headscope.text.sentence import Sentence
-from headscope.text.table import SCHEMA, TAG_FIELDS, to_columns, to_table
+from headscope.text.table import SCHEMA, TAG_FIELDS, Fingerprint, to_columns, to_table
 
 FORMAT = 1  # raise when the columns or the meaning of the metadata change
 GROUP_ROWS = 1024

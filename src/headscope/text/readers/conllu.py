@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from headscope.errors import CorpusError
-from headscope.text.lines import mistake, read_lines
-from headscope.text.readers.entity import EntityNotation
-from headscope.text.readers.fused import merge_fused
-from headscope.text.readers.mentions import BracketError, MentionBuilder
-from headscope.text.readers.surface import SurfaceError, join, locate
-from headscope.text.readers.tree import find_cycle
+from headscope.text.readers.lines import mistake, read_lines
+from headscope.text.readers.mentions import BracketError, EntityNotation, MentionBuilder
+from headscope.text.readers.words import SurfaceError, find_cycle, join, locate, merge_fused
 from headscope.text.sentence import Sentence, Word
 
 Fused = Literal["keep", "merge"]
