@@ -116,7 +116,7 @@ def _shared(first: Word, second: Word, text: str) -> AlignmentError:
     return AlignmentError(
         f"The words {first.text!r} and {second.text!r} are both written as "
         f"{text[second.start : second.end]!r}, so no token can be given to one of them; "
-        'read the corpus with fused="merge" to take them as one word.',
+        'read the corpus with fused="merge", the default, to take them as one word.',
         reason="shared",
     )
 

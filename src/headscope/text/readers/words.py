@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from headscope.text.sentence import ROOT, Mention, Word
+from headscope.wording import shorten
+
+_SHOWN = 40  # characters of a text that does not hold the words
 
 
 class SurfaceError(Exception):
@@ -29,12 +32,12 @@ def locate(forms: Sequence[str], text: str) -> list[tuple[int, int]]:
         if not text.startswith(form, place):
             place = _skip_space(text, place)
             if not text.startswith(form, place):
-                raise SurfaceError(index, text[place : place + 20])
+                raise SurfaceError(index, shorten(text[place:], _SHOWN))
         spans.append((place, place + len(form)))
         place += len(form)
     place = _skip_space(text, place)
     if place != len(text):
-        raise SurfaceError(len(forms), text[place : place + 20])
+        raise SurfaceError(len(forms), shorten(text[place:], _SHOWN))
     return spans
 
 
