@@ -1,12 +1,14 @@
-"""Finding a spaCy pipeline, and the sentences it makes of a text."""
+"""A spaCy pipeline: finding one, what it reads, and the sentences made of what it returns.
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+A paragraph is split into sentences. A sentence of a corpus stays one sentence of the same words,
+and only what it lacks is taken from the pipeline.
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from headscope.errors import CorpusError
@@ -17,13 +19,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from headscope.workers.engine import Engine
-
-
-BATCH = 64  # paragraphs handed to a process at once: small, so that progress is steady
+Item = Paragraph | Sentence
+_TAGS = ("upos", "xpos", "feats")
+_TREE = ("head", "deprel")
 
 
 def load_pipeline(name: str) -> "Language":
@@ -45,8 +43,45 @@ def load_pipeline(name: str) -> "Language":
         ) from error
 
 
-def sentences_of(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
-    """The sentences of an annotated paragraph; tokens of nothing but space are no words."""
+def input_of(item: Item, pipeline: "Language") -> "str | Doc":
+    """What the pipeline reads: the text of a paragraph, or the words of a sentence as one."""
+    if isinstance(item, Paragraph):
+        return item.text
+    doc = _doc_of_words(item, pipeline) if item.words else pipeline.make_doc(item.text)
+    for token in doc:
+        token.is_sent_start = token.i == 0  # a parser splits no sentence that has been marked
+    return doc
+
+
+def output_of(doc: "Doc", item: Item) -> list[Sentence]:
+    """The sentences of an annotated paragraph, or the completed sentence."""
+    if isinstance(item, Paragraph):
+        return list(_split(doc, item))
+    return [_complete(item, doc)]
+
+
+def missing_fields(sentence: Sentence) -> list[str]:
+    """What no word of the sentence has; heads and relations are one tree, given or not."""
+    fields = [name for name in (*_TAGS, *_TREE) if _lacks(sentence, name)]
+    has_tree = not all(name in fields for name in _TREE)
+    return [name for name in fields if not (has_tree and name in _TREE)]
+
+
+def _lacks(sentence: Sentence, name: str) -> bool:
+    return all(getattr(word, name) is None for word in sentence.words)
+
+
+def _doc_of_words(sentence: Sentence, pipeline: "Language") -> "Doc":
+    """One token per word, however the tokenizer of the pipeline would split the text."""
+    from spacy.tokens import Doc
+
+    words = sentence.words
+    follows = [later.start > word.end for word, later in pairwise(words)]
+    return Doc(pipeline.vocab, words=[word.text for word in words], spaces=[*follows, False])
+
+
+def _split(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
+    """Sentences; tokens of nothing but space are no words."""
     if not doc.has_annotation("SENT_START"):
         raise CorpusError(
             "The spaCy pipeline does not split sentences; "
@@ -57,17 +92,30 @@ def sentences_of(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
         tokens = [token for token in span if not token.is_space]
         if tokens:
             name = f"{source.document}-{source.number + 1}-{number}"
-            words = tuple(_words(tokens, has_tree))
+            words = tuple(_words(tokens, tokens[0].idx, has_tree))
             text = doc.text[tokens[0].idx : tokens[-1].idx + len(tokens[-1])]
             yield Sentence(text, words, (), source.document, source.number, name)
 
 
-def _words(tokens: "list[Token]", has_tree: bool) -> Iterator[Word]:
-    base = tokens[0].idx
+def _complete(sentence: Sentence, doc: "Doc") -> Sentence:
+    has_tree = doc.has_annotation("DEP")
+    if not sentence.words:
+        tokens = [token for token in doc if not token.is_space]
+        return replace(sentence, words=tuple(_words(tokens, 0, has_tree)))
+    fields = missing_fields(sentence)
+    parsed = _words(list(doc), 0, has_tree)
+    words = (
+        replace(word, **{name: getattr(found, name) for name in fields})
+        for word, found in zip(sentence.words, parsed, strict=True)
+    )
+    return replace(sentence, words=tuple(words))
+
+
+def _words(tokens: "list[Token]", base: int, has_tree: bool) -> Iterator[Word]:
     place = {token.i: index for index, token in enumerate(tokens)}
     for token in tokens:
         start = token.idx - base
-        head = _head(token) if has_tree else None
+        head = _head(token, place) if has_tree else None
         is_root = has_tree and head is None
         yield Word(
             token.text,
@@ -81,94 +129,10 @@ def _words(tokens: "list[Token]", has_tree: bool) -> Iterator[Word]:
         )
 
 
-def _head(token: "Token") -> "Token | None":
+def _head(token: "Token", words: Container[int]) -> "Token | None":
     """The nearest ancestor that is a word, None for the root."""
     while token.head.i != token.i:
         token = token.head
-        if not token.is_space:
+        if token.i in words:
             return token
     return None
-
-
-@dataclass(frozen=True)
-class Paragraphs:
-    """Consecutive paragraphs, and how many came before them."""
-
-    number: int  # of the batch
-    items: tuple[Paragraph, ...]
-
-
-Parsed = list[list[Sentence]]  # the sentences of each paragraph
-
-
-@dataclass(frozen=True)
-class Parse:
-    """The work on one batch; every process loads the pipeline by its name."""
-
-    spacy: str
-    version: str
-    threads: int = 1
-    needs_gpu: bool = False
-
-    def open(self) -> None:
-        """Load the pipeline; it must be the one that the asking process has."""
-        found = _version(self._pipeline)
-        if found != self.version:
-            raise CorpusError(
-                f"{self.spacy} has version {found} here and {self.version} where the work was "
-                "started; install the same on every node."
-            )
-
-    def __call__(self, batch: Paragraphs, /) -> Parsed:
-        """The sentences of a batch."""
-        texts = [item.text for item in batch.items]
-        docs = self._pipeline.pipe(texts, batch_size=BATCH)
-        return [list(sentences_of(doc, item)) for doc, item in zip(docs, batch.items, strict=True)]
-
-    def describe(self, batch: Paragraphs, /) -> str:
-        """The batch by its first paragraph."""
-        first = batch.items[0]
-        return (
-            f"The batch of {len(batch.items)} paragraphs that begins with paragraph "
-            f"{first.number + 1} of document {first.document}"
-        )
-
-    @cached_property
-    def _pipeline(self) -> "Language":
-        return load_pipeline(self.spacy)
-
-
-def parse_elsewhere(
-    spacy: str, pipeline: "Language", source: Iterable[Paragraph], engine: "str | Engine"
-) -> Iterator[list[Sentence]]:
-    """The sentences of every paragraph, in order; `pipeline` is the one of that name here."""
-    from headscope.workers.engine import find_engine
-
-    place = str(Path(spacy).absolute()) if Path(spacy).is_dir() else spacy
-    work = Parse(place, _version(pipeline))
-    chosen = find_engine(engine) if isinstance(engine, str) else engine
-    with chosen.open() as pool:
-        for parsed in _in_order(pool.run(work, _batches(source))):
-            yield from parsed
-
-
-def _batches(source: Iterable[Paragraph]) -> Iterator[Paragraphs]:
-    stream, number = iter(source), 0
-    while items := tuple(islice(stream, BATCH)):
-        yield Paragraphs(number, items)
-        number += 1
-
-
-def _in_order(done: Iterable[tuple[Paragraphs, Parsed]]) -> Iterator[Parsed]:
-    """Hold back what comes too early; an engine does not run far ahead."""
-    early: dict[int, Parsed] = {}
-    number = 0
-    for batch, parsed in done:
-        early[batch.number] = parsed
-        while number in early:
-            yield early.pop(number)
-            number += 1
-
-
-def _version(pipeline: "Language") -> str:
-    return str(pipeline.meta.get("version", ""))
