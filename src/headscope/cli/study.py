@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.text.readers import list_formats
-
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -17,8 +15,7 @@ _ModelName = Annotated[
     str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory or a hub id.")
 ]
 _CorpusName = Annotated[
-    str,
-    typer.Option(metavar="CORPUS", help=f"demo, a directory, or a file: {list_formats()}."),
+    str, typer.Option(metavar="CORPUS", help="demo, a .parquet or a .conllu file.")
 ]
 _Out = Annotated[
     str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
@@ -118,7 +115,4 @@ def _skipped(result: "xr.Dataset") -> str:
 def _open_corpus(corpus: str) -> "Corpus":
     import headscope as hs
 
-    opened = hs.read_corpus(corpus)
-    for remark in opened.remarks:
-        typer.echo(remark, err=True)
-    return opened
+    return hs.demo_corpus() if corpus == "demo" else hs.read_corpus(corpus)

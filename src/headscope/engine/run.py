@@ -20,7 +20,7 @@ import headscope
 from headscope.engine import partial
 from headscope.engine.partial import Counts
 from headscope.errors import RunError
-from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes, write_text
+from headscope.files import clear_unfinished, names_in, reading, write_bytes, write_text
 from headscope.metrics.metric import Metric, Records, Sums
 from headscope.workers.ahead import ahead
 
@@ -50,7 +50,7 @@ class Run:
 
     def keep(self, index: int, content: bytes) -> None:
         """Write the file of a finished shard."""
-        write_bytes(self.shard(index), content, kept=SHARDS)
+        write_bytes(self.shard(index), content)
 
     def discard(self, index: int) -> None:
         """Remove the file of a shard that cannot be trusted."""
