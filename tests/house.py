@@ -30,7 +30,7 @@ AGAINST_THE_ORDER = {
     (
         "headscope.probes.trained.checkpoint",
         "engine",
-    ): "checkpoints share the file format of shards",
+    ): "checkpoints are written as shards are",
     ("headscope.results.dataset", "metrics"): "the type of a metric's variables",
 }
 
