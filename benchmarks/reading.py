@@ -21,7 +21,7 @@ from rich.table import Table
 
 from headscope.text.corpus import Corpus
 from headscope.text.readers.conllu import read_conllu
-from headscope.text.readers.numbers import document_numbers
+from headscope.text.readers.lines import document_numbers
 
 REPEATS = 3
 

@@ -58,7 +58,7 @@ def test_help_lists_every_command_of_the_design() -> None:
 def test_a_users_mistake_is_one_sentence_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail(**options: object) -> None:
         raise HeadscopeError("no such thing: give another.")
 
     monkeypatch.setattr(cli, "app", fail)

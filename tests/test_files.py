@@ -1,6 +1,9 @@
 """Files lie on this machine or under a URL; wherever it is, nobody sees half of one."""
 
+import errno
+import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +14,15 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import study as running
 from headscope.errors import CorpusError, RunError
-from headscope.files import find_place, is_local, names_in, replacing
+from headscope.files import (
+    SHARDS,
+    find_place,
+    is_local,
+    names_in,
+    replacing,
+    write_atomically,
+    write_text,
+)
 from headscope.results import dataset as results
 from tests.engine.tiny import causal_model, treebank
 
@@ -106,3 +117,79 @@ def test_a_filesystem_that_goes_away_is_one_sentence(
     with pytest.raises(RunError, match=r"00002.npz cannot be written \(the server"):
         hs.study("vig2019", causal_model(), treebank(60), str(remote / "run"))
     assert names_in(remote / "run" / "shards") == {"00000.npz", "00001.npz"}
+
+
+@pytest.mark.parametrize("step", ["write", "flush", "fsync", "rename"])
+def test_a_full_disk_is_one_sentence_and_the_old_file_stays(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    places: dict[str, tuple[object, str]] = {
+        "write": (Path, "write_bytes"),
+        "flush": (Path, "open"),
+        "fsync": (os, "fsync"),
+        "rename": (Path, "replace"),
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(*places[step], full)
+        with pytest.raises(RunError) as caught:
+            write_text(path, "new")
+    assert str(caught.value) == (
+        f"{path} cannot be written (No space left on device); "
+        "make room or choose another place and run the same command again."
+    )
+    assert path.read_text() == "old"
+    assert names_in(tmp_path) == {"a.txt"}
+
+
+def test_a_file_that_grows_too_large_leaves_the_old_one(tmp_path: Path) -> None:
+    """A real failure halfway through a write: the system allows files of 4,096 bytes."""
+    (tmp_path / "a.txt").write_text("old")
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from headscope.errors import RunError; from headscope.files import write_text\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try: write_text(Path(sys.argv[1]), 'x' * 10_000)\n"
+        "except RunError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "a.txt")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "a.txt cannot be written (File too large); make room" in done.stdout
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert names_in(tmp_path) == {"a.txt"}
+
+
+def test_a_full_disk_behind_another_error_is_found(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"No space left"), write_atomically(tmp_path / "a.pdf"):
+        fail_while_closing()
+    assert names_in(tmp_path) == set()
+
+
+def fail_while_closing() -> None:
+    try:
+        raise OSError(errno.ENOSPC, "No space left on device")
+    finally:
+        raise AttributeError("no attribute 'closed'")
+
+
+def test_an_error_that_is_not_the_disks_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(AttributeError), write_atomically(tmp_path / "a.pdf"):
+        raise AttributeError("a mistake of ours")
+
+
+def test_only_a_run_says_that_its_shards_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="; make room or"):
+        write_text(tmp_path / "none" / "report.html", "page")
+    with pytest.raises(RunError, match="; finished shards are kept, so make room or"):
+        write_text(tmp_path / "none" / "0.npz", "shard", kept=SHARDS)
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_path_is_not_the_current_directory(empty: str) -> None:
+    with pytest.raises(RunError, match="The path is empty; name a file or a directory"):
+        find_place(empty)

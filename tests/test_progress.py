@@ -28,3 +28,8 @@ def test_an_item_may_count_for_several(capsys: pytest.CaptureFixture[str]) -> No
     shards = [range(4), range(3)]
     assert list(show_progress(shards, 7, "sentences", label="study", size=len)) == shards
     assert capsys.readouterr().err.startswith("study: 7 sentences, ")
+
+
+def test_one_is_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(show_progress("a", 1, "sentences")) == ["a"]
+    assert capsys.readouterr().err.startswith("1 sentence, ")

@@ -1,11 +1,10 @@
-"""Files: where they lie, and writing them so that they are complete or absent.
+"""Files: where they are, and writing them so that they are complete or absent.
 
-A path is local, or a URL of any filesystem that fsspec reaches.
-
-A URL becomes a UPath, which has the methods of pathlib.Path that are used here, so that everything
-that says `folder / "run.json"` works on both. Local paths stay what they are.
+A path is local, or a URL of any filesystem that fsspec reaches. A URL becomes a UPath, which has
+the methods of pathlib.Path that are used here, so that `folder / "run.json"` works on both.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +15,21 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from headscope.errors import HeadscopeError, RunError
+from headscope.wording import shorten
 
 UNFINISHED = ".unfinished"
+SHARDS = "finished shards"  # what a run keeps when one of its files cannot be written
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_SAID = 200  # characters of what another library says
 
 
 def find_place(place: str | Path) -> Path:
     """The path or URL that a user wrote; what its filesystem needs is named if it is missing."""
     if not isinstance(place, str):
         return place
+    if not place.strip():  # Path("") is the current directory, which nobody asked for
+        raise RunError("The path is empty; name a file or a directory.")
     if "://" not in place:
         return Path(place)
     if place.startswith("file://"):
@@ -55,7 +61,7 @@ def replacing(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def reaching(place: Path) -> Iterator[None]:
-    """Every failure of a remote filesystem as an OSError: each of them has errors of its own."""
+    """Turn every failure of a remote filesystem into an OSError: each has errors of its own."""
     try:
         yield
     except (OSError, HeadscopeError):
@@ -63,8 +69,7 @@ def reaching(place: Path) -> Iterator[None]:
     except Exception as error:
         if is_local(place):
             raise
-        said = str(error).splitlines() or [type(error).__name__]
-        raise OSError(said[0]) from error
+        raise OSError(_said(error)) from error
 
 
 def names_in(folder: Path) -> set[str]:
@@ -76,39 +81,48 @@ def names_in(folder: Path) -> set[str]:
 
 
 @contextmanager
-def write_atomically(path: Path) -> Iterator[Path]:
-    """A local temporary file that takes the place of `path` when the block ends well."""
+def write_atomically(path: Path, *, kept: str = "") -> Iterator[Path]:
+    """A local temporary file that takes the place of `path` when the block ends well.
+
+    A disk that is full, or a place that cannot be written to, is one sentence; `kept` names what
+    remains of earlier work.
+    """
     try:
         with replacing(path) as temporary:
             yield temporary
-    except OSError as error:
+    except HeadscopeError:
+        raise
+    except Exception as error:
+        failure = _disk_failure(error)
+        if failure is None:
+            raise
         raise RunError(
-            f"{path} cannot be written ({error.strerror or error}); finished shards are kept, "
-            "so make room or choose another place and run the same command again."
+            f"{path} cannot be written ({failure.strerror or failure}); {_that_are_kept(kept)}"
+            "make room or choose another place and run the same command again."
         ) from error
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path, *, kept: str = "") -> Iterator[None]:
     """Turn a filesystem that does not answer into one sentence."""
     try:
         with reaching(path):
             yield
     except OSError as error:
         raise RunError(
-            f"{path} cannot be reached ({error.strerror or error}); finished shards are kept, "
-            "so run the same command again when it can."
+            f"{path} cannot be reached ({error.strerror or error}); {_that_are_kept(kept)}"
+            "run the same command again when it can."
         ) from error
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, kept: str = "") -> None:
     """Write a text file in one step."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8"), kept=kept)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, kept: str = "") -> None:
     """Write a file in one step."""
-    with write_atomically(path) as temporary:
+    with write_atomically(path, kept=kept) as temporary:
         temporary.write_bytes(content)
 
 
@@ -130,8 +144,34 @@ def _remote(url: str) -> Path:
         place: Any = UPath(url)
         place.fs  # noqa: B018  its filesystem is imported here
     except (ImportError, ValueError) as error:
-        raise RunError(f"{url} cannot be reached: {str(error).splitlines()[0]}.") from error
+        raise RunError(f"{url} cannot be reached: {_said(error)}.") from error
     return cast(Path, place)
+
+
+def _said(error: Exception) -> str:
+    """The first line of what another library says."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return shorten(lines[0], _SAID).removesuffix(".")
+
+
+def _that_are_kept(what: str) -> str:
+    return f"{what} are kept, so " if what else ""
+
+
+def _disk_failure(error: BaseException) -> OSError | None:
+    """The OSError itself, or a full disk behind another error.
+
+    A writer that fails while it tidies up after a full disk hides the cause: matplotlib's PDF
+    writer ends in an AttributeError.
+    """
+    if isinstance(error, OSError):
+        return error
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _replacing_local(path: Path) -> Iterator[Path]:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from headscope.wording import counted
+
 Item = TypeVar("Item")
 
 _LINE_EVERY = 10.0  # seconds
@@ -22,9 +24,9 @@ def show_progress(
     label: str = "",
     size: Callable[[Item], int] = _one,
 ) -> Iterator[Item]:
-    """Pass the items on and report on stderr how many are done, the rate and the time left.
+    """Yield the items and report on stderr how many are done, the rate and the time left.
 
-    `size` says for how many an item counts, as a shard does for its sentences.
+    `noun` is in the plural. `size` says how many an item counts for: a shard holds many sentences.
     """
     show = _bar if sys.stderr.isatty() else _lines
     return show(items, total, noun, label, size)
@@ -72,6 +74,6 @@ def _say(label: str, line: str) -> None:
 def _line(done: int, total: int | None, noun: str, seconds: float) -> str:
     rate = done / max(seconds, 1e-9)
     if total is None or done >= total:
-        return f"{done:,} {noun}, {rate:,.0f}/s, {seconds:,.0f} s"
+        return f"{counted(done, noun)}, {rate:,.0f}/s, {seconds:,.0f} s"
     left = (total - done) / max(rate, 1e-9)
-    return f"{done:,} of {total:,} {noun}, {rate:,.0f}/s, {left:,.0f} s left"
+    return f"{done:,} of {counted(total, noun)}, {rate:,.0f}/s, {left:,.0f} s left"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headscope.text.corpus import Corpus
 from headscope.text.readers.conllu import read_conllu
-from headscope.text.readers.numbers import document_numbers
+from headscope.text.readers.lines import document_numbers
 from headscope.text.sentence import Sentence
 from tests.text.plain_parse import PlainSentence, plain_parse
 

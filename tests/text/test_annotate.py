@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 
 import headscope as hs
 from headscope.errors import CorpusError
+from headscope.text.annotate import Batch, _in_order, find_inputs
 from headscope.text.documents import DocumentFiles, Paragraph, RawDocument
-from headscope.text.parsing import Paragraphs, _in_order
 from headscope.text.sentence import ROOT, Sentence
 
 
@@ -144,18 +144,109 @@ def test_files_hold_documents(tmp_path: Path) -> None:
     ]
 
 
-def test_files_that_are_not_raw_text_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"a\.conllu is not raw text"):
-        DocumentFiles([tmp_path / "a.conllu"])
-    with pytest.raises(CorpusError, match=r"no file .*none\.txt"):
-        DocumentFiles([tmp_path / "none.txt"])
+def test_what_cannot_be_annotated_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"no file or directory .*none\.txt"):
+        find_inputs([tmp_path / "none.txt"])
+    (tmp_path / "a.docx").write_text("x")
+    with pytest.raises(CorpusError, match=r"a\.docx has the ending '\.docx'"):
+        find_inputs([tmp_path / "a.docx"])
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n[1]\n')
     with pytest.raises(CorpusError, match=r"a\.jsonl:2: not a JSON object"):
         list(DocumentFiles([tmp_path / "a.jsonl"]))
+    (tmp_path / "b.jsonl").write_text('{"words": ["a"]}\n')
+    with pytest.raises(CorpusError, match=r"a\.jsonl is raw text and .*b\.jsonl a corpus"):
+        find_inputs([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+
+CONLL_2012 = (
+    "#begin document (news); part 000\n"
+    "d 0 0 The DT * - - - - * (1\n"
+    "d 0 1 cat NN * - - - - * 1)\n"
+    "d 0 2 do VBP * - - - - * -\n"
+    "d 0 3 n't RB * - - - - * -\n"
+    "d 0 4 purr. VB * - - - - * -\n\n"
+    "d 0 0 It PRP * - - - - * (1)\n"
+    "d 0 1 sat. VB * - - - - * -\n\n"
+    "#end document\n"
+)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_corpus_without_trees_gets_them_and_keeps_the_rest(
+    pipeline: str, tmp_path: Path, processes: int
+) -> None:
+    (tmp_path / "a.conll").write_text(CONLL_2012)
+    before = hs.read_corpus(tmp_path / "a.conll")
+    after = hs.annotate(before, spacy=pipeline, processes=processes)
+    assert not before.has("head") and after.has("head") and after.has("upos")
+    for old, new in zip(before, after, strict=True):
+        assert (new.text, new.mentions, new.document, new.id) == (
+            old.text, old.mentions, old.document, old.id,
+        )  # fmt: skip
+        assert [(w.text, w.start, w.end, w.xpos) for w in new.words] == [
+            (w.text, w.start, w.end, w.xpos) for w in old.words
+        ]
+    assert [(w.head, w.deprel) for w in after[0].words] == [
+        (1, "nsubj"), (2, "nsubj"), (3, "nsubj"), (4, "nsubj"), (ROOT, "root"),
+    ]  # fmt: skip
+    cat = after[0].words[1]
+    assert (cat.upos, cat.xpos, cat.feats) == ("NOUN", "NN", "Gender=Fem|Number=Sing")
+
+
+def test_gold_tags_and_trees_stay_what_they_are(pipeline: str, tmp_path: Path) -> None:
+    tree = '"head": [-1, 0], "deprel": ["root", "dep"]'
+    (tmp_path / "a.jsonl").write_text(
+        f'{{"words": ["cat", "naps"], "xpos": ["GOLD", null], {tree}}}\n'
+        '{"words": ["cat", "naps"], "head": [1, -1]}\n'
+    )
+    corpus = hs.annotate(hs.read_corpus(tmp_path / "a.jsonl"), spacy=pipeline, processes=1)
+    first, second = ([(w.upos, w.xpos, w.head, w.deprel) for w in s.words] for s in corpus)
+    assert first == [("NOUN", "GOLD", ROOT, "root"), (None, None, 0, "dep")]
+    assert second == [("NOUN", "NN", 1, None), (None, None, ROOT, None)]
+
+
+def test_a_sentence_without_words_gets_them_and_stays_one(pipeline: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.parquet"
+    hs.Corpus.write(path, [hs.Sentence(" One. Two.", document="d", id="7")])
+    corpus = find_inputs([path])
+    (sentence,) = hs.annotate(corpus, spacy=pipeline, processes=1)
+    assert (sentence.text, sentence.document, sentence.id) == (" One. Two.", "d", "7")
+    assert [(w.text, w.start, w.head) for w in sentence.words] == [
+        ("One", 1, 1), (".", 4, 2), ("Two", 6, 3), (".", 9, ROOT),
+    ]  # fmt: skip
+
+
+def test_words_that_share_their_characters_are_annotated_one_by_one(
+    pipeline: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.conllu").write_text(
+        "# text = Prix du cat\n1\tPrix\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "2-3\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n2\tde\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "3\tle\t_\t_\t_\t_\t_\t_\t_\t_\n4\tcat\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    )
+    kept = hs.read_corpus(tmp_path / "a.conllu", fused="keep")
+    (sentence,) = hs.annotate(kept, spacy=pipeline, processes=1)
+    assert [(w.text, w.start, w.head) for w in sentence.words] == [
+        ("Prix", 0, 1), ("de", 5, 2), ("le", 5, 3), ("cat", 8, ROOT),
+    ]  # fmt: skip
+
+
+def test_a_pipeline_that_adds_nothing_is_refused_and_nothing_is_written(
+    pipeline: str, tmp_path: Path
+) -> None:
+    corpus = hs.annotate(["The cat sat."], spacy=pipeline, processes=1)
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    out = tmp_path / "c.parquet"
+    with pytest.raises(CorpusError, match="adds nothing to memory; use the corpus as it is"):
+        hs.annotate(corpus, spacy=pipeline, out=out, processes=1)
+    bare = hs.Corpus.from_sentences([hs.Sentence("Hm", (hs.Word("Hm", 0, 2),))])
+    with pytest.raises(CorpusError, match="use a pipeline that gives upos, xpos, feats, head, dep"):
+        hs.annotate(bare, spacy=str(tmp_path / "blank"), out=out, processes=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["blank"]
 
 
 def test_batches_that_come_early_wait_for_their_turn() -> None:
-    batches = [Paragraphs(number, (Paragraph(f"{number}", "d", number),)) for number in range(5)]
+    batches = [Batch(number, (Paragraph(f"{number}", "d", number),)) for number in range(5)]
     done = [(batches[n], [[Sentence(f"{n}")]]) for n in (1, 3, 0, 2, 4)]
     found = [sentence.text for parsed in _in_order(done) for each in parsed for sentence in each]
     assert found == ["0", "1", "2", "3", "4"]

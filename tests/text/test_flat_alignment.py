@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.errors import AlignmentError
-from headscope.text.alignment import align
-from headscope.text.flat_alignment import FlatTokens, FlatWords, align_flat
+from headscope.text.alignment import FlatTokens, FlatWords, align, align_flat
 from headscope.text.sentence import Sentence, Word
 
 LETTERS = st.text(alphabet="ab é\u0301", min_size=1, max_size=8)

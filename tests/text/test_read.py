@@ -6,8 +6,10 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import cache
-from headscope.text.cache import cache_directory
+from headscope.text import read
+from headscope.text.corpus import Source
+from headscope.text.read import cache_directory
+from headscope.text.readers import SUFFIXES, list_formats
 from headscope.text.storage import ParquetStorage
 
 CONLLU = "# newdoc id = d\n# sent_id = {name}\n1\tHello\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
@@ -58,7 +60,7 @@ def test_a_file_is_converted_once_wherever_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = hs.read_corpus(write(tmp_path / "a.txt", "One.\nTwo.\n"))
-    monkeypatch.setattr(cache.Corpus, "write", None)  # a second conversion would fail
+    monkeypatch.setattr(read.Corpus, "write", None)  # a second conversion would fail
     second = hs.read_corpus(write(tmp_path / "moved" / "b.txt", "One.\nTwo.\n"))
     assert second.fingerprint == first.fingerprint
     assert len(converted(tmp_path)) == 1
@@ -175,3 +177,57 @@ def test_reading_annotating_and_aligning_need_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+GERMAN = (
+    "# text = Wir gehen zum Haus.\n"
+    "1\tWir\twir\tPRON\t_\t_\t2\tnsubj\t_\t_\n"
+    "2\tgehen\tgehen\tVERB\t_\t_\t0\troot\t_\t_\n"
+    "3-4\tzum\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    "3\tzu\tzu\tADP\t_\t_\t5\tcase\t_\t_\n"
+    "4\tdem\tder\tDET\t_\t_\t5\tdet\t_\t_\n"
+    "5\tHaus\tHaus\tNOUN\t_\t_\t2\tobl\t_\tSpaceAfter=No\n"
+    "6\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_\n\n"
+)
+
+
+def test_a_word_written_as_one_is_one_word_by_default_and_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "de.conllu", GERMAN)
+    for corpus in (hs.read_corpus(path), hs.read_corpus(path)):  # converted, then from the cache
+        words = corpus[0].words
+        assert [word.text for word in words] == ["Wir", "gehen", "zum", "Haus", "."]
+        assert (words[2].upos, words[2].head, words[2].deprel) == ("ADP", 3, "case")
+        assert corpus.remarks == (
+            "de.conllu: 1 multiword token was taken as one word (docs/corpora.md).",
+        )
+    kept = hs.read_corpus(path, fused="keep")
+    assert [word.text for word in kept[0].words][2:4] == ["zu", "dem"]
+    assert kept.remarks == ()
+
+
+def test_a_corpus_knows_where_it_comes_from(tmp_path: Path) -> None:
+    path = write(tmp_path / "d" / "a.txt", "One.\nTwo.\n")
+    assert hs.read_corpus(path).source == Source("a.txt", str(path), "text")
+    assert hs.read_corpus(path).sample(1, seed=0).source == Source("a.txt", str(path), "text")
+    assert hs.read_corpus("demo").source == Source("demo", "demo", "CoNLL-U")
+    write(tmp_path / "d" / "b.conllu", CONLLU.format(name="b"))
+    write(tmp_path / "d" / "c.txt", "Three.\n")
+    corpus = hs.read_corpus(tmp_path / "d")
+    assert corpus.source == Source("d", str(tmp_path / "d"), "2 text, 1 CoNLL-U", 3)
+    assert corpus.remarks == ("d: 3 files (2 text, 1 CoNLL-U).",)
+
+
+@pytest.mark.parametrize("empty", ["", " ", ["a.txt", ""]])
+def test_an_empty_path_is_not_the_current_directory(
+    empty: str | list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write(tmp_path / "here" / "a.txt", "One.").parent)
+    with pytest.raises(CorpusError, match='is empty; give a file, a directory or "demo"'):
+        hs.read_corpus(empty)
+
+
+def test_every_format_is_listed_once_with_its_endings() -> None:
+    assert len(set(SUFFIXES)) == len(SUFFIXES)
+    assert all(suffix in list_formats() for suffix in SUFFIXES)
+    page = (Path(__file__).parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
+    assert all(f"`{suffix}`" in page for suffix in SUFFIXES)

@@ -2,17 +2,35 @@
 
 import pkgutil
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import headscope
 from headscope.errors import HeadscopeError
 
+MISTAKE = 2
 INTERRUPTED = 130  # what Typer makes of Ctrl-C, without a word
+
+# Click's class, or that of the copy of Click inside newer versions of Typer.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+class _Commands(TyperGroup):
+    """Refuses what no command can mean, before any of them sees it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _check_arguments(args)
+        return super().parse_args(ctx, args)
+
 
 app = typer.Typer(
     name="headscope",
+    cls=_Commands,
     help="What does each attention head look at? From one sentence to a corpus.",
     no_args_is_help=True,
     add_completion=False,
@@ -43,11 +61,43 @@ for _module in pkgutil.iter_modules(__path__):  # adding a command is adding its
 def main() -> None:
     """Run the program: exit code 2 for a user's mistake, 130 for Ctrl-C."""
     try:
-        app()
+        code = app(args=sys.argv[1:] or ["--help"], prog_name="headscope", standalone_mode=False)
     except HeadscopeError as error:
-        print(f"headscope: {error}", file=sys.stderr)
-        sys.exit(2)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            print("headscope: stopped; run the same command again to go on.", file=sys.stderr)
-        raise
+        _stop(str(error))
+    except _UsageError as error:
+        _stop(_usage(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _stop(f"{error.filename}: {error.strerror}; check the path.")
+    if code == INTERRUPTED:
+        print("headscope: stopped; run the same command again to go on.", file=sys.stderr)
+    sys.exit(code)
+
+
+def _stop(message: str) -> None:
+    print(f"headscope: {message}", file=sys.stderr)
+    sys.exit(MISTAKE)
+
+
+def _usage(error: Any) -> str:
+    """What Click says of a wrong option, on one line, and where the right ones are listed."""
+    said = " ".join(error.format_message().split()).removesuffix(".")
+    command = error.ctx.command_path if error.ctx else "headscope"
+    see = " See" if said.endswith("?") else "; see"
+    return f"{said}{see} `{command} --help`."
+
+
+def _check_arguments(args: Sequence[str]) -> None:
+    for before, value in pairwise(["", *args]):
+        if value == "" or (value.startswith("--") and value.endswith("=")):
+            option = value[:-1] or (before if before.startswith("-") else "An argument")
+            raise HeadscopeError(
+                f"{option} is empty; give a value, or leave it out. "
+                "A shell variable that is not set looks like this."
+            )
+        if any("\udc80" <= character <= "\udcff" for character in value):
+            shown = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            raise HeadscopeError(
+                f"{shown!r} is not UTF-8; type it in a UTF-8 terminal, or rename the file."
+            )

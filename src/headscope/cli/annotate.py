@@ -1,18 +1,21 @@
-"""headscope annotate: raw text to a corpus with sentences, tags and trees."""
+"""headscope annotate: raw text, or a corpus that lacks something, to one with tags and trees."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headscope.text.readers import SUFFIXES
+from headscope.wording import counted
+
 
 def annotate(
     inputs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="INPUT...",
-            help=".txt files, a paragraph per line and blank lines between documents, "
-            'or .jsonl files with a "text" per document.',
+            help="Raw text: .txt, a paragraph per line and blank lines between documents, "
+            'or .jsonl with a "text" per document. Or a corpus that lacks tags or trees: '
+            f"{', '.join(SUFFIXES)}.",
         ),
     ],
     out: Annotated[
@@ -32,18 +35,19 @@ def annotate(
         int | None, typer.Option(metavar="N", help="Ray workers; one per core by default.")
     ] = None,
 ) -> None:
-    """Split raw text into sentences, tag and parse them with spaCy, and write a corpus."""
-    from headscope.text.annotate import annotate as annotate_documents
-    from headscope.text.documents import DocumentFiles
+    """Tag and parse raw text with spaCy, or add to a corpus what it lacks, and write a corpus."""
+    from headscope.text.annotate import annotate as annotate_texts
+    from headscope.text.annotate import find_inputs
     from headscope.workers.engine import find_engine
 
     chosen = find_engine(engine, address=address, workers=workers)
-    corpus = annotate_documents(
-        DocumentFiles(inputs),
+    corpus = annotate_texts(
+        find_inputs(inputs),
         spacy=spacy,
         out=out,
         processes=processes,
         engine="local" if chosen.name == "local" else chosen,
         progress=True,
     )
-    typer.echo(f"{out}: {len(corpus):,} sentences, fingerprint {corpus.fingerprint}")
+    count = counted(len(corpus), "sentences")
+    typer.echo(f"{out}: {count}, fingerprint {corpus.fingerprint}")

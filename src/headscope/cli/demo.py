@@ -1,20 +1,21 @@
 """headscope demo: everything, on what the package carries."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headscope.files import find_place
+
 
 def demo(
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier demo's.")
-    ] = Path("headscope-demo"),
+        str, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier demo's.")
+    ] = "headscope-demo",
     sentences: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Draw so many instead of all.")
+        int | None, typer.Option(metavar="N", min=1, help="Draw this many instead of all.")
     ] = None,
 ) -> None:
     """Run both studies on the bundled models and corpus, offline; write reports and views."""
     from headscope.demo import demo as run_demo
 
-    run_demo(out, say=typer.echo, sentences=sentences)
+    run_demo(find_place(out), say=typer.echo, sentences=sentences)

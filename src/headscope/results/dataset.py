@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.files import find_place, write_atomically
+from headscope.files import SHARDS, find_place, write_atomically
 
 if TYPE_CHECKING:
     from headscope.metrics.metric import Variables  # metrics bring torch; reading a result must not
@@ -37,7 +37,7 @@ def check(dataset: xr.Dataset) -> xr.Dataset:
 
 def save(dataset: xr.Dataset, path: Path) -> None:
     """Write a NetCDF file in one step."""
-    with write_atomically(path) as temporary:
+    with write_atomically(path, kept=SHARDS) as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf")
 
 

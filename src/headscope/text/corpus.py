@@ -1,19 +1,19 @@
 """A corpus: sentences on disk, read a few at a time, with a fingerprint of what they say."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal, get_args
 
 from headscope.errors import CorpusError
-from headscope.files import find_place
-from headscope.text.fingerprint import derive
+from headscope.files import find_place, is_local
 from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
-from headscope.text.table import to_sentences
+from headscope.text.table import derive, to_sentences
+from headscope.wording import counted
 
 Field = Literal["words", "upos", "xpos", "feats", "head", "deprel", "mentions", "paragraphs"]
 
@@ -30,6 +30,16 @@ class Shard:
         return self.stop - self.start
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where the sentences of a corpus come from; samples and selections keep it."""
+
+    name: str = "memory"  # of the file or directory; "demo" for the bundled corpus
+    path: str = ""  # absolute, or a URL
+    format: str = "memory"  # the names of `headscope.text.readers.FORMATS`
+    files: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Sentences in a fixed order, read lazily; memory does not grow with their number.
@@ -40,16 +50,26 @@ class Corpus:
     storage: Storage
     rows: Sequence[int]  # the rows of the storage that belong to this corpus, in order
     fingerprint: str  # 32 hexadecimal digits: equal sentences, equal fingerprint
+    source: Source = Source()
 
     @classmethod
     def open(cls, path: str | Path) -> "Corpus":
         """Open a .parquet that Corpus.write or `headscope annotate` made."""
-        return cls._whole(ParquetStorage(find_place(path)))
+        place = find_place(path)
+        whole = place.absolute() if is_local(place) else place
+        source = Source(place.name, str(whole), "Parquet")
+        return cls._whole(ParquetStorage(place), source)
 
     @classmethod
-    def write(cls, path: str | Path, sentences: Iterable[Sentence]) -> "Corpus":
+    def write(
+        cls,
+        path: str | Path,
+        sentences: Iterable[Sentence],
+        *,
+        counts: Mapping[str, int] | None = None,
+    ) -> "Corpus":
         """Write sentences to a .parquet as they come and open it."""
-        write_parquet(find_place(path), sentences)
+        write_parquet(find_place(path), sentences, counts=counts)
         return cls.open(path)
 
     @classmethod
@@ -58,8 +78,8 @@ class Corpus:
         return cls._whole(MemoryStorage(sentences))
 
     @classmethod
-    def _whole(cls, storage: Storage) -> "Corpus":
-        return cls(storage, range(storage.facts.rows), storage.facts.fingerprint)
+    def _whole(cls, storage: Storage, source: Source = Source()) -> "Corpus":  # noqa: B008  frozen
+        return cls(storage, range(storage.facts.rows), storage.facts.fingerprint, source)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -73,7 +93,13 @@ class Corpus:
         return next(self._decode([self.rows[index]]))
 
     def __repr__(self) -> str:
-        return f"<Corpus of {len(self):,} sentences, {self.fingerprint[:8]}>"
+        count = counted(len(self), "sentences")
+        return f"<Corpus {self.source.name} of {count}, {self.fingerprint[:8]}>"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know of how the corpus was read, a sentence each."""
+        return tuple(_remarks(self.source, self.storage.facts.merged))
 
     def has(self, field: Field) -> bool:
         """Whether any sentence carries the annotation; a selection answers for its source."""
@@ -86,18 +112,19 @@ class Corpus:
     def select(self, indices: Sequence[int]) -> "Corpus":
         """The sentences at these indices, in this order, as a view."""
         chosen = [self.rows[index] for index in indices]
-        return Corpus(self.storage, chosen, derive(self.fingerprint, "select", *indices))
+        return replace(self, rows=chosen, fingerprint=derive(self.fingerprint, "select", *indices))
 
     def sample(self, n: int, seed: int) -> "Corpus":
         """A view of n sentences drawn without replacement, in corpus order."""
         if not 0 < n <= len(self):
             raise CorpusError(
-                f"Cannot draw {n:,} of {len(self):,} sentences; ask for 1 to {len(self):,}."
+                f"Cannot draw {n:,} of {counted(len(self), 'sentences')}; "
+                f"ask for 1 to {len(self):,}."
             )
         # random.sample, unlike numpy's generators, promises the same draw in every version.
         chosen = sorted(random.Random(seed).sample(range(len(self)), n))
         view = [self.rows[index] for index in chosen]
-        return Corpus(self.storage, view, derive(self.fingerprint, "sample", n, seed))
+        return replace(self, rows=view, fingerprint=derive(self.fingerprint, "sample", n, seed))
 
     def shards(self, size: int) -> list[Shard]:
         """The corpus cut into pieces of a fixed size; the last one may be shorter."""
@@ -125,3 +152,23 @@ class Corpus:
             within = [row - group * size for row in run]
             whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
             yield from to_sentences(table if whole else table.take(within))
+
+
+def values_of(corpus: Corpus, field: Field) -> set[str]:
+    """All tags or relations that occur; only columns are read."""
+    size = corpus.storage.facts.group_rows
+    found: set[str | None] = set()
+    for group, run in groupby(corpus.rows, key=lambda row: row // size):
+        column = corpus.storage.group(group).column(field)
+        within = [row - group * size for row in run]
+        chosen = column if len(within) == len(column) else column.take(within)
+        found.update(chosen.combine_chunks().flatten().unique().to_pylist())
+    return {value for value in found if value is not None}
+
+
+def _remarks(source: Source, merged: int) -> Iterator[str]:
+    if source.files > 1:
+        yield f"{source.name}: {counted(source.files, 'files')} ({source.format})."
+    if merged:
+        taken = "was taken as one word" if merged == 1 else "were taken as one word each"
+        yield f"{source.name}: {counted(merged, 'multiword tokens')} {taken} (docs/corpora.md)."

@@ -6,9 +6,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headscope.errors import CorpusError
-from headscope.text.lines import mistake, read_lines
-from headscope.text.readers.record import RecordError, parse_record
+from headscope.text.readers.jsonl import RecordError, parse_record
+from headscope.text.readers.lines import mistake, read_lines
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,6 @@ class DocumentFiles:
 
     paths: Sequence[Path]
 
-    def __post_init__(self) -> None:
-        for path in self.paths:
-            if path.suffix not in (".txt", ".jsonl"):
-                raise CorpusError(f"{path} is not raw text; annotate takes .txt and .jsonl files.")
-            if not path.is_file():
-                raise CorpusError(f"There is no file {path}; check the path.")
-
     def __iter__(self) -> Iterator[RawDocument]:
         for path in self.paths:
             yield from _plain(path) if path.suffix == ".txt" else _jsonl(path)
@@ -52,6 +44,17 @@ def paragraphs(documents: Iterable[str | RawDocument]) -> Iterator[Paragraph]:
         lines = (line.strip() for line in raw.text.splitlines())
         for number, line in enumerate(filter(None, lines)):
             yield Paragraph(line, raw.name or str(position), number)
+
+
+def is_raw(path: Path) -> bool:
+    """Whether a file holds documents to be split: .txt, or .jsonl without words."""
+    if path.suffix != ".jsonl":
+        return path.suffix == ".txt"
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    try:
+        return "words" not in parse_record(first)
+    except RecordError:
+        return True  # said with its line when the file is read
 
 
 def _plain(path: Path) -> Iterator[RawDocument]:

@@ -1,8 +1,14 @@
-"""Finding a spaCy pipeline, and the sentences it makes of a text."""
+"""A spaCy pipeline: finding one, what it reads, and the sentences made of what it returns.
 
-from collections.abc import Iterator
+A paragraph is split into sentences. A sentence of a corpus stays one sentence of the same words,
+and only what it lacks is taken from the pipeline.
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from headscope.errors import CorpusError
@@ -13,7 +19,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-BATCH = 64  # paragraphs handed to a process at once: small, so that progress is steady
+Item = Paragraph | Sentence
+_TAGS = ("upos", "xpos", "feats")
+_TREE = ("head", "deprel")
 
 
 def load_pipeline(name: str) -> "Language":
@@ -35,8 +43,45 @@ def load_pipeline(name: str) -> "Language":
         ) from error
 
 
-def sentences_of(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
-    """The sentences of an annotated paragraph; tokens of nothing but space are no words."""
+def input_of(item: Item, pipeline: "Language") -> "str | Doc":
+    """What the pipeline reads: the text of a paragraph, or the words of a sentence as one."""
+    if isinstance(item, Paragraph):
+        return item.text
+    doc = _doc_of_words(item, pipeline) if item.words else pipeline.make_doc(item.text)
+    for token in doc:
+        token.is_sent_start = token.i == 0  # a parser splits no sentence that has been marked
+    return doc
+
+
+def output_of(doc: "Doc", item: Item) -> list[Sentence]:
+    """The sentences of an annotated paragraph, or the completed sentence."""
+    if isinstance(item, Paragraph):
+        return list(_split(doc, item))
+    return [_complete(item, doc)]
+
+
+def missing_fields(sentence: Sentence) -> list[str]:
+    """What no word of the sentence has; heads and relations are one tree, given or not."""
+    fields = [name for name in (*_TAGS, *_TREE) if _lacks(sentence, name)]
+    has_tree = not all(name in fields for name in _TREE)
+    return [name for name in fields if not (has_tree and name in _TREE)]
+
+
+def _lacks(sentence: Sentence, name: str) -> bool:
+    return all(getattr(word, name) is None for word in sentence.words)
+
+
+def _doc_of_words(sentence: Sentence, pipeline: "Language") -> "Doc":
+    """One token per word, however the tokenizer of the pipeline would split the text."""
+    from spacy.tokens import Doc
+
+    words = sentence.words
+    follows = [later.start > word.end for word, later in pairwise(words)]
+    return Doc(pipeline.vocab, words=[word.text for word in words], spaces=[*follows, False])
+
+
+def _split(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
+    """Sentences; tokens of nothing but space are no words."""
     if not doc.has_annotation("SENT_START"):
         raise CorpusError(
             "The spaCy pipeline does not split sentences; "
@@ -47,17 +92,30 @@ def sentences_of(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
         tokens = [token for token in span if not token.is_space]
         if tokens:
             name = f"{source.document}-{source.number + 1}-{number}"
-            words = tuple(_words(tokens, has_tree))
+            words = tuple(_words(tokens, tokens[0].idx, has_tree))
             text = doc.text[tokens[0].idx : tokens[-1].idx + len(tokens[-1])]
             yield Sentence(text, words, (), source.document, source.number, name)
 
 
-def _words(tokens: "list[Token]", has_tree: bool) -> Iterator[Word]:
-    base = tokens[0].idx
+def _complete(sentence: Sentence, doc: "Doc") -> Sentence:
+    has_tree = doc.has_annotation("DEP")
+    if not sentence.words:
+        tokens = [token for token in doc if not token.is_space]
+        return replace(sentence, words=tuple(_words(tokens, 0, has_tree)))
+    fields = missing_fields(sentence)
+    parsed = _words(list(doc), 0, has_tree)
+    words = (
+        replace(word, **{name: getattr(found, name) for name in fields})
+        for word, found in zip(sentence.words, parsed, strict=True)
+    )
+    return replace(sentence, words=tuple(words))
+
+
+def _words(tokens: "list[Token]", base: int, has_tree: bool) -> Iterator[Word]:
     place = {token.i: index for index, token in enumerate(tokens)}
     for token in tokens:
         start = token.idx - base
-        head = _head(token) if has_tree else None
+        head = _head(token, place) if has_tree else None
         is_root = has_tree and head is None
         yield Word(
             token.text,
@@ -71,10 +129,10 @@ def _words(tokens: "list[Token]", has_tree: bool) -> Iterator[Word]:
         )
 
 
-def _head(token: "Token") -> "Token | None":
+def _head(token: "Token", words: Container[int]) -> "Token | None":
     """The nearest ancestor that is a word, None for the root."""
     while token.head.i != token.i:
         token = token.head
-        if not token.is_space:
+        if token.i in words:
             return token
     return None

@@ -1,9 +1,9 @@
 """Where the rows of a corpus lie: a Parquet file read one row group at a time, or memory."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
 from headscope.files import is_local, reaching, replacing
-from headscope.text.fingerprint import Fingerprint
 from headscope.text.sentence import Sentence
-from headscope.text.table import SCHEMA, TAG_FIELDS, to_columns, to_table
+from headscope.text.table import SCHEMA, TAG_FIELDS, Fingerprint, to_columns, to_table
+from headscope.wording import shorten
 
 FORMAT = 1  # raise when the columns or the meaning of the metadata change
 GROUP_ROWS = 1024
 _KEY = b"headscope"
+_SAID = 200  # characters of what Arrow says
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Facts:
     fields: tuple[str, ...]
     group_rows: int  # rows of every row group but the last
     format: int = FORMAT
+    merged: int = 0  # multiword tokens of the source that were taken as one word
 
 
 class Storage(Protocol):
@@ -127,14 +129,23 @@ def _stored_facts(path: Path, metadata: pq.FileMetaData) -> Facts:
     return Facts(**values | {"fields": tuple(values["fields"])})
 
 
-def write_parquet(path: Path, sentences: Iterable[Sentence], group_rows: int = GROUP_ROWS) -> None:
-    """Write sentences as they come, one row group at a time; the file appears when complete."""
+def write_parquet(
+    path: Path,
+    sentences: Iterable[Sentence],
+    group_rows: int = GROUP_ROWS,
+    counts: Mapping[str, int] | None = None,
+) -> None:
+    """Write sentences as they come, one row group at a time; the file appears when complete.
+
+    `counts` is looked at in the end, when reading the sentences has filled it.
+    """
     fingerprint, rows = Fingerprint(), 0
     with _replacing(path) as temporary, _writer(temporary) as writer:
         for table in _tables(sentences, group_rows, fingerprint):
             writer.write_table(table)
             rows += table.num_rows
-        facts = asdict(_facts(rows, fingerprint, group_rows))
+        merged = (counts or {}).get("merged", 0)
+        facts = asdict(replace(_facts(rows, fingerprint, group_rows), merged=merged))
         writer.add_key_value_metadata({_KEY: json.dumps(facts)})
 
 
@@ -170,12 +181,13 @@ def _replacing(path: Path) -> Iterator[Path]:
             yield temporary
     except OSError as error:
         raise CorpusError(
-            f"Cannot write {path} ({error.strerror or error}); choose a place you can write to."
+            f"Cannot write {path} ({error.strerror or error}); "
+            "make room or choose a place that can be written to."
         ) from error
 
 
 def _damaged(path: Path, error: Exception) -> CorpusError:
     return CorpusError(
-        f"{path} is not a readable Parquet file ({str(error).splitlines()[0]}); "
+        f"{path} is not a readable Parquet file ({shorten(str(error), _SAID)}); "
         "write it again from its source."
     )

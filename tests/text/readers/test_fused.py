@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.text.readers.fused import merge_fused
-from headscope.text.readers.tree import find_cycle
+from headscope.text.readers.words import find_cycle, merge_fused
 from headscope.text.sentence import ROOT, Mention, Word
 from tests.text.random_sentences import heads
 

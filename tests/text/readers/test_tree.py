@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.text.readers.tree import find_cycle
+from headscope.text.readers.words import find_cycle
 from headscope.text.sentence import ROOT
 
 

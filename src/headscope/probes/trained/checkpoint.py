@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from headscope.engine.partial import is_intact
-from headscope.files import write_atomically
+from headscope.files import SHARDS, write_atomically
 from headscope.probes.trained.training import Learner
 
 DONE = "counts"  # the array whose presence makes an archive complete
@@ -23,7 +23,7 @@ def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
             for key in _ADAM:
                 memory = learner.optimiser.state[parameter]
                 arrays[f"{name}/{place}/{key}"] = memory[key].cpu().numpy()
-    with write_atomically(path) as temporary, temporary.open("wb") as file:
+    with write_atomically(path, kept=SHARDS) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 

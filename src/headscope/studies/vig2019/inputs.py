@@ -17,8 +17,14 @@ from headscope.model.encode import encode_all, encoded_of
 from headscope.observe.columns import Columns, Examples
 from headscope.observe.example import NO_LABEL, Example
 from headscope.studies.study import Inputs, Setup
-from headscope.text.alignment import NO_WORD, align
-from headscope.text.flat_alignment import FlatTokens, FlatWords, align_flat, related_tokens
+from headscope.text.alignment import (
+    NO_WORD,
+    FlatTokens,
+    FlatWords,
+    align,
+    align_flat,
+    related_tokens,
+)
 from headscope.text.sentence import Sentence, Word
 
 if TYPE_CHECKING:
@@ -37,7 +43,7 @@ def tag_field(corpus: "Corpus") -> str | None:
 
 def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
     """Every tag and relation that occurs, sorted; any tag set is taken as it is."""
-    from headscope.text.values import values_of
+    from headscope.text.corpus import values_of
 
     fields = {"tag": tag_field(corpus), "deprel": "deprel" if corpus.has("deprel") else None}
     known: dict[str, Any] = {name: field for name, field in fields.items() if field is not None}

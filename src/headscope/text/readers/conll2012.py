@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.text.lines import mistake, read_lines
+from headscope.text.readers.lines import mistake, read_lines
 from headscope.text.readers.mentions import BracketError, MentionBuilder
 from headscope.text.sentence import Sentence, Word
 

@@ -1,38 +1,45 @@
 """CoNLL-U: syntactic words, multiword tokens, empty nodes, trees and coreference."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from headscope.errors import CorpusError
-from headscope.text.lines import mistake, read_lines
-from headscope.text.readers.entity import EntityNotation
-from headscope.text.readers.fused import merge_fused
-from headscope.text.readers.mentions import BracketError, MentionBuilder
-from headscope.text.readers.surface import SurfaceError, join, locate
-from headscope.text.readers.tree import find_cycle
+from headscope.text.readers.lines import mistake, read_lines
+from headscope.text.readers.mentions import BracketError, EntityNotation, MentionBuilder
+from headscope.text.readers.words import SurfaceError, find_cycle, join, locate, merge_fused
 from headscope.text.sentence import Sentence, Word
 
-Fused = Literal["keep", "merge"]
+Fused = Literal["merge", "keep"]
 _COLUMNS = 10
 
 
 def read_conllu(
-    path: Path, documents: Iterator[str], *, fused: Fused = "keep"
+    path: Path,
+    documents: Iterator[str],
+    *,
+    fused: Fused = "merge",
+    counts: Counter[str] | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of one file; `documents` names those without an id.
 
     Words of a multiword token share out its characters when they spell it ("do" + "n't").
-    Otherwise ("du" = "de" + "le") all keep its whole span, or with fused="merge" become one word.
+    Otherwise ("du" = "de" + "le") they become one word, counted as "merged"; with fused="keep" each
+    has the whole span.
     """
+    counts = Counter() if counts is None else counts
     try:
-        yield from _sentences(path, _Place(documents), fused)
+        for sentence, merged in _sentences(path, _Place(documents), fused):
+            counts["merged"] += merged
+            yield sentence
     except BracketError as error:
         raise mistake(path, error.line, str(error)) from error
 
 
-def _sentences(path: Path, place: "_Place", fused: Fused) -> Iterator[Sentence]:
+def _sentences(path: Path, place: "_Place", fused: Fused) -> Iterator[tuple[Sentence, int]]:
+    """Every sentence with the number of tokens whose words were merged."""
     block = _Block(path)
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -86,6 +93,7 @@ class _Block:
     lines: list[int] = field(default_factory=list)  # line number of every word
     words: list[list[str]] = field(default_factory=list)  # the columns of every word
     tokens: list[_Token] = field(default_factory=list)
+    fused: int = 0  # multiword tokens that their words do not spell
     mentions: MentionBuilder = field(default_factory=MentionBuilder)
 
 
@@ -161,7 +169,7 @@ def _is_glued(misc: str) -> bool:
     return "SpaceAfter=No" in misc and "SpaceAfter=No" in misc.split("|")
 
 
-def _finish(block: _Block, place: _Place, fused: Fused) -> Sentence:
+def _finish(block: _Block, place: _Place, fused: Fused) -> tuple[Sentence, int]:
     last = block.tokens[-1]
     if last.stop > len(block.words):
         raise mistake(
@@ -176,9 +184,11 @@ def _finish(block: _Block, place: _Place, fused: Fused) -> Sentence:
     text, spans = _surface(block)
     words = _words(block, spans)
     mentions = block.mentions.finish()
-    if fused == "merge":
+    merged = block.fused if fused == "merge" else 0
+    if merged:
         words, mentions = merge_fused(text, words, mentions)
-    return Sentence(text, words, mentions, place.document or "", place.paragraph, block.id)
+    found = Sentence(text, words, mentions, place.document or "", place.paragraph, block.id)
+    return found, merged
 
 
 def _surface(block: _Block) -> tuple[str, list[tuple[int, int]]]:
@@ -203,6 +213,7 @@ def _share_out(token: _Token, start: int, end: int, block: _Block) -> list[tuple
         return [(start, end)]
     parts = [block.words[index][1] for index in range(token.first, token.stop)]
     if "".join(parts) != token.form:
+        block.fused += 1
         return [(start, end)] * len(parts)
     spans = []
     for part in parts:

@@ -1,13 +1,12 @@
 """JSONL: one object per line with "text" or "words" and whatever annotation there is."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from headscope.text.lines import mistake, read_lines
-from headscope.text.readers.record import RecordError, parse_record
-from headscope.text.readers.surface import SurfaceError, locate
-from headscope.text.readers.tree import find_cycle
+from headscope.text.readers.lines import mistake, read_lines
+from headscope.text.readers.words import SurfaceError, find_cycle, locate
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 _TAGS = ("upos", "xpos", "feats", "deprel")
@@ -129,3 +128,23 @@ def _mention(value: Any, count: int) -> Mention:
 
 def _is_span(value: Any) -> bool:
     return isinstance(value, list) and [type(edge) for edge in value] == [int, int]
+
+
+class RecordError(Exception):
+    """What is wrong with the object on a line."""
+
+
+def parse_record(line: str) -> dict[str, Any]:
+    """The object on a line."""
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise RecordError(f"not JSON ({error}); correct it.") from error
+    if not isinstance(value, dict):
+        raise RecordError('not a JSON object; write {"text": "…"}.')
+    try:
+        # JSON can escape half of a surrogate pair, which is no character and cannot be stored.
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise RecordError("a \\u escape is half of a surrogate pair; write both.") from error
+    return value

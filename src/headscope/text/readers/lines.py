@@ -1,9 +1,12 @@
-"""Lines of a text file, one at a time, with mistakes named by file and place."""
+"""Text files line by line, with mistakes named by file and place; plain text is nothing else."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Literal
 
 from headscope.errors import CorpusError
+from headscope.text.sentence import Sentence
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -38,3 +41,28 @@ def _not_utf8(path: Path, offset: int) -> CorpusError:
         f"{path} is not UTF-8 at byte offset {offset}; convert it, for example with "
         "`iconv -f LATIN1 -t UTF-8`."
     )
+
+
+def document_numbers() -> Iterator[str]:
+    """ "1", "2", … shared by all files of a corpus, so that two documents never share a name."""
+    return map(str, count(1))
+
+
+Layout = Literal["sentences", "paragraphs"]
+
+
+def read_plain(
+    path: Path, documents: Iterator[str], *, layout: Layout = "sentences"
+) -> Iterator[Sentence]:
+    """Each line as a sentence without words; in layout "paragraphs" each counts as a paragraph."""
+    document, line_in_document = "", 0
+    for line in read_lines(path):
+        text = line.strip()
+        if not text:
+            line_in_document = 0
+            continue
+        if line_in_document == 0:
+            document = next(documents)
+        paragraph = line_in_document if layout == "paragraphs" else 0
+        line_in_document += 1
+        yield Sentence(text, document=document, paragraph=paragraph, id=str(line_in_document))

@@ -1,0 +1,25 @@
+"""Small pieces of English that messages share."""
+
+_CUT = " …"
+
+
+def counted(count: int, nouns: str) -> str:
+    """A count with its noun, given in the plural: "1 sentence", "1,024 sentences"."""
+    return f"{count:,} {_singular(nouns) if count == 1 else nouns}"
+
+
+def shorten(text: str, width: int) -> str:
+    """One line of at most `width` characters, cut between words and marked as cut."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    room = line[: width - len(_CUT) + 1]
+    whole, space, _ = room.rpartition(" ")
+    return (whole if space else room[:-1]).rstrip(" ,;:") + _CUT
+
+
+def _singular(nouns: str) -> str:
+    if nouns.endswith("ies"):
+        return f"{nouns[:-3]}y"
+    sibilant = nouns.endswith(("sses", "xes", "ches", "shes"))
+    return nouns[:-2] if sibilant else nouns.removesuffix("s")

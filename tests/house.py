@@ -1,0 +1,194 @@
+"""The map of the house: the order of the packages, the doors between them, and figures about both.
+
+python -m tests.house
+"""
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import quantiles
+
+SOURCE = Path(__file__).parents[1] / "src"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+# A package imports only from those before it, also where the import is for types alone.
+ORDER = (
+    "errors", "wording", "progress", "files", "heads", "theme", "workers", "text", "results",
+    "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
+    "explorer", "demo", "bertviz", "cli",
+)  # fmt: skip
+
+# Imports against the order: importing module, imported package, and why.
+AGAINST_THE_ORDER = {
+    ("headscope.model.trace", "views"): "trace.head_view() is the public door to the views",
+    # To be closed:
+    ("headscope.observe.long", "metrics"): "long inputs know the metric that asks",
+    (
+        "headscope.probes.trained.checkpoint",
+        "engine",
+    ): "checkpoints are written as shards are",
+    ("headscope.results.dataset", "metrics"): "the type of a metric's variables",
+}
+
+# Libraries that a function may import, because they are heavy or belong to an extra.
+LAZY_LIBRARIES = {
+    "anywidget", "IPython", "matplotlib", "numba", "ray", "rich", "scipy", "sklearn", "spacy",
+    "torch", "transformers", "triton", "upath", "uvicorn", "xarray",
+}  # fmt: skip
+
+# Packages that any function of a command may import: `headscope --help` stays light.
+LAZY_PACKAGES = {"cli"}
+
+# Imports of our own modules inside a function: importing module, imported module, and why.
+LAZY_DOORS = {
+    ("headscope.model.trace", "headscope.views"): "the public door to the views",
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_kernel"): "imports numba",
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_triton"): "imports triton",
+    ("headscope.observe.fused_pass", "headscope.observe.fused_kernel"): "imports triton",
+    ("headscope.views.view", "headscope.views.widget"): "imports anywidget",
+    ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",
+    ("headscope.views.figures", "headscope.views.figures.head"): "imports matplotlib",
+    ("headscope.views.figures", "headscope.views.figures.model"): "imports matplotlib",
+    ("headscope.views.figures", "headscope.views.figures.neuron"): "imports matplotlib",
+    ("headscope.views.figures", "headscope.views.figures.fonts"): "imports matplotlib",
+    ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.model.load"): "a server without a model needs no torch",
+    ("headscope.bertviz", "headscope.model.load"): "views of given weights need no model",
+    ("headscope.report", "headscope.report.write"): "headscope.report is a function and a package",
+    # To be closed:
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_product"): "imports torch only",
+    ("headscope.model.model", "headscope.model.tracing"): "a circle inside model",
+    ("headscope.model.origin", "headscope.model.load"): "a circle inside model",
+    ("headscope.model.origin", "headscope.model.model"): "a circle inside model",
+    ("headscope.model.trace", "headscope.model.from_weights"): "a circle inside model",
+    ("headscope.studies.study", "headscope.observe.columns"): "studies are listed without torch",
+    ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
+    ("headscope.workers.engine", "headscope.workers.local"): "a circle inside workers",
+    ("headscope.workers.engine", "headscope.workers.ray"): "a circle inside workers",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement, resolved to the module that it loads."""
+
+    importer: str
+    imported: str
+    line: int
+    in_function: bool
+    for_types: bool
+
+    @property
+    def place(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.imported}"
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    return {_name(path): path for path in sorted((SOURCE / "headscope").rglob("*.py"))}
+
+
+def package_of(module: str) -> str:
+    """The room of a module: the first name after headscope, empty for headscope itself."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    """All imports of all modules, those of other libraries included."""
+    return tuple(found for name, path in modules().items() for found in _imports(name, path))
+
+
+def own_imports() -> Iterator[Import]:
+    """Imports of one module of ours by another; headscope's own lazy names are left out."""
+    for found in imports():
+        if found.imported in modules() and found.importer != "headscope":
+            yield found
+
+
+def functions() -> Iterator[tuple[str, int]]:
+    """Every function with its length in lines."""
+    for name, path in modules().items():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, FUNCTIONS):
+                yield f"{name}.{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def single_importers() -> dict[str, str]:
+    """Modules that exactly one other module imports, with that module."""
+    pairs = {(found.imported, found.importer) for found in own_imports()}
+    count = Counter(imported for imported, _ in pairs)
+    return {
+        imported: importer
+        for imported, importer in sorted(pairs)
+        if count[imported] == 1 and modules()[imported].name != "__init__.py"
+    }
+
+
+def report() -> str:
+    """The figures, one per line."""
+    lengths = sorted(functions(), key=lambda item: -item[1])
+    cuts = quantiles((length for _, length in lengths), n=10)
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules().values())
+    longest = ", ".join(f"{name} {length}" for name, length in lengths[:5])
+    rooms = Counter(package_of(name) or "headscope" for name in modules())
+    return "\n".join(
+        [
+            f"files {len(modules())}",
+            f"lines {lines}",
+            f"files with exactly one importer {len(single_importers())}",
+            f"functions {len(lengths)}, median {cuts[4]:.0f} lines, 90 % up to {cuts[8]:.0f}",
+            f"longest functions: {longest}",
+            "files by package: " + ", ".join(f"{name} {n}" for name, n in rooms.most_common()),
+        ]
+    )
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _imports(module: str, path: Path) -> Iterator[Import]:
+    nodes = list(ast.walk(_tree(path)))
+    in_functions = _below(node for node in nodes if isinstance(node, FUNCTIONS))
+    for_types = _below(node for node in nodes if _is_for_types(node))
+    for node in nodes:
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        for target in _targets(node):
+            yield Import(module, target, node.lineno, node in in_functions, node in for_types)
+
+
+def _below(roots: Iterable[ast.AST]) -> set[ast.AST]:
+    return {below for root in roots for below in ast.walk(root)}
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The modules that a statement imports: `from package import module` means the module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif node.module:
+        whole = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from dict.fromkeys(name if name in modules() else node.module for name in whole)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(report() + "\n")
