@@ -9,9 +9,8 @@ from transformers import PreTrainedTokenizerBase
 from headscope.errors import ModelError
 from headscope.model.batch import Batch
 from headscope.model.display import display
-from headscope.model.encode import Encoded
+from headscope.model.encode import Encoded, start_with
 from headscope.model.model import Model
-from headscope.model.target import start_with
 
 MakeBatch = Callable[[Encoded], Batch]
 

@@ -20,13 +20,11 @@ from transformers.models.auto import modeling_auto
 from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
-from headscope.model.failure import explain
-from headscope.model.hub import is_reachable
+from headscope.model.family import check_family
 from headscope.model.model import Model
 from headscope.model.origin import Origin, find_place_of
 from headscope.model.quiet import quiet
-from headscope.model.refusal import check_family
-from headscope.model.source import Source, find_source
+from headscope.model.source import Source, explain, find_source, is_reachable
 
 _HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
     (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),

@@ -11,10 +11,24 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
-from headscope.model.batch import Batch, Side, buckets, make_batch
+from headscope.model.batch import (
+    Batch,
+    Entry,
+    Side,
+    arguments,
+    buckets,
+    can_pad,
+    entry,
+    make_batch,
+    max_positions,
+    padding_position,
+    probe_ids,
+    vocabulary_size,
+)
 from headscope.model.capture.call import Forward
-from headscope.model.capture.capture import capture
-from headscope.model.capture.fused import PlainObserver, capture_fused
+from headscope.model.capture.dense import capture
+from headscope.model.capture.kernels import PlainObserver, capture_fused
+from headscope.model.capture.modes import Modes, prove_modes
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
     TARGET_TOKENS,
@@ -24,24 +38,11 @@ from headscope.model.capture.plan import (
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
-from headscope.model.encode import Encoded, encode
-from headscope.model.fingerprint import fingerprint
-from headscope.model.inputs import (
-    Entry,
-    arguments,
-    entry,
-    max_positions,
-    padding_position,
-    probe_ids,
-    vocabulary_size,
-)
-from headscope.model.origin import Copy, Origin
-from headscope.model.padding import can_pad
+from headscope.model.encode import Encoded, decoder_start, encode, encode_target
+from headscope.model.family import check_family
+from headscope.model.origin import Copy, Origin, fingerprint
 from headscope.model.quiet import quiet
-from headscope.model.refusal import check_family
-from headscope.model.target import decoder_start, encode_target
 from headscope.model.trace import Trace
-from headscope.model.ways import Ways, prove_ways
 
 Observer = Callable[[LayerAttention], None]
 
@@ -224,7 +225,7 @@ class Model:
     ) -> Any:
         """The same with `block` query rows of a layer at a time, by the model's own function."""
         expected = self._expectations(batch, whole=False)
-        with torch.no_grad(), self.ways.masks("rows"):
+        with torch.no_grad(), self.modes.masks("rows"):
             return capture_rows(
                 self._bind(batch, logits), self.plan, observer, expected, block, validate
             )
@@ -235,15 +236,15 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding.
         """
         expected = self._expectations(batch, whole=False)
-        with torch.no_grad(), self.ways.masks("fused"):
+        with torch.no_grad(), self.modes.masks("fused"):
             return capture_fused(self._bind(batch, logits), self.plan, observer, expected)
 
     @cached_property
-    def ways(self) -> Ways:
-        """Which ways of looking at long inputs are right for this network; proved when asked."""
+    def modes(self) -> Modes:
+        """Which modes besides dense are right for this network; proved on first use."""
         source = dataclasses.replace(self._probe_batch(), target=None)
         expected = self._expectations(source, whole=False)
-        return prove_ways(self.name, self.plan, self._bind(source, logits=False), expected)
+        return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
     def trace(
         self,
@@ -256,8 +257,8 @@ class Model:
         generate: int = 0,
         truncate: bool = False,
     ) -> Trace:
-        """The attention of one input; see `headscope.model.tracing.trace`."""
-        from headscope.model.tracing import trace
+        """The attention of one input; see `headscope.model.record.trace`."""
+        from headscope.model.record import trace
 
         return trace(
             self,

@@ -1,9 +1,23 @@
-"""Where a model comes from: bundled with Headscope, a directory, a GGUF file, or the hub."""
+"""Where a model comes from: bundled, a directory, a GGUF file or the hub; and what fails there."""
 
+import json
 import re
+import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from safetensors import SafetensorError
 
 from headscope.errors import ModelError
 
@@ -38,7 +52,7 @@ def find_source(name: str | Path) -> Source:
     """Resolve a bundled name, a local path or a hub id; what is not there is named."""
     text = str(name)
     if text in BUNDLED:
-        return _bundled(text)
+        return _bundled_source(text)
     path = Path(text).expanduser()
     if path.suffix == ".gguf":
         return _gguf(text, path)
@@ -57,7 +71,7 @@ def find_source(name: str | Path) -> Source:
     return Source(text, text, hub=True)
 
 
-def _bundled(name: str) -> Source:
+def _bundled_source(name: str) -> Source:
     place = Path(str(files("headscope") / "model" / "bundled" / name))
     source = Source(name, str(place), bundled=True)
     for needed in _BUNDLED_FILES:
@@ -83,3 +97,65 @@ def _check_directory(name: str, path: Path) -> None:
             "again with safetensors (save_pretrained does)."
         )
     raise ModelError(f"The directory {name} has a config.json but no .safetensors weights.")
+
+
+def is_reachable() -> bool:
+    """Whether the hub's name resolves; behind a proxy only the proxy can tell, so we let it try."""
+    if constants.HF_HUB_OFFLINE:
+        return False
+    if getproxies():
+        return True
+    try:
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        return False
+    return True
+
+
+def explain(error: Exception, source: Source, part: str) -> ModelError:
+    """The error of transformers, the hub or the disk as one of ours."""
+    causes = list(_chain(error))
+    kinds = {kind for cause in causes for kind in type(cause).__mro__}
+    words = " ".join(str(cause) for cause in causes)
+    return ModelError(_sentence(kinds, words, source, part))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str:
+    name = source.name
+    if "trust_remote_code" in words:
+        return f"{name} brings its own code; ask for it (trust_remote_code=True) if you trust it."
+    if source.hub and GatedRepoError in kinds:
+        return f"{name} is gated: accept its terms on the hub and log in with `hf auth login`."
+    if source.hub and RevisionNotFoundError in kinds:
+        return f"The hub has {name}, but not in the revision asked for."
+    if source.hub and (RepositoryNotFoundError in kinds):
+        return f"There is no model {name} on the hub, no such directory; bundled are {_bundled()}."
+    if source.hub and _is_offline(kinds, words):
+        return (
+            f"The hub cannot be reached for {name}, and it is neither a local directory nor in the "
+            f"cache; connect, or use a directory or one of the bundled models {_bundled()}."
+        )
+    if "model.safetensors" in words:
+        return f"{name} has only pickled weights, which can run code; save it with safetensors."
+    if SafetensorError in kinds or json.JSONDecodeError in kinds:
+        return f"The {part} of {name} is damaged: {source.repair}."
+    if part == "tokenizer":
+        return f"{name} has no tokenizer that can be loaded; add its tokenizer.json."
+    return f"The {part} of {name} cannot be loaded ({words.splitlines()[0][:200]})."
+
+
+def _bundled() -> str:
+    return " and ".join(BUNDLED)
+
+
+def _is_offline(kinds: set[type], words: str) -> bool:
+    offline = ("couldn't connect", "offline", "internet", "Max retries", "resolve")
+    return OSError in kinds and (
+        HfHubHTTPError in kinds or any(word.lower() in words.lower() for word in offline)
+    )

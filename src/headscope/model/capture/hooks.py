@@ -1,8 +1,12 @@
-"""Attention of families outside the interface: the modules that return weights are hooked.
+"""Attention of families outside the interface, from what their modules return.
 
-Which modules these are is found on the probe: for each matrix that `output_attentions=True`
-returns, the innermost module whose output carries that very tensor. The hook shows the
-weights and replaces them with None, so that nothing accumulates.
+Hooks: for each matrix that `output_attentions=True` returns on the probe, the innermost module
+whose output carries that very tensor is hooked. The hook shows the weights and replaces them with
+None, so that nothing accumulates.
+
+Outputs: all layers at once, as the network reports them. This is the reference that every other
+backend is proved against, and the last resort for families whose layers never return the matrices
+one by one (XLNet).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,8 +17,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from headscope.model.attention import Stack
 from headscope.model.capture.call import BackendName, Call, Forward, Watch
-from headscope.model.capture.outputs import reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +119,36 @@ def _without(output: Any, place: int | str) -> Any:
     if type(output) is dict:
         return {**output, place: None}
     return type(output)(None if index == place else entry for index, entry in _entries(output))
+
+
+FIELDS: dict[str, Stack] = {
+    "attentions": "self",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+    "cross_attentions": "cross",
+}
+
+
+class OutputsBackend:
+    """Shows the layers after the forward pass; memory grows with the number of layers."""
+
+    name: BackendName = "outputs"
+
+    def run(self, forward: Forward, watch: Watch) -> Any:
+        """Run the forward pass, then show what it reports."""
+        output = forward(output_attentions=True)
+        for matrices in reported(output).values():
+            for weights in matrices:
+                watch(Call(weights=weights))
+        return output
+
+
+def reported(output: Any) -> dict[Stack, tuple[Tensor, ...]]:
+    """The attention matrices in a network's output, by stack, without the layers that have none."""
+    found: dict[Stack, tuple[Tensor, ...]] = {}
+    for field, stack in FIELDS.items():
+        entries = getattr(output, field, None) or ()
+        matrices = tuple(entry for entry in entries if isinstance(entry, Tensor))
+        if matrices:
+            found[stack] = matrices
+    return found

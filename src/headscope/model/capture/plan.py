@@ -14,14 +14,12 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Stack
-from headscope.model.capture.call import Backend, BackendName, Forward
+from headscope.model.capture.call import Backend, BackendName, Forward, rebuilds, sink
 from headscope.model.capture.events import Event, Projection, Recorder
-from headscope.model.capture.hooks import HooksBackend, find_sites
+from headscope.model.capture.hooks import HooksBackend, OutputsBackend, find_sites, reported
 from headscope.model.capture.interface import InterfaceBackend
-from headscope.model.capture.outputs import OutputsBackend, reported
-from headscope.model.capture.quirks import query_streams, reports_scores
-from headscope.model.capture.score import rebuilds, sink
 from headscope.model.capture.validate import TOLERANCE
+from headscope.model.family import query_streams, reports_scores
 
 SOURCE_TOKENS = 5
 TARGET_TOKENS = 3

@@ -1,4 +1,4 @@
-"""Families that are refused by name, because a short probe would not show what they do.
+"""What is decided by a model's family, because no probe of five tokens can show it.
 
 BigBird, for one, computes dense attention on short inputs and blocks of it on long ones.
 """
@@ -56,3 +56,21 @@ def check_family(name: str, config: PreTrainedConfig) -> None:
             f"{name} is a {config.model_type} model, which {reason}; Headscope shows dense softmax "
             "attention only, see docs/models.md."
         )
+
+
+# What these report as attention is what enters the softmax, mask included.
+_REPORTS_SCORES = {"prophetnet", "squeezebert"}
+
+
+def reports_scores(config: PreTrainedConfig) -> bool:
+    """Whether matrices that are no weights are the scores right before the softmax."""
+    return config.model_type in _REPORTS_SCORES
+
+
+def query_streams(config: PreTrainedConfig) -> int:
+    """How often the decoder's queries hold the text.
+
+    ProphetNet's decoder looks at the source once for the text and once more for every n-gram it
+    predicts; the text comes first.
+    """
+    return 1 + getattr(config, "ngram", 0) if config.model_type == "prophetnet" else 1
