@@ -81,7 +81,7 @@ def test_sums_equal_those_of_whole_matrices(
     monkeypatch.setitem(kernels.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 4)  # a few rows at a time
     model = loaded(name)
     if way not in model.modes:
-        with pytest.raises(CaptureError, match="cannot be had by"):
+        with pytest.raises(CaptureError, match="cannot be computed by"):
             show_long(model, *annotated_batch(model), way, lambda _: None)
         return
     batch, annotated = annotated_batch(model)

@@ -39,6 +39,7 @@ from headscope.model.capture.plan import (
 from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
 from headscope.model.encode import Encoded, decoder_start, encode, encode_target
+from headscope.model.evaluation import evaluating
 from headscope.model.family import check_family
 from headscope.model.origin import Copy, Origin, fingerprint
 from headscope.model.quiet import quiet
@@ -48,10 +49,12 @@ Observer = Callable[[LayerAttention], None]
 
 
 class Model:
-    """A network and its tokenizer; the network is put into evaluation mode with eager attention.
+    """A network and its tokenizer. How attention is captured is proved here, on five tokens.
 
-    Eager attention is the only implementation that computes the weights at all. How they are
-    captured is decided and proved here, on a probe of five tokens.
+    During a forward pass the network is in evaluation mode with eager attention, the only
+    implementation that computes the weights; its own settings come back afterwards, and Headscope's
+    hooks are gone. What stays are hooks that transformers itself installs on a network when it is
+    first asked for attentions: they are silent and change no number.
     """
 
     def __init__(
@@ -66,12 +69,11 @@ class Model:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
         self.origin = origin
-        self.network = network.eval()
+        self.network = network
         self.tokenizer = tokenizer
         self._padding: dict[Side, bool] = {}
         check_family(self.name, network.config)
         with quiet():
-            network.set_attn_implementation("eager")
             self._entry = entry(network, network.config)
             self.plan = self._make_plan()
 
@@ -274,7 +276,14 @@ class Model:
     def _bind(self, batch: Batch, logits: bool) -> Forward:
         """The network with a batch as its inputs."""
         network, entry = self._part(batch) if logits else self._body(batch)
-        return partial(network, **arguments(entry, batch))
+        return self._evaluated(network, arguments(entry, batch))
+
+    def _evaluated(self, network: Any, given: dict[str, Any]) -> Forward:
+        def forward(**more: Any) -> Any:
+            with evaluating(self.network):
+                return network(**given, **more)
+
+        return forward
 
     def _part(self, batch: Batch) -> tuple[Any, Entry]:
         if not self.is_encoder_decoder or batch.target is not None:
@@ -303,7 +312,7 @@ class Model:
 
     def _make_plan(self) -> Plan:
         given = arguments(self._entry, self._probe_batch())
-        return make_plan(self.name, self.network, lambda **more: self.network(**given, **more))
+        return make_plan(self.name, self.network, self._evaluated(self.network, given))
 
     def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
         source, target = batch.mask, None if batch.target is None else batch.target.mask

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from headscope.model.attention import Stack
 from headscope.model.capture.call import BackendName, Call, Forward, Watch
@@ -32,30 +34,43 @@ class Site:
 class HooksBackend:
     """Observes the modules that return attention weights.
 
-    The hooks are set once and stay silent unless this backend runs in the current context, so
-    threads that share a network do not disturb each other.
+    The hooks are on the network while a pass of this backend runs in any thread, and silent in
+    every other: threads that share a network do not disturb each other.
     """
 
     name: BackendName = "hooks"
 
     def __init__(self, sites: Sequence[Site]) -> None:
         self._watch: ContextVar[Watch | None] = ContextVar("headscope_hooks_watch", default=None)
-        # transformers records outputs with hooks of its own: ours must come first to spare the
-        # memory.
-        self._handles = [
-            site.module.register_forward_hook(self._hook(site.place), prepend=True)
-            for site in sites
-        ]
+        self._sites = sites
+        self._lock = Lock()
+        self._passes = 0
+        self._handles: list[RemovableHandle] = []
 
     def run(self, forward: Forward, watch: Watch) -> Any:
         """Run the forward pass with the hooks awake."""
-        with self._watched_by(watch):
+        with self._hooked(), self._watched_by(watch):
             return forward(output_attentions=True)
 
-    def remove(self) -> None:
-        """Take the hooks off the network."""
-        for handle in self._handles:
-            handle.remove()
+    @contextmanager
+    def _hooked(self) -> Iterator[None]:
+        with self._lock:
+            if self._passes == 0:
+                # transformers records outputs with hooks of its own: ours must come first to spare
+                # the memory.
+                self._handles = [
+                    site.module.register_forward_hook(self._hook(site.place), prepend=True)
+                    for site in self._sites
+                ]
+            self._passes += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._passes -= 1
+                if self._passes == 0:
+                    for handle in self._handles:
+                        handle.remove()
 
     @contextmanager
     def _watched_by(self, watch: Watch | None) -> Iterator[None]:

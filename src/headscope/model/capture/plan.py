@@ -83,8 +83,6 @@ def make_plan(name: str, network: PreTrainedModel, forward: Forward) -> Plan:
             matched = _match(events, reference)
             if matched is not None:
                 return _plan(backend, events, matched)
-            if isinstance(backend, HooksBackend):
-                backend.remove()
     raise CaptureError(
         f"{name} reports attention that cannot be traced to its layers; see docs/models.md."
     )
