@@ -132,7 +132,7 @@ class Model:
         table = padding_position(self.network)
         known = (
             None if table is None else table[1],
-            self.network.config.get_text_config().pad_token_id,
+            getattr(self.network.config.get_text_config(), "pad_token_id", None),
             self.tokenizer.pad_token_id,
         )
         return next((index for index in known if isinstance(index, int) and index >= 0), 0)
