@@ -10,8 +10,6 @@ GPT2: dict[str, Any] = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 
 CODEGEN: dict[str, Any] = {
     **GPT2,
     "vocab_size": VOCABULARY,
-    "n_head": 8,
-    "n_embd": 64,
     "rotary_dim": 4,
     "bos_token_id": 2,
     "eos_token_id": 3,

@@ -243,6 +243,10 @@ def _why_no_neurons(events: Sequence[Event], tolerance: float) -> str | None:
 def _why_no_norms(events: Sequence[Event]) -> str | None:
     if any(event.call.value is None for event in events):
         return "this family computes attention outside the attention interface"
-    if any(event.projection() is None for event in events):
+    receivers = [event.receiver() for event in events if event.projection() is None]
+    if any(receiver is None for receiver in receivers):
         return "no linear map receives the heads' output directly"
+    if receivers:
+        kind = type(receivers[0]).__name__
+        return f"the matrix of its output projection ({kind}) is quantised and cannot be read"
     return None
