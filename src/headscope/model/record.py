@@ -15,6 +15,7 @@ from headscope.model.capture.events import Projection
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.encode import Encoded
 from headscope.model.generate import continue_greedily, write_target
+from headscope.model.memory import check_memory, needed
 from headscope.model.model import Model
 from headscope.model.trace import Side, StackTrace, Trace
 from headscope.model.words import words_of_tokens
@@ -39,13 +40,16 @@ def trace(
     """The attention of a text or a pair of texts, in the chosen layers and heads.
 
     An encoder–decoder model needs `target` (or `generate`) to show its decoder; else its encoder is
-    traced alone. `generate` continues the text greedily by that many tokens.
+    traced alone. `generate` continues the text greedily by that many tokens. Only the chosen layers
+    and heads are kept; a trace that does not fit into memory is refused before the pass.
     """
     recording = Recording(model.plan, layers, heads)
     source = model.encode(text, pair, truncate=truncate)
+    _check_memory(model, source, None, layers, heads)  # before anything is generated
     source, written, prompt = _texts(model, source, target, generate, truncate=truncate)
+    _check_memory(model, source, written, layers, heads)
     batch = model.batch([source], target=None if written is None else [written])
-    model.forward(batch, recording)
+    model.forward(batch, recording, logits=False)
     stacks = recording.stacks(*_sides(source, written))
     if not stacks:
         raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
@@ -94,6 +98,22 @@ def _texts(
         longer = write_target(model, source, written, generate)
         return source, longer, 1 if written is None else len(written)
     return continue_greedily(model, source, generate), None, len(source)
+
+
+def _check_memory(
+    model: Model,
+    source: Encoded,
+    target: Encoded | None,
+    layers: Sequence[int] | None,
+    heads: Sequence[int] | None,
+) -> None:
+    own = len(source)
+    lengths: dict[Stack, tuple[int, int]] = {"self": (own, own), "encoder": (own, own)}
+    if target is not None:
+        other = len(target)
+        lengths |= {"decoder": (other, other), "cross": (other, own)}
+    longest = max(max(sides) for sides in lengths.values())
+    check_memory(needed(model.plan, lengths, layers, heads), longest, model.device)
 
 
 def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
