@@ -41,6 +41,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        target = "" if self.target is None else f", target={self.target!r}"
+        return f"Batch({len(self)} texts × {self.ids.shape[1]} tokens{target})"
+
     def span(self, row: int) -> slice:
         """The columns of one text without its padding."""
         length, width = self.lengths[row], self.ids.shape[1]

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tokenizers import Encoding
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.display import display
+from headscope.model.display import brief, display_text
 
 Span = tuple[int, int]
 
@@ -29,6 +30,15 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        pair = "" if self.pair is None else f", {brief(self.pair)!r}"
+        return f"Encoded({len(self)} tokens: {brief(self.text)!r}{pair})"
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether a special token stands between the text and its pair."""
+        return not any(two == 1 and one == 0 for one, two in pairwise(self.sequence))
 
 
 def encode(
@@ -79,7 +89,7 @@ def encoded_of(tokenizer: PreTrainedTokenizerBase, text: str, encoding: Encoding
         text=text,
         pair=None,
         ids=tuple(encoding.ids),
-        tokens=display(tokenizer, encoding.ids),
+        tokens=display_text(tokenizer, encoding.ids),
         offsets=tuple(encoding.offsets),
         segments=tuple(encoding.type_ids),
         special=tuple(map(bool, encoding.special_tokens_mask)),
@@ -146,7 +156,7 @@ def _encoded(
         text=text,
         pair=pair,
         ids=tuple(ids),
-        tokens=display(tokenizer, ids),
+        tokens=display_text(tokenizer, ids),
         offsets=tuple((start, end) for start, end in encoding["offset_mapping"]),
         segments=tuple(encoding["token_type_ids"]),
         special=tuple(special),

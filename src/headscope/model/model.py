@@ -155,10 +155,15 @@ class Model:
     def encode(
         self, text: str, pair: str | None = None, *, special: bool = True, truncate: bool = False
     ) -> Encoded:
-        """The tokens of a text or a pair of texts."""
+        """The tokens of a text or a pair of texts; a model that cannot part a pair refuses it."""
         encoded = encode(
             self.tokenizer, text, pair, special=special, limit=self.max_length, truncate=truncate
         )
+        if special and pair is not None and not encoded.is_parted:
+            raise ModelError(
+                f"{self.name} takes no pairs of texts: its tokenizer puts nothing between them; "
+                "leave the pair out, or give both as one text."
+            )
         self._check_vocabulary(encoded)
         return encoded
 

@@ -58,6 +58,9 @@ class Copy:
     name: str
     revision: str | None
 
+    def __repr__(self) -> str:
+        return f"Copy({self.name!r}, {self.kind.__name__})"
+
     @classmethod
     def of(cls, model: "Model") -> "Copy":
         """What it takes to make the model again."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Stack
-from headscope.model.display import unmark
+from headscope.model.display import brief, unmark
 
 if TYPE_CHECKING:
     from headscope.views import View
@@ -39,6 +39,9 @@ class Side:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def __repr__(self) -> str:
+        return f"Side({len(self)} tokens: {brief(self.text)!r})"
+
 
 @dataclass(frozen=True)
 class StackTrace:
@@ -65,6 +68,12 @@ class StackTrace:
     value_norms: Mapping[int, Float[Tensor, "head key"]] | None = None  # ‖v_j W_O‖
     no_norms: str | None = "the weights come without values"
 
+    def __repr__(self) -> str:
+        return (
+            f"StackTrace({self.name!r}, {len(self.layers)} layers × {len(self.heads)} heads, "
+            f"{len(self.queries)} × {len(self.keys)} tokens)"
+        )
+
     @property
     def norms(self) -> Mapping[int, Float[Tensor, "head query key"]] | None:
         """Norm-weighted attention ‖a_ij v_j W_O‖ (Kobayashi et al. 2020); None without W_O."""
@@ -83,6 +92,9 @@ class Trace:
     prompt_length: int | None = None  # where generated tokens begin
     no_neurons: str | None = None  # why queries and keys are missing
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"Trace({self.model!r}, {self.default.queries!r}, {[*self.stacks.values()]})"
 
     @staticmethod
     def from_weights(

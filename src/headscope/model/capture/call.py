@@ -33,6 +33,9 @@ class Call:
     extras: Mapping[str, Any] = field(default_factory=dict)
     output: Tensor | None = None  # batch query head dim, what the output projection receives
 
+    def __repr__(self) -> str:
+        return f"Call({type(self.module).__name__}, weights of shape {tuple(self.weights.shape)})"
+
 
 Watch = Callable[[Call], None]
 Forward = Callable[..., Any]  # the network with its inputs bound; takes further keywords

@@ -35,6 +35,9 @@ class DeferredMask:
     make: Callable[..., Tensor]
     given: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"DeferredMask({self.given['q_length']} × {self.given['kv_length']}, {self.kind})"
+
     @property
     def kind(self) -> Kind | None:
         """What the mask is besides padding; None for a pattern such as a sliding window."""

@@ -69,6 +69,10 @@ class Plan:
     slots: tuple[Slot | None, ...]  # None: a call that is no layer of its own (DiffLlama)
     stacks: tuple[StackPlan, ...]
 
+    def __repr__(self) -> str:
+        stacks = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
+        return f"Plan({self.backend.name}, {stacks})"
+
     def stack(self, name: Stack) -> StackPlan:
         """The plan of one stack."""
         return next(stack for stack in self.stacks if stack.name == name)
