@@ -18,9 +18,8 @@ def values() -> dict[str, object]:
     model.forward_rows(batch, layers.append, block=4)
     model.forward_fused(batch, layers.append)
     trace = translator.trace(TEXT, target=TEXT)
-    masks = DeferredMask(
-        lambda **_: batch.mask, {"q_length": 5, "kv_length": 7, "mask": batch.mask}
-    )
+    sizes = {"q_length": 5, "kv_length": 7, "mask": batch.mask}
+    masks = DeferredMask(lambda **_: batch.mask, sizes)
     found = [model, encoded, batch, model.plan, model.plan.slots, model.modes, Copy.of(model)]
     found += [trace, trace.default, trace.default.queries, masks, layers[0], layers[2], layers[-1]]
     found += [layers[-1].texts[0], *model._expectations(batch).values()]  # pyright: ignore[reportAttributeAccessIssue]
@@ -46,9 +45,9 @@ def test_a_trace_says_what_it_is_of() -> None:
 
 
 def test_a_long_text_is_shortened() -> None:
-    assert repr(tiny("T5").encode("word " * 100)) == (
-        "Encoded(502 tokens: 'word word word word word word word…')"
-    )
+    encoded = tiny("T5").encode("word " * 100)
+    assert repr(encoded) == f"Encoded(502 tokens: '{'word ' * 7}word…')"
+    assert repr(tiny("T5").encode("好" * 100)) == f"Encoded(302 tokens: '{'好' * 39}…')"
 
 
 def test_other_values_say_their_size() -> None:
