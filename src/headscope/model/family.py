@@ -6,6 +6,7 @@ BigBird, for one, computes dense attention on short inputs and blocks of it on l
 from transformers import PreTrainedConfig
 
 from headscope.errors import CaptureError
+from headscope.model.attention import Stack
 
 _BANDED = "computes attention only in a band around each token"
 _BLOCKS = "computes attention in blocks and leaves out the rest"
@@ -58,8 +59,30 @@ def check_family(name: str, config: PreTrainedConfig) -> None:
         )
 
 
+# Names of the window, of the list of layers, and of a layer that has the window.
+_WINDOWS = (
+    ("sliding_window", "layer_types", "sliding_attention"),
+    ("window_size", "attention_layers", "local"),
+)
+
 # What these report as attention is what enters the softmax, mask included.
 _REPORTS_SCORES = {"prophetnet", "squeezebert"}
+
+
+def sliding_window(config: PreTrainedConfig, stack: Stack) -> tuple[int, tuple[int, ...]] | None:
+    """The tokens that a window shows and the layers that have it; no layers listed means all.
+
+    Windows are longer than the probe, so only the configuration knows of them.
+    """
+    if stack == "cross" or getattr(config, "use_sliding_window", True) is False:
+        return None
+    part = getattr(config, stack, None)
+    text = part if isinstance(part, PreTrainedConfig) else config.get_text_config()
+    for window, layers, kind in _WINDOWS:
+        size, kinds = getattr(text, window, None), getattr(text, layers, None)
+        if isinstance(size, int) and size > 0 and (kinds is None or kind in kinds):
+            return size, tuple(i for i, each in enumerate(kinds or ()) if each == kind)
+    return None
 
 
 def reports_scores(config: PreTrainedConfig) -> bool:
