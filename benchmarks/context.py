@@ -22,7 +22,7 @@ from typing import Any, cast
 import torch
 
 from benchmarks.gpu_context import make_batch, make_model, make_network, study
-from headscope.model.ways import Way
+from headscope.model.capture.modes import Mode
 
 WAYS = ("plain", "dense", "rows", "fused")
 SHAPE = {"layers": 1, "heads": 9, "key_heads": 3, "width": 576, "device": "cpu"}
@@ -40,7 +40,7 @@ def measure(way: str, tokens: int) -> dict[str, float]:
         model = make_model(network)
         warm, labels = make_batch(16, "cpu")
         study(model, warm, labels, "fused")  # imports and proofs do not count
-        run = partial(study, model, batch, annotated, cast(Way, way))
+        run = partial(study, model, batch, annotated, cast(Mode, way))
     before = _resident()
     start = time.perf_counter()
     run()

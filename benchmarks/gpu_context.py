@@ -33,8 +33,8 @@ from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.variability import Variability
 from headscope.model.attention import LayerAttention, PlainAttention, TextAttention
 from headscope.model.batch import Batch
+from headscope.model.capture.modes import Mode
 from headscope.model.model import Model
-from headscope.model.ways import Way
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.fused_pass import PassSums, sum_in_blocks
 from headscope.observe.layer import ObservedLayer
@@ -118,7 +118,7 @@ def dense(seen: LayerAttention, annotated: AnnotatedBatch) -> ObservedLayer:
     return ObservedLayer(seen.layer, seen.weights, annotated)
 
 
-def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way) -> dict[str, State]:
+def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Mode) -> dict[str, State]:
     """The states of all metrics after the input."""
     annotated = replace(annotated)  # nothing computed before
     metrics = make_metrics(Grid(model.stacks[0].attending, model.heads))

@@ -6,6 +6,14 @@ from tests.contracts.family import VOCABULARY, Family
 
 GQA: dict[str, Any] = {"num_key_value_heads": 2}
 GPT2: dict[str, Any] = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+# Its configuration has no padding id at all.
+CODEGEN: dict[str, Any] = {
+    **GPT2,
+    "vocab_size": VOCABULARY,
+    "rotary_dim": 4,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+}
 
 CAUSAL: tuple[Family, ...] = (
     Family(
@@ -251,6 +259,6 @@ CAUSAL: tuple[Family, ...] = (
         },
         "sliding window",
     ),
-    Family("CodeGen", "codegen", "causal", {**GPT2, "n_head": 8, "n_embd": 64, "rotary_dim": 4}),
+    Family("CodeGen", "codegen", "causal", CODEGEN, common=False),
     Family("CTRL", "ctrl", "causal", {**GPT2, "dff": 40}),
 )

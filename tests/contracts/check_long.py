@@ -14,16 +14,16 @@ from torch import Tensor
 
 import headscope as hs
 from headscope.model.attention import LayerAttention
+from headscope.model.capture.modes import Mode
 from headscope.model.encode import Encoded
 from headscope.model.model import Model
-from headscope.model.ways import Way
 from headscope.observe.columns import Columns
 from headscope.observe.example import Example
 from headscope.observe.layer import ObservedLayer
 from headscope.observe.long import show_long
 
 LIMIT = 1e-5
-WAYS: tuple[Way, ...] = ("rows", "fused")
+WAYS: tuple[Mode, ...] = ("rows", "fused")
 TEXT = (
     "The old gardener remembers a curious telescope on the mountain, and the teacher who painted "
     "every window of the quiet house understands why nobody follows him up there any more. "

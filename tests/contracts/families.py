@@ -6,8 +6,8 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+from headscope.model.family import REASONS
 from headscope.model.model import Model
-from headscope.model.refusal import REASONS
 from tests.contracts.causal_families import CAUSAL
 from tests.contracts.family import IDS, Family
 from tests.contracts.masked_families import MASKED

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention
-from headscope.model.batch import Batch, Side
-from headscope.model.inputs import arguments
+from headscope.model.batch import Batch, Side, arguments
 from headscope.model.model import Model
 from headscope.model.quiet import quiet
 from headscope.model.trace import StackTrace

@@ -9,8 +9,8 @@ from headscope.errors import CaptureError
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch
 from headscope.model.capture import kernels
+from headscope.model.capture.modes import Mode
 from headscope.model.model import Model
-from headscope.model.ways import Way
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.columns import Columns
 from headscope.observe.example import Example
@@ -76,12 +76,12 @@ def same_layer(found: ObservedLayer, wanted: ObservedLayer) -> None:
 @each_family
 @each_way
 def test_sums_equal_those_of_whole_matrices(
-    name: str, way: Way, monkeypatch: pytest.MonkeyPatch
+    name: str, way: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(kernels.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 4)  # a few rows at a time
     model = loaded(name)
-    if way not in model.ways:
-        with pytest.raises(CaptureError, match="cannot be had by"):
+    if way not in model.modes:
+        with pytest.raises(CaptureError, match="cannot be computed by"):
             show_long(model, *annotated_batch(model), way, lambda _: None)
         return
     batch, annotated = annotated_batch(model)
@@ -103,10 +103,10 @@ def test_the_networks_output_stays_what_the_plain_forward_pass_gives(name: str) 
     with torch.no_grad():
         plain = model.forward(batch, logits=False)[0]
     real = annotated.mask[..., None]
-    if "rows" in model.ways:
+    if "rows" in model.modes:
         output = model.forward_rows(batch, lambda _: None, 3, logits=False)[0]
         close(output * real, plain * real, "rows")
-    if "fused" in model.ways:
+    if "fused" in model.modes:
         output = model.forward_fused(batch, lambda _: None, logits=False)[0]
         torch.testing.assert_close(output * real, plain * real, rtol=1e-4, atol=1e-4)
 
@@ -115,6 +115,6 @@ def test_the_networks_output_stays_what_the_plain_forward_pass_gives(name: str) 
 def test_what_is_proved_is_what_the_family_is(name: str) -> None:
     model = loaded(name)
     stack = model.stacks[0]
-    assert ("rows" in model.ways) == (stack.backend == "interface")
-    assert ("fused" in model.ways) == (stack.plain and name not in POSITION_BIAS)
-    assert all(model.ways.deferred.values())  # no mask of tokens × tokens either
+    assert ("rows" in model.modes) == (stack.backend == "interface")
+    assert ("fused" in model.modes) == (stack.plain and name not in POSITION_BIAS)
+    assert all(model.modes.deferred.values())  # no mask of tokens × tokens either

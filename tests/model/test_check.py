@@ -40,6 +40,46 @@ def test_what_is_missing_is_explained(tmp_path: Path) -> None:
     assert "no neuron view, because this family computes attention outside" in output
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("Mistral", "self: in all layers a token sees only a sliding window of 4 tokens;"),
+        ("Gemma 3", "self: in layers 0, 1 a token sees only a sliding window of 4 tokens;"),
+        ("GPT-Neo", "self: in layers 1 a token sees only a sliding window of 4 tokens;"),
+        ("T5Gemma", "encoder: in layers 0, 2 a token sees only a sliding window of 4 tokens;"),
+    ],
+)
+def test_sliding_windows_are_explained(name: str, line: str, tmp_path: Path) -> None:
+    assert line in run(save(name, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen 2"])
+def test_models_without_windows_do_not_mention_them(name: str, tmp_path: Path) -> None:
+    assert "sliding window" not in run(save(name, tmp_path))
+
+
+def test_a_legend_explains_the_columns(tmp_path: Path) -> None:
+    lines = run(save("GPT-J", tmp_path)).splitlines()
+    below = lines[next(i for i, line in enumerate(lines) if line.startswith("└")) + 1 :]
+    assert below[0].startswith("backend hooks: what the modules that compute weights return")
+    assert below[1].startswith(
+        "plain: the weights are softmax(scaling · q·k + mask and position bias)"
+    )
+    assert not any(line.startswith("backend interface") for line in below)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("Llama", "Long texts can be measured without whole matrices, by rows and fused (see"),
+        ("Gemma 2", "Long texts can be measured without whole matrices, by rows (see"),
+        ("GPT-J", "Long texts need whole matrices: this family computes attention outside"),
+    ],
+)
+def test_long_texts_are_mentioned(name: str, line: str, tmp_path: Path) -> None:
+    assert line in run(save(name, tmp_path))
+
+
 def test_hybrid_layers_are_listed(tmp_path: Path) -> None:
     assert "only these layers have attention: 1, 3." in run(save("Jamba", tmp_path))
 

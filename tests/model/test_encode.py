@@ -3,6 +3,7 @@
 import pytest
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
+import headscope as hs
 from headscope.errors import ModelError
 from headscope.model.display import display, unmark
 from headscope.model.encode import encode
@@ -42,6 +43,14 @@ def test_empty_text_is_refused(text: str) -> None:
 def test_an_empty_pair_is_refused() -> None:
     with pytest.raises(ModelError, match="pair is empty"):
         tiny("BERT").encode("one", "")
+
+
+def test_a_model_that_cannot_part_a_pair_refuses_it() -> None:
+    model = hs.load("mini-gpt2")
+    with pytest.raises(ModelError, match=r"mini-gpt2 takes no pairs .* leave the pair out"):
+        model.trace("The cat sat.", "It slept.")
+    assert model.encode("The cat sat. It slept.").tokens[3:5] == (".", " It")
+    assert hs.load("mini-bert").encode("The cat sat.", "It slept.").tokens.count("[SEP]") == 2
 
 
 def test_a_text_longer_than_the_positions_is_refused_with_the_limit() -> None:
@@ -94,9 +103,8 @@ def test_a_space_shows_where_a_word_begins() -> None:
         assert "".join(display(kind, ids)).strip() == "the cat"  # pyright: ignore[reportArgumentType]
 
 
-def test_pieces_of_words_and_of_characters_are_marked() -> None:
+def test_pieces_of_words_are_marked() -> None:
     assert encode(word_piece(), "cats").tokens == ("[CLS]", "cat", "##s", "[SEP]")
-    assert "�" in encode(byte_level(), "é").tokens
 
 
 def test_invisible_tokens_become_visible() -> None:

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.from_weights import Weights
-from headscope.model.trace import Trace
+from headscope.model.trace import Trace, Weights
 
 TOKENS = ["a", "b", "c"]
 MATRIX = torch.rand(3, 3, generator=torch.Generator().manual_seed(0)).softmax(-1)

@@ -1,6 +1,7 @@
 """Models load from a directory as they were saved; everything else is one plain sentence."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -22,6 +23,12 @@ from headscope.model.load import auto_class, load
 from tests.contracts.families import REFUSED
 from tests.contracts.family import tokenizer
 from tests.model.tiny import family, tiny
+
+
+def refusal(name: str | Path) -> str:
+    with pytest.raises(ModelError) as error:
+        load(name)
+    return str(error.value)
 
 
 def save(name: str, directory: Path) -> Path:
@@ -121,13 +128,81 @@ def test_a_directory_without_weights_says_so(bert: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damaged", "part"), [("model.safetensors", "weights"), ("config.json", "configuration")]
+    ("damaged", "sentence"),
+    [
+        ("model.safetensors", "The weights of {} are damaged: download or export the model again."),
+        ("config.json", "The configuration of {} is damaged: download or export the model again."),
+    ],
 )
-def test_a_damaged_file_is_named(bert: Path, damaged: str, part: str) -> None:
+def test_a_damaged_file_is_named(bert: Path, damaged: str, sentence: str) -> None:
     content = (bert / damaged).read_bytes()
     (bert / damaged).write_bytes(content[: len(content) // 2])
-    with pytest.raises(ModelError, match=f"The {part} of .* is damaged"):
-        load(bert)
+    assert refusal(bert) == sentence.format(bert)
+
+
+def edit(bert: Path, **changes: object) -> None:
+    config = json.loads((bert / "config.json").read_text())
+    (bert / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+def test_weights_of_another_size_are_named(bert: Path) -> None:
+    edit(bert, vocab_size=100)
+    assert refusal(bert) == (
+        f"The weights of {bert} do not fit its config.json: bert.embeddings.word_embeddings.weight "
+        "is 300 × 32, but the configuration wants 100 × 32; download or export the model again."
+    )
+
+
+def test_a_type_that_transformers_does_not_know_is_named(bert: Path) -> None:
+    edit(bert, model_type="nonsense")
+    assert re.fullmatch(
+        rf"{bert} is a nonsense model, which transformers [\d.]+ does not know; update "
+        "transformers, or take a model of another type.",
+        refusal(bert),
+    )
+
+
+@pytest.mark.parametrize(
+    "changes", [{"intermediate_size": "x"}, {"num_attention_heads": 5}, {"hidden_act": "loud"}]
+)
+def test_words_of_other_libraries_are_whole_sentences(bert: Path, changes: dict) -> None:
+    edit(bert, **changes)
+    sentence = refusal(bert)
+    assert sentence.endswith("): download or export the model again.")
+    assert "\n" not in sentence and "above" not in sentence and len(sentence) < 500
+
+
+def test_a_long_message_ends_with_a_word() -> None:
+    error = ValueError("Look at the report above! " + "word " * 200)
+    sentence = str(source.explain(error, source.Source("m", "m"), "weights"))
+    assert sentence.startswith("The weights of m cannot be loaded (word word")
+    assert "word …): download" in sentence and "above" not in sentence
+
+
+@pytest.mark.parametrize("typo", ["mini-gtp2", "mini-gpt", "minigpt2"])
+def test_a_name_that_is_nearly_right_gets_a_suggestion(typo: str) -> None:
+    assert refusal(typo).endswith("; did you mean mini-gpt2?")
+
+
+def test_a_directory_that_is_nearly_right_gets_a_suggestion(bert: Path) -> None:
+    assert refusal(bert.parent / "brt").endswith(f"; did you mean {bert}?")
+
+
+def test_an_empty_name_is_refused() -> None:
+    assert refusal("").startswith("The name of the model is empty; give a directory")
+
+
+@pytest.mark.parametrize(
+    ("present", "missing"), [("gguf", "accelerate"), ("accelerate", "gguf"), ("", "gguf and")]
+)
+def test_a_gguf_file_names_what_must_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: str, missing: str
+) -> None:
+    (tmp_path / "model.gguf").touch()
+    monkeypatch.setattr(source, "find_spec", lambda name: object() if name == present else None)
+    sentence = refusal(tmp_path / "model.gguf")
+    assert f"model.gguf needs {missing}" in sentence
+    assert sentence.endswith("; install with `pip install 'headscope[gguf]'`.")
 
 
 def test_missing_weights_are_not_replaced_by_random_ones(bert: Path) -> None:

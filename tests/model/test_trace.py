@@ -129,6 +129,13 @@ def test_norms_are_the_length_of_what_a_head_moves(name: str) -> None:
                 assert float(stack.norms[1][place, query, key]) == pytest.approx(length, abs=1e-5)
 
 
+def test_a_configuration_without_padding_id_is_traced_and_batched() -> None:
+    model = tiny("CodeGen")
+    assert not hasattr(model.network.config, "pad_token_id")
+    assert model.trace("Birds").weights[1].shape == (4, 7, 7)
+    assert model.batch([model.encode("a"), model.encode("abc")]).lengths == (3, 5)
+
+
 def test_masked_places_of_the_bias_are_minus_infinity() -> None:
     stack = tiny("GPT-2").trace("Birds").default
     assert stack.bias is not None

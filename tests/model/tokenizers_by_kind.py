@@ -1,6 +1,6 @@
-"""Small tokenizers of the three kinds that models use."""
+"""Small tokenizers of the kinds that models use."""
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
@@ -40,6 +40,40 @@ def metaspace() -> PreTrainedTokenizerFast:
     built = Tokenizer(models.Unigram(scored, unk_id=3))
     built.pre_tokenizer = pre_tokenizers.Metaspace()
     built.decoder = decoders.Metaspace()
+    return _wrapped(built)
+
+
+def byte_level_after_splitting() -> PreTrainedTokenizerFast:
+    """Bytes of words that an expression has cut out, as in Llama 3; some are merged."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = [("ä", "½"), ("Ġ", "ä½")]  # the first two bytes of 你, and a space before them
+    pieces = [*SPECIAL, *alphabet, *("".join(pair) for pair in merges)]
+    built = Tokenizer(models.BPE(vocab=_numbered(pieces), merges=merges))
+    words = Regex(r" ?\p{L}+| ?[^\s\p{L}]+|\s+")
+    built.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(words, "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    built.decoder = decoders.ByteLevel()
+    return _wrapped(built)
+
+
+def byte_fallback() -> PreTrainedTokenizerFast:
+    """SentencePiece as in Llama 2: a character without a piece becomes its bytes."""
+    pieces = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "▁a"]
+    built = Tokenizer(
+        models.BPE(
+            vocab=_numbered(pieces), merges=[("▁", "a")], byte_fallback=True, unk_token="[UNK]"
+        )
+    )
+    built.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    built.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
     return _wrapped(built)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import ViewError
 from headscope.model.attention import Stack
-from headscope.model.from_weights import Weights
-from headscope.model.trace import Side, StackTrace, Trace
+from headscope.model.trace import Side, StackTrace, Trace, Weights
 from headscope.views import View, neuron_view
 from headscope.views import head_view as _head_view
 from headscope.views import model_view as _model_view

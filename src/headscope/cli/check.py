@@ -24,8 +24,15 @@ def check(
     loaded = load(model, revision=revision, dtype=dtype, device=device)
     console = Console()
     console.print(_table(loaded))
-    for line in _remarks(loaded):
-        console.print(line, markup=False)
+    for line in (*_legend(loaded), *_remarks(loaded)):
+        console.print(line, markup=False, highlight=False)
+
+
+BACKENDS = {
+    "interface": "what the model's own attention function receives and returns, layer by layer",
+    "hooks": "what the modules that compute weights return, layer by layer; no queries and keys",
+    "outputs": "what the network reports at its end, all layers at once; no queries and keys",
+}
 
 
 def _table(model: "Model") -> "Table":
@@ -55,12 +62,29 @@ def _table(model: "Model") -> "Table":
     return table
 
 
+def _legend(model: "Model") -> list[str]:
+    """What the columns mean, of those backends that are in the table."""
+    used = dict.fromkeys(stack.backend for stack in model.stacks)
+    return [
+        *(f"backend {name}: {BACKENDS[name]}." for name in used),
+        "plain: the weights are softmax(scaling · q·k + mask and position bias), without soft-cap, "
+        "sink or anything else.",
+        "neuron view: queries and keys are known and rebuild the weights.",
+        "",
+    ]
+
+
 def _remarks(model: "Model") -> list[str]:
-    """What the table has no room for: direction, length, hybrid layers, refusals and reasons."""
+    """What the table has no room for: direction, length, windows, hybrid layers, refusals."""
+    from headscope.model.family import sliding_window
+
     limit = "any number of" if model.max_length is None else f"at most {model.max_length}"
     direction = "sees only what came before" if model.is_causal else "sees the whole text"
     remarks = [f"Every token {direction}; {limit} tokens. Proved against the model's own output."]
     for stack in model.stacks:
+        window = sliding_window(model.network.config, stack.name)
+        if window is not None:
+            remarks.append(f"{stack.name}: {_window(*window)}")
         if len(stack.attending) < stack.layers:
             numbers = ", ".join(str(number) for number in stack.attending)
             remarks.append(f"{stack.name}: only these layers have attention: {numbers}.")
@@ -70,9 +94,25 @@ def _remarks(model: "Model") -> list[str]:
             remarks.append(f"{stack.name}: no neuron view, because {stack.no_neurons}.")
         if stack.no_norms is not None:
             remarks.append(f"{stack.name}: no norm-weighted attention, because {stack.no_norms}.")
+    remarks.append(_long_texts(model))
     if not model.can_pad("right"):
         remarks.append("Padding changes its attention, so only texts of equal length are batched.")
     return remarks
+
+
+def _long_texts(model: "Model") -> str:
+    if not model.modes.deferred:
+        return f"Long texts need whole matrices: {next(iter(model.modes.refused.values()))}."
+    proved = " and ".join(model.modes.deferred)
+    return f"Long texts can be measured without whole matrices, by {proved} (see docs/scale.md)."
+
+
+def _window(size: int, layers: tuple[int, ...]) -> str:
+    where = f"in layers {', '.join(map(str, layers))}" if layers else "in all layers"
+    return (
+        f"{where} a token sees only a sliding window of {size} tokens; weights beyond it are zero, "
+        "and texts that fit into it are not affected."
+    )
 
 
 def _yes(answer: bool) -> str:

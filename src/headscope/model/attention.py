@@ -31,6 +31,9 @@ class LayerAttention:
     extras: Mapping[str, Any] = field(default_factory=dict)  # softcap, sinks, position bias …
     module: nn.Module | None = None
 
+    def __repr__(self) -> str:
+        return f"LayerAttention({self.stack!r}, layer {self.layer}, {_shape(self.weights)})"
+
 
 @dataclass(frozen=True, slots=True)
 class RowAttention:
@@ -42,6 +45,10 @@ class RowAttention:
     queries: int  # how many the layer has in all
     weights: Float[Tensor, "batch head query key"]
     look: "Look"
+
+    def __repr__(self) -> str:
+        place = f"layer {self.layer}, queries {self.start} to {self.stop} of {self.queries}"
+        return f"RowAttention({self.stack!r}, {place}, {_shape(self.weights)})"
 
     @property
     def stop(self) -> int:
@@ -63,6 +70,10 @@ class TextAttention:
     lse: Float[Tensor, "head query"]  # logarithm of the sum of exp(score) over each row
     kind: Literal["causal", "full"] | None
     bias: Callable[[int, int], Float[Tensor, "query key"]] | None = None  # where kind is None
+
+    def __repr__(self) -> str:
+        heads, queries, _ = self.query.shape
+        return f"TextAttention({heads} heads, {queries} × {self.key.shape[1]} tokens)"
 
     def scores(self, start: int, stop: int, keys: int) -> Float[Tensor, "head query key"]:
         """Scores of some queries for the first so many keys, in float32 at least.
@@ -96,11 +107,18 @@ class PlainAttention:
     layer: int
     texts: tuple[TextAttention, ...]
 
+    def __repr__(self) -> str:
+        return f"PlainAttention({self.stack!r}, layer {self.layer}, {len(self.texts)} texts)"
+
 
 Look = Callable[
     [int, int], Float[Tensor, "batch head query key"]
 ]  # weights of queries start … stop
 UNSEEN = -1e30
+
+
+def _shape(weights: Tensor) -> str:
+    return " × ".join(map(str, weights.shape))
 
 
 def widen(values: Tensor) -> Tensor:

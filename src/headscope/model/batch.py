@@ -4,17 +4,23 @@
   lengths   2 3 3 7 8        budget 16 tokens
   buckets  [2 3 3] [7 8]     each bucket: texts × longest ≤ budget
 ```
+
+A batch becomes the arguments of a network's forward; whether padding changes a text's attention is
+proved on the probe, not assumed.
 """
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import ModelError
+from headscope.model.attention import LayerAttention
 from headscope.model.encode import Encoded
 
 Side = Literal["left", "right"]
@@ -34,6 +40,10 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        target = "" if self.target is None else f", target={self.target!r}"
+        return f"Batch({len(self)} texts × {self.ids.shape[1]} tokens{target})"
 
     def span(self, row: int) -> slice:
         """The columns of one text without its padding."""
@@ -95,3 +105,143 @@ def _rectangle(rows: Sequence[Sequence[int]], fill: int, side: Side) -> Int[Tens
         for row in rows
     ]
     return torch.tensor(padded, dtype=torch.long)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The arguments that a network understands, found from its signature and configuration."""
+
+    accepts: frozenset[str]
+    segments: bool  # token_type_ids mean sentence A and B
+    counts_padding: bool  # positions are counted from the padding id, as in RoBERTa
+
+
+def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
+    """Look at a network's forward."""
+    accepts = frozenset(inspect.signature(network.forward).parameters)
+    return Entry(accepts, _has_segments(accepts, config), padding_position(network) is not None)
+
+
+def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
+    """The keyword arguments of one forward pass over a batch."""
+    given: dict[str, Any] = {
+        "input_ids": batch.ids,
+        "attention_mask": batch.mask.long(),
+        "return_dict": True,
+    }
+    if entry.segments:
+        given["token_type_ids"] = batch.segments
+    if batch.side == "left" and "position_ids" in entry.accepts and not entry.counts_padding:
+        given["position_ids"] = positions(batch.mask)
+    for off in ("use_cache", "use_mems"):
+        if off in entry.accepts:
+            given[off] = False
+    if batch.target is not None:
+        given["decoder_input_ids"] = batch.target.ids
+        given["decoder_attention_mask"] = batch.target.mask.long()
+    return given
+
+
+def positions(mask: Bool[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
+    """Position 0 for the first token of each text, wherever the padding is."""
+    return (mask.long().cumsum(-1) - 1).clamp(min=0)
+
+
+def padding_position(network: nn.Module) -> tuple[int, int] | None:
+    """Rows and padding id of the position table of RoBERTa and its kin, which skips that id."""
+    for name, module in network.named_modules():
+        padding, table = getattr(module, "padding_idx", None), getattr(module, "weight", None)
+        if "position" in name.rsplit(".", 1)[-1] and padding is not None and table is not None:
+            return table.shape[0], padding
+    return None
+
+
+def max_positions(network: PreTrainedModel) -> int | None:
+    """How many tokens the network has positions for, or None where positions are unbounded."""
+    table = padding_position(network)
+    if table is not None:
+        rows, padding = table
+        return rows - padding - 1
+    text = network.config.get_text_config()
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
+        limit = getattr(text, name, None)
+        if isinstance(limit, int) and limit > 0 and not _is_relative(text):
+            return limit
+    return None
+
+
+def _is_relative(config: PreTrainedConfig) -> bool:
+    """T5's buckets and ALiBi reach any distance: what the configuration says is no limit."""
+    return hasattr(config, "relative_attention_num_buckets") or bool(
+        getattr(config, "alibi", False)
+    )
+
+
+def _has_segments(accepts: frozenset[str], config: PreTrainedConfig) -> bool:
+    """GPT-2 adds a word embedding for each token_type_id, so acceptance alone means nothing."""
+    kinds = getattr(config, "type_vocab_size", 0) or 0
+    return "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
+
+
+def vocabulary_size(network: PreTrainedModel) -> int:
+    """How many token ids the network has embeddings for."""
+    table = network.get_input_embeddings().weight
+    assert isinstance(table, Tensor)
+    return table.shape[0]
+
+
+def probe_ids(network: PreTrainedModel, count: int) -> Int[Tensor, "1 token"]:
+    """Ordinary ids from the middle of the vocabulary; special ids may change positions or masks."""
+    config = network.config.get_text_config()
+    size = vocabulary_size(network)
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
+    special = {getattr(config, name, None) for name in names}
+    ordinary = (i for i in range(size // 3, size) if i not in special)
+    return torch.tensor([[next(ordinary) for _ in range(count)]])
+
+
+_PADDING = 2
+_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4}
+
+Show = Callable[[Batch, Callable[[LayerAttention], None]], object]
+
+
+def can_pad(show: Show, probe: Batch, pad: int, side: Side) -> bool:
+    """Whether the probe gets the same attention with padding beside it as without."""
+    alone = _weights(show, probe)
+    padded = _weights(show, _padded(probe, pad, side))
+    tolerance = _TOLERANCE.get(alone[0].dtype, 2e-2)
+    return all(
+        torch.allclose(a, b, rtol=0, atol=tolerance) for a, b in zip(alone, padded, strict=True)
+    )
+
+
+def _weights(show: Show, batch: Batch) -> list[Tensor]:
+    """The weights of every layer without the padded rows and columns."""
+    found: list[Tensor] = []
+    text = batch.span(0)
+    whole = slice(None)
+
+    def keep(seen: LayerAttention) -> None:
+        queries = whole if seen.stack in ("decoder", "cross") else text
+        keys = whole if seen.stack == "decoder" else text
+        found.append(seen.weights[0, :, queries, keys].clone())
+
+    show(batch, keep)
+    return found
+
+
+def _padded(batch: Batch, pad: int, side: Side) -> Batch:
+    def beside(tensor: Tensor, fill: int) -> Tensor:
+        more = torch.full_like(tensor[:, :_PADDING], fill)
+        return torch.cat([more, tensor] if side == "left" else [tensor, more], 1)
+
+    return Batch(
+        ids=beside(batch.ids, pad),
+        mask=beside(batch.mask, 0),
+        segments=beside(batch.segments, 0),
+        rows=batch.rows,
+        lengths=batch.lengths,
+        side=side,
+        target=batch.target,
+    )

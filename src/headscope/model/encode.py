@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tokenizers import Encoding
-from transformers import BatchEncoding, PreTrainedTokenizerBase
+from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.display import display
+from headscope.model.display import brief, display_text
 
 Span = tuple[int, int]
 
@@ -29,6 +30,15 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        pair = "" if self.pair is None else f", {brief(self.pair)!r}"
+        return f"Encoded({len(self)} tokens: {brief(self.text)!r}{pair})"
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether a special token stands between the text and its pair."""
+        return not any(two == 1 and one == 0 for one, two in pairwise(self.sequence))
 
 
 def encode(
@@ -79,7 +89,7 @@ def encoded_of(tokenizer: PreTrainedTokenizerBase, text: str, encoding: Encoding
         text=text,
         pair=None,
         ids=tuple(encoding.ids),
-        tokens=display(tokenizer, encoding.ids),
+        tokens=display_text(tokenizer, encoding.ids),
         offsets=tuple(encoding.offsets),
         segments=tuple(encoding.type_ids),
         special=tuple(map(bool, encoding.special_tokens_mask)),
@@ -146,7 +156,7 @@ def _encoded(
         text=text,
         pair=pair,
         ids=tuple(ids),
-        tokens=display(tokenizer, ids),
+        tokens=display_text(tokenizer, ids),
         offsets=tuple((start, end) for start, end in encoding["offset_mapping"]),
         segments=tuple(encoding["token_type_ids"]),
         special=tuple(special),
@@ -161,3 +171,43 @@ def check_length(length: int, limit: int | None) -> None:
             f"The text has {length} tokens, but the model takes at most {limit}; shorten it, or "
             "ask for truncation (truncate=True)."
         )
+
+
+def encode_target(
+    network: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    text: str,
+    *,
+    limit: int | None,
+    truncate: bool,
+) -> Encoded:
+    """The start token and the target text, without the end token: that is only ever predicted."""
+    encoded = encode(tokenizer, text, limit=limit, truncate=truncate)
+    if encoded.special[-1]:
+        encoded = take(encoded, len(encoded) - 1)
+    started = start_with(network, tokenizer, encoded)
+    if truncate and limit is not None:
+        started = take(started, limit)
+    check_length(len(started), limit)
+    return started
+
+
+def start_with(
+    network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, encoded: Encoded
+) -> Encoded:
+    """The same tokens after the decoder's start token."""
+    start = decoder_start(network)
+    return prefix_special(encoded, start, str(tokenizer.convert_ids_to_tokens(start)))
+
+
+def decoder_start(network: PreTrainedModel) -> int:
+    """The id that a decoder reads first."""
+    for config in (network.config, network.generation_config):
+        for name in ("decoder_start_token_id", "bos_token_id"):
+            found = getattr(config, name, None)
+            if isinstance(found, int):
+                return found
+    raise ModelError(
+        f"{network.config.model_type} does not say with which token its decoder starts; set "
+        "decoder_start_token_id in its config.json."
+    )

@@ -8,10 +8,9 @@ from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.batch import Batch
-from headscope.model.display import display
-from headscope.model.encode import Encoded
+from headscope.model.display import display_text
+from headscope.model.encode import Encoded, start_with
 from headscope.model.model import Model
-from headscope.model.target import start_with
 
 MakeBatch = Callable[[Encoded], Batch]
 
@@ -80,7 +79,7 @@ def _append(tokenizer: PreTrainedTokenizerBase, text: Encoded, new: Sequence[int
         text,
         text=text.text + continuation,
         ids=(*text.ids, *new),
-        tokens=(*text.tokens, *display(tokenizer, new)),
+        tokens=(*text.tokens, *display_text(tokenizer, new)),
         offsets=(*text.offsets, *((start + shift, end + shift) for start, end in spans)),
         segments=(*text.segments, *(text.segments[-1] if text.segments else 0 for _ in new)),
         special=(*text.special, *special),

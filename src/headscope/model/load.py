@@ -1,6 +1,6 @@
 """Loading a model by name: the right class, safetensors only, errors in plain words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,11 @@ from transformers.models.auto import modeling_auto
 from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
-from headscope.model.failure import explain
-from headscope.model.hub import is_reachable
+from headscope.model.family import check_family
 from headscope.model.model import Model
 from headscope.model.origin import Origin, find_place_of
 from headscope.model.quiet import quiet
-from headscope.model.refusal import check_family
-from headscope.model.source import Source, find_source
+from headscope.model.source import Source, explain, find_source, is_reachable
 
 _HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
     (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
@@ -117,6 +115,7 @@ def _network(
             dtype=dtype,
             attn_implementation="eager",
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # and refused below, by name
             **options,
             **more,
         )
@@ -138,12 +137,23 @@ def auto_class(config: PreTrainedConfig) -> Any:
 
 def _check_complete(source: Source, report: dict[str, Any]) -> None:
     """Only an unused pooler may be missing: transformers puts random numbers in its place."""
+    misfits = sorted(report["mismatched_keys"])
+    if misfits:
+        key, saved, wanted = misfits[0]
+        raise ModelError(
+            f"The weights of {source.name} do not fit its config.json: {key} is "
+            f"{_by(saved)}, but the configuration wants {_by(wanted)}; {source.repair}."
+        )
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
     if missing:
         raise ModelError(
             f"The weights of {source.name} lack {len(missing)} tensors, {missing[0]} among them: "
             f"{source.repair}."
         )
+
+
+def _by(shape: Sequence[int]) -> str:
+    return " × ".join(map(str, shape))
 
 
 def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBase:

@@ -11,10 +11,24 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
-from headscope.model.batch import Batch, Side, buckets, make_batch
+from headscope.model.batch import (
+    Batch,
+    Entry,
+    Side,
+    arguments,
+    buckets,
+    can_pad,
+    entry,
+    make_batch,
+    max_positions,
+    padding_position,
+    probe_ids,
+    vocabulary_size,
+)
 from headscope.model.capture.call import Forward
-from headscope.model.capture.capture import capture
-from headscope.model.capture.fused import PlainObserver, capture_fused
+from headscope.model.capture.dense import capture
+from headscope.model.capture.kernels import PlainObserver, capture_fused
+from headscope.model.capture.modes import Modes, prove_modes
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
     TARGET_TOKENS,
@@ -24,33 +38,23 @@ from headscope.model.capture.plan import (
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
-from headscope.model.encode import Encoded, encode
-from headscope.model.fingerprint import fingerprint
-from headscope.model.inputs import (
-    Entry,
-    arguments,
-    entry,
-    max_positions,
-    padding_position,
-    probe_ids,
-    vocabulary_size,
-)
-from headscope.model.origin import Copy, Origin
-from headscope.model.padding import can_pad
+from headscope.model.encode import Encoded, decoder_start, encode, encode_target
+from headscope.model.evaluation import evaluating
+from headscope.model.family import check_family
+from headscope.model.origin import Copy, Origin, fingerprint
 from headscope.model.quiet import quiet
-from headscope.model.refusal import check_family
-from headscope.model.target import decoder_start, encode_target
 from headscope.model.trace import Trace
-from headscope.model.ways import Ways, prove_ways
 
 Observer = Callable[[LayerAttention], None]
 
 
 class Model:
-    """A network and its tokenizer; the network is put into evaluation mode with eager attention.
+    """A network and its tokenizer. How attention is captured is proved here, on five tokens.
 
-    Eager attention is the only implementation that computes the weights at all. How they are
-    captured is decided and proved here, on a probe of five tokens.
+    During a forward pass the network is in evaluation mode with eager attention, the only
+    implementation that computes the weights; its own settings come back afterwards, and Headscope's
+    hooks are gone. What stays are hooks that transformers itself installs on a network when it is
+    first asked for attentions: they are silent and change no number.
     """
 
     def __init__(
@@ -65,12 +69,11 @@ class Model:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
         self.origin = origin
-        self.network = network.eval()
+        self.network = network
         self.tokenizer = tokenizer
         self._padding: dict[Side, bool] = {}
         check_family(self.name, network.config)
         with quiet():
-            network.set_attn_implementation("eager")
             self._entry = entry(network, network.config)
             self.plan = self._make_plan()
 
@@ -129,7 +132,7 @@ class Model:
         table = padding_position(self.network)
         known = (
             None if table is None else table[1],
-            self.network.config.get_text_config().pad_token_id,
+            getattr(self.network.config.get_text_config(), "pad_token_id", None),
             self.tokenizer.pad_token_id,
         )
         return next((index for index in known if isinstance(index, int) and index >= 0), 0)
@@ -152,10 +155,15 @@ class Model:
     def encode(
         self, text: str, pair: str | None = None, *, special: bool = True, truncate: bool = False
     ) -> Encoded:
-        """The tokens of a text or a pair of texts."""
+        """The tokens of a text or a pair of texts; a model that cannot part a pair refuses it."""
         encoded = encode(
             self.tokenizer, text, pair, special=special, limit=self.max_length, truncate=truncate
         )
+        if special and pair is not None and not encoded.is_parted:
+            raise ModelError(
+                f"{self.name} takes no pairs of texts: its tokenizer puts nothing between them; "
+                "leave the pair out, or give both as one text."
+            )
         self._check_vocabulary(encoded)
         return encoded
 
@@ -224,7 +232,7 @@ class Model:
     ) -> Any:
         """The same with `block` query rows of a layer at a time, by the model's own function."""
         expected = self._expectations(batch, whole=False)
-        with torch.no_grad(), self.ways.masks("rows"):
+        with torch.no_grad(), self.modes.masks("rows"):
             return capture_rows(
                 self._bind(batch, logits), self.plan, observer, expected, block, validate
             )
@@ -235,15 +243,15 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding.
         """
         expected = self._expectations(batch, whole=False)
-        with torch.no_grad(), self.ways.masks("fused"):
+        with torch.no_grad(), self.modes.masks("fused"):
             return capture_fused(self._bind(batch, logits), self.plan, observer, expected)
 
     @cached_property
-    def ways(self) -> Ways:
-        """Which ways of looking at long inputs are right for this network; proved when asked."""
+    def modes(self) -> Modes:
+        """Which modes besides dense are right for this network; proved on first use."""
         source = dataclasses.replace(self._probe_batch(), target=None)
         expected = self._expectations(source, whole=False)
-        return prove_ways(self.name, self.plan, self._bind(source, logits=False), expected)
+        return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
     def trace(
         self,
@@ -256,8 +264,8 @@ class Model:
         generate: int = 0,
         truncate: bool = False,
     ) -> Trace:
-        """The attention of one input; see `headscope.model.tracing.trace`."""
-        from headscope.model.tracing import trace
+        """The attention of one input; see `headscope.model.record.trace`."""
+        from headscope.model.record import trace
 
         return trace(
             self,
@@ -273,7 +281,14 @@ class Model:
     def _bind(self, batch: Batch, logits: bool) -> Forward:
         """The network with a batch as its inputs."""
         network, entry = self._part(batch) if logits else self._body(batch)
-        return partial(network, **arguments(entry, batch))
+        return self._evaluated(network, arguments(entry, batch))
+
+    def _evaluated(self, network: Any, given: dict[str, Any]) -> Forward:
+        def forward(**more: Any) -> Any:
+            with evaluating(self.network):
+                return network(**given, **more)
+
+        return forward
 
     def _part(self, batch: Batch) -> tuple[Any, Entry]:
         if not self.is_encoder_decoder or batch.target is not None:
@@ -302,7 +317,7 @@ class Model:
 
     def _make_plan(self) -> Plan:
         given = arguments(self._entry, self._probe_batch())
-        return make_plan(self.name, self.network, lambda **more: self.network(**given, **more))
+        return make_plan(self.name, self.network, self._evaluated(self.network, given))
 
     def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
         source, target = batch.mask, None if batch.target is None else batch.target.mask

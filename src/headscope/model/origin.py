@@ -1,11 +1,15 @@
-"""How another process gets the same model: by loading it from where it came, or by a copy."""
+"""Which model this is, and how another process gets the same one: by loading or by a copy."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 
@@ -46,12 +50,16 @@ class Copy:
 
     kind: Any  # the class of the network
     config: Any
-    state: Mapping[str, Tensor]
+    layers: tuple[str, ...]  # the classes of its modules: a quantised layer takes any numbers
+    state: Mapping[str, Any]  # tensors, and what quantised layers keep besides
     buffers: Mapping[str, Tensor]  # all of them: some are not part of the state
     device: str
     tokenizer: Any
     name: str
     revision: str | None
+
+    def __repr__(self) -> str:
+        return f"Copy({self.name!r}, {self.kind.__name__})"
 
     @classmethod
     def of(cls, model: "Model") -> "Copy":
@@ -60,7 +68,8 @@ class Copy:
         return cls(
             type(network),
             network.config,
-            {name: tensor.cpu() for name, tensor in network.state_dict().items()},
+            _layers(network),
+            {name: _on_cpu(entry) for name, entry in network.state_dict().items()},
             {name: tensor.cpu() for name, tensor in network.named_buffers()},
             model.device.type,
             model.tokenizer,
@@ -73,18 +82,31 @@ class Copy:
         from headscope.model.model import Model
 
         network = self.kind(self.config)
+        if _layers(network) != self.layers:
+            raise self._differs()
         try:
             network.load_state_dict(self.state, assign=True)
             for name, tensor in self.buffers.items():
                 parent, _, leaf = name.rpartition(".")
                 setattr(network.get_submodule(parent), leaf, tensor)
         except (RuntimeError, AttributeError) as error:
-            raise ModelError(
-                f"{self.name} is not what its configuration says, so it cannot be made again in "
-                "another process; save it and load it from its directory."
-            ) from error
+            raise self._differs() from error
         network = network.to(self.device)
         return Model(network, self.tokenizer, name=self.name, revision=self.revision)
+
+    def _differs(self) -> ModelError:
+        return ModelError(
+            f"{self.name} is not what its configuration says, so it cannot be made again in "
+            "another process; save it and load it from its directory."
+        )
+
+
+def _layers(network: nn.Module) -> tuple[str, ...]:
+    return tuple(type(module).__name__ for module in network.modules())
+
+
+def _on_cpu(entry: Any) -> Any:
+    return entry.cpu() if isinstance(entry, Tensor) else entry
 
 
 def find_place_of(source: "Source") -> str:
@@ -93,3 +115,52 @@ def find_place_of(source: "Source") -> str:
         return source.name
     path = Path(source.place).absolute()
     return str(path if source.gguf is None else path / source.gguf)
+
+
+# Reading every number of a large model takes longer than many runs; training changes all of them.
+_SAMPLE = 4096
+_CIRCUMSTANCES = ("_name_or_path", "transformers_version", "architectures", "dtype", "use_cache")
+
+
+def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Hash the configuration, an even sample of every parameter, and the vocabulary."""
+    digest = hashlib.sha256()
+    digest.update(_configuration(network).encode())
+    for name, tensor in network.state_dict().items():
+        _add(digest, name, tensor)
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0]))
+    digest.update(json.dumps(vocabulary).encode())
+    return digest.hexdigest()[:32]
+
+
+def _configuration(network: PreTrainedModel) -> str:
+    """Without what depends on where, how and by which version the model was loaded."""
+    config = network.config.to_diff_dict()
+    for name in _CIRCUMSTANCES:
+        config.pop(name, None)
+    return json.dumps(config, sort_keys=True, default=str)
+
+
+def _add(digest: Any, name: str, entry: Any) -> None:
+    """Add an entry of the state; quantised layers also keep tuples of tensors, and settings."""
+    if isinstance(entry, tuple):
+        for place, part in enumerate(entry):
+            _add(digest, f"{name}.{place}", part)
+    elif isinstance(entry, Tensor):
+        digest.update(f"{name} {tuple(entry.shape)} {entry.dtype}".encode())
+        digest.update(_sample(entry))
+    else:
+        digest.update(f"{name} {entry}".encode())
+
+
+def _sample(tensor: Tensor) -> bytes:
+    try:
+        return _numbers(tensor.detach())
+    except (RuntimeError, TypeError):  # tensors of quantised layers know few operations
+        return _numbers(tensor.detach().dequantize())
+
+
+def _numbers(tensor: Tensor) -> bytes:
+    flat = tensor.reshape(-1)
+    step = max(1, flat.numel() // _SAMPLE)
+    return flat[::step].to("cpu", torch.float64).numpy().tobytes()

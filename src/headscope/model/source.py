@@ -1,15 +1,39 @@
-"""Where a model comes from: bundled with Headscope, a directory, a GGUF file, or the hub."""
+"""Where a model comes from: bundled, a directory, a GGUF file or the hub; and what fails there."""
 
+import json
 import re
+import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
+from textwrap import shorten
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from safetensors import SafetensorError
 
 from headscope.errors import ModelError
 
 BUNDLED = ("mini-gpt2", "mini-bert")
 _BUNDLED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_WANTED = (
+    f"a directory with config.json, a hub id, or one of the bundled models {', '.join(BUNDLED)}"
+)
+_GGUF_PACKAGES = ("gguf", "accelerate")
+_LONGEST = 240  # characters of another library's message
+_ELSEWHERE = re.compile(r"\babove\b|\bbelow\b|https?://|ignore_mismatched_sizes", re.IGNORECASE)
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 
 
@@ -37,8 +61,10 @@ class Source:
 def find_source(name: str | Path) -> Source:
     """Resolve a bundled name, a local path or a hub id; what is not there is named."""
     text = str(name)
+    if not text.strip():
+        raise ModelError(f"The name of the model is empty; give {_WANTED}.")
     if text in BUNDLED:
-        return _bundled(text)
+        return _bundled_source(text)
     path = Path(text).expanduser()
     if path.suffix == ".gguf":
         return _gguf(text, path)
@@ -51,13 +77,12 @@ def find_source(name: str | Path) -> Source:
         )
     if path.is_absolute() or text.startswith((".", "~")) or not _HUB_ID.fullmatch(text):
         raise ModelError(
-            f"There is no model directory {text}; give a directory with config.json, a hub id, or "
-            f"one of the bundled models {', '.join(BUNDLED)}."
+            f"There is no model directory {text}; {_suggestion(text) or f'give {_WANTED}.'}"
         )
     return Source(text, text, hub=True)
 
 
-def _bundled(name: str) -> Source:
+def _bundled_source(name: str) -> Source:
     place = Path(str(files("headscope") / "model" / "bundled" / name))
     source = Source(name, str(place), bundled=True)
     for needed in _BUNDLED_FILES:
@@ -68,7 +93,13 @@ def _bundled(name: str) -> Source:
 
 def _gguf(name: str, path: Path) -> Source:
     if not path.is_file():
-        raise ModelError(f"There is no model file {name}.")
+        raise ModelError(f"There is no model file {name}; check its path.")
+    missing = [package for package in _GGUF_PACKAGES if find_spec(package) is None]
+    if missing:
+        raise ModelError(
+            f"Reading {name} needs {' and '.join(missing)}; install with "
+            "`pip install 'headscope[gguf]'`."
+        )
     return Source(name, str(path.parent), gguf=path.name)
 
 
@@ -83,3 +114,105 @@ def _check_directory(name: str, path: Path) -> None:
             "again with safetensors (save_pretrained does)."
         )
     raise ModelError(f"The directory {name} has a config.json but no .safetensors weights.")
+
+
+def is_reachable() -> bool:
+    """Whether the hub's name resolves; behind a proxy only the proxy can tell, so we let it try."""
+    if constants.HF_HUB_OFFLINE:
+        return False
+    if getproxies():
+        return True
+    try:
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        return False
+    return True
+
+
+def explain(error: Exception, source: Source, part: str) -> ModelError:
+    """The error of transformers, the hub or the disk as one of ours."""
+    causes = list(_chain(error))
+    kinds = {kind for cause in causes for kind in type(cause).__mro__}
+    words = " ".join(str(cause) for cause in causes)
+    sentence = _sentence(kinds, words, source, part)
+    return ModelError(sentence or _others_words(str(error), source, part))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str | None:
+    name = source.name
+    if "trust_remote_code" in words:
+        return f"{name} brings its own code; ask for it (trust_remote_code=True) if you trust it."
+    if source.hub and GatedRepoError in kinds:
+        return f"{name} is gated: accept its terms on the hub and log in with `hf auth login`."
+    if source.hub and RevisionNotFoundError in kinds:
+        return f"The hub has {name}, but not in the revision asked for."
+    if source.hub and (RepositoryNotFoundError in kinds):
+        found = f"There is no model {name} on the hub, and no such directory"
+        return f"{found}; {_suggestion(name) or f'bundled are {_bundled()}.'}"
+    if source.hub and _is_offline(kinds, words):
+        return (
+            f"The hub cannot be reached for {name}, and it is neither a local directory nor in the "
+            f"cache; {_suggestion(name) or f'connect, or give {_WANTED}.'}"
+        )
+    if "model.safetensors" in words:
+        return f"{name} has only pickled weights, which can run code; save it with safetensors."
+    if SafetensorError in kinds or json.JSONDecodeError in kinds:
+        return f"The {part} of {name} {_be(part)} damaged: {source.repair}."
+    if "does not recognize this architecture" in words:
+        return (
+            f"{name} is a {_model_type(words)} model, which transformers {version('transformers')} "
+            "does not know; update transformers, or take a model of another type."
+        )
+    if part == "tokenizer":
+        return f"{name} has no tokenizer that can be loaded; add its tokenizer.json."
+    return None
+
+
+def _others_words(message: str, source: Source, part: str) -> str:
+    """What another library says, in whole sentences and without what only its log could show."""
+    sentences = re.split(r"(?<=[.!?])\s+", " ".join(message.split()))
+    kept = [each for each in sentences if each and not _ELSEWHERE.search(each)] or sentences[:1]
+    text = kept[0]
+    for each in kept[1:]:
+        if len(text) + len(each) > _LONGEST:
+            break
+        text = f"{text} {each}"
+    short = shorten(text, _LONGEST, placeholder=" …").rstrip(".!:")
+    return f"The {part} of {source.name} cannot be loaded ({short}): {source.repair}."
+
+
+def _be(part: str) -> str:
+    return "are" if part == "weights" else "is"
+
+
+def _model_type(words: str) -> str:
+    found = re.search("model type `([^`]*)`", words)
+    return "strange" if found is None else found[1]
+
+
+def _suggestion(name: str) -> str | None:
+    """The bundled model or directory beside it whose name is most alike, as a question."""
+    path = Path(name).expanduser()
+    try:
+        beside = [str(each.parent) for each in path.parent.glob("*/config.json")]
+    except OSError:
+        beside = []
+    alike = get_close_matches(name, [*BUNDLED, *beside], n=1)
+    return f"did you mean {alike[0]}?" if alike else None
+
+
+def _bundled() -> str:
+    return " and ".join(BUNDLED)
+
+
+def _is_offline(kinds: set[type], words: str) -> bool:
+    offline = ("couldn't connect", "offline", "internet", "Max retries", "resolve")
+    return OSError in kinds and (
+        HfHubHTTPError in kinds or any(word.lower() in words.lower() for word in offline)
+    )

@@ -16,8 +16,8 @@ from headscope.metrics.metric import Metric
 from headscope.model.attention import PlainAttention, RowAttention
 from headscope.model.batch import Batch
 from headscope.model.capture.kernels import block_rows
+from headscope.model.capture.modes import Mode
 from headscope.model.model import Model
-from headscope.model.ways import Way
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.fused import reduce_layer
 from headscope.observe.layer import ObservedLayer
@@ -25,14 +25,14 @@ from headscope.observe.precision import full_precision
 from headscope.observe.reduced import ReducedLayer
 from headscope.observe.rows import GrowingLayer, sum_rows
 
-Attention = Way | Literal["auto"]
-WAYS: tuple[Way, ...] = ("dense", "rows", "fused")
+Attention = Mode | Literal["auto"]
+WAYS: tuple[Mode, ...] = ("dense", "rows", "fused")
 DENSE_TOKENS = 1024  # up to here whole matrices are small, and anything can be asked of them
 
 Show = Callable[[ObservedLayer], None]
 
 
-def choose_way(model: Model, tokens: int, choice: Attention) -> Way:
+def choose_way(model: Model, tokens: int, choice: Attention) -> Mode:
     """The way for a batch whose longest input has so many tokens."""
     if choice != "auto":
         return choice
@@ -41,10 +41,10 @@ def choose_way(model: Model, tokens: int, choice: Attention) -> Way:
     return long_way(model)
 
 
-def long_way(model: Model) -> Way:
+def long_way(model: Model) -> Mode:
     """The way for inputs of more than DENSE_TOKENS tokens."""
-    best: tuple[Way, ...] = ("fused", "rows", "dense")
-    return next(way for way in best if way in model.ways)
+    best: tuple[Mode, ...] = ("fused", "rows", "dense")
+    return next(way for way in best if way in model.modes)
 
 
 def check_attention(model: Model, choice: str | None) -> None:
@@ -55,9 +55,9 @@ def check_attention(model: Model, choice: str | None) -> None:
         raise RunError(
             f"There is no attention={choice}; choose one of {', '.join(WAYS)}, or leave it out."
         )
-    if choice not in model.ways:
+    if choice not in model.modes:
         raise RunError(
-            f"{model.name} cannot run with attention={choice}: {model.ways.refused[choice]}; "
+            f"{model.name} cannot run with attention={choice}: {model.modes.refused[choice]}; "
             "leave the option out."
         )
 
@@ -72,7 +72,7 @@ def refuse_comparisons(metrics: Sequence[Metric], tokens: int) -> None:
         )
 
 
-def show_long(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way, show: Show) -> None:
+def show_long(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Mode, show: Show) -> None:
     """Run the model over a batch and show every layer's sums, in order."""
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
     if way == "fused":

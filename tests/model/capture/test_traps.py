@@ -1,6 +1,8 @@
 """The traps of capturing attention, each seen once in practice, each closed by a test."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from copy import deepcopy
 from threading import Barrier
 from typing import Any
 
@@ -83,18 +85,17 @@ def test_the_network_computes_the_same_with_and_without_an_observer(name: str) -
 
 
 def test_a_network_that_ran_with_sdpa_is_captured() -> None:
-    config = tiny("Llama").network.config
+    config = deepcopy(tiny("Llama").network.config)
     network = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
     network.load_state_dict(tiny("Llama").network.state_dict())
     model = Model(network, tokenizer())
     torch.testing.assert_close(weights(model, "Birds"), weights(tiny("Llama"), "Birds"))
 
 
-def test_a_network_that_is_switched_back_to_sdpa_is_noticed() -> None:
+def test_a_network_that_is_switched_back_to_sdpa_is_captured_all_the_same() -> None:
     model = family("Llama").model()
     model.network.set_attn_implementation("sdpa")
-    with pytest.raises(CaptureError, match="0 instead of 2 times"):
-        model.trace("Birds")
+    torch.testing.assert_close(weights(model, "Birds"), weights(tiny("Llama"), "Birds"))
 
 
 def test_a_network_in_training_mode_is_put_to_evaluation() -> None:
@@ -105,9 +106,10 @@ def test_a_network_in_training_mode_is_put_to_evaluation() -> None:
     )
 
 
-def test_dropout_that_comes_back_is_noticed() -> None:
+def test_dropout_that_comes_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     model = family("BERT").model()
     model.network.train()
+    monkeypatch.setattr("headscope.model.model.evaluating", lambda _: nullcontext())
     with pytest.raises(CaptureError, match="sums to"):
         model.trace("Birds sing")
 

@@ -29,10 +29,15 @@ class Event:
 
     call: Call
     place: Place | None
-    linears: list[tuple[Projection, Tensor]] = field(default_factory=list)
+    linears: list[tuple[nn.Module, Tensor]] = field(default_factory=list)
 
     def projection(self) -> Projection | None:
-        """The linear map that received exactly the call's output: W_O of the attention layer."""
+        """W_O of the attention layer, if its matrix can be read."""
+        receiver = self.receiver()
+        return receiver if isinstance(receiver, Projection) and self._is_plain(receiver) else None
+
+    def receiver(self) -> nn.Module | None:
+        """The linear map that received exactly the call's output."""
         output = self.call.output
         if output is None:
             return None
@@ -41,6 +46,12 @@ class Event:
             if given.shape == flat.shape and torch.equal(given, flat):
                 return linear
         return None
+
+    def _is_plain(self, receiver: Projection) -> bool:
+        """Quantised layers hold bytes, packed blocks, or a tensor class of their own."""
+        weight, output = receiver.weight, self.call.output
+        plain = type(weight) in (Tensor, nn.Parameter)
+        return plain and output is not None and weight.dtype == output.dtype and weight.ndim == 2
 
 
 class Recorder:
@@ -84,8 +95,9 @@ class Recorder:
     def _follow_linears(self) -> Iterator[RemovableHandle]:
         def heard(module: nn.Module, args: tuple[Any, ...]) -> None:
             if self.events and args:
-                self.events[-1].linears.append((module, args[0]))  # pyright: ignore[reportArgumentType]
+                self.events[-1].linears.append((module, args[0]))
 
         for module in self._network.modules():
-            if isinstance(module, nn.Linear | Conv1D):
+            # Quantised layers need not be nn.Linear, but they keep its attributes.
+            if isinstance(module, Projection) or hasattr(module, "in_features"):
                 yield module.register_forward_pre_hook(heard)

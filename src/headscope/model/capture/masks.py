@@ -3,7 +3,7 @@
 A network builds its mask once per forward pass, tokens × tokens, before any layer runs. While masks
 are deferred it gets a recipe instead and hands that from layer to layer; the attention of a block
 of rows then makes the rows it needs. Families that compute with their masks fail on a recipe, which
-the proof of `headscope.model.ways` notices.
+the proof of `headscope.model.capture.modes` notices.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +34,9 @@ class DeferredMask:
 
     make: Callable[..., Tensor]
     given: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"DeferredMask({self.given['q_length']} × {self.given['kv_length']}, {self.kind})"
 
     @property
     def kind(self) -> Kind | None:

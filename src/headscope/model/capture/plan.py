@@ -14,14 +14,12 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Stack
-from headscope.model.capture.call import Backend, BackendName, Forward
+from headscope.model.capture.call import Backend, BackendName, Forward, rebuilds, sink
 from headscope.model.capture.events import Event, Projection, Recorder
-from headscope.model.capture.hooks import HooksBackend, find_sites
+from headscope.model.capture.hooks import HooksBackend, OutputsBackend, find_sites, reported
 from headscope.model.capture.interface import InterfaceBackend
-from headscope.model.capture.outputs import OutputsBackend, reported
-from headscope.model.capture.quirks import query_streams, reports_scores
-from headscope.model.capture.score import rebuilds, sink
 from headscope.model.capture.validate import TOLERANCE
+from headscope.model.family import query_streams, reports_scores
 
 SOURCE_TOKENS = 5
 TARGET_TOKENS = 3
@@ -71,6 +69,10 @@ class Plan:
     slots: tuple[Slot | None, ...]  # None: a call that is no layer of its own (DiffLlama)
     stacks: tuple[StackPlan, ...]
 
+    def __repr__(self) -> str:
+        stacks = ", ".join(f"{s.name}: {s.layers} layers × {s.heads} heads" for s in self.stacks)
+        return f"Plan({self.backend.name}, {stacks})"
+
     def stack(self, name: Stack) -> StackPlan:
         """The plan of one stack."""
         return next(stack for stack in self.stacks if stack.name == name)
@@ -85,8 +87,6 @@ def make_plan(name: str, network: PreTrainedModel, forward: Forward) -> Plan:
             matched = _match(events, reference)
             if matched is not None:
                 return _plan(backend, events, matched)
-            if isinstance(backend, HooksBackend):
-                backend.remove()
     raise CaptureError(
         f"{name} reports attention that cannot be traced to its layers; see docs/models.md."
     )
@@ -247,6 +247,10 @@ def _why_no_neurons(events: Sequence[Event], tolerance: float) -> str | None:
 def _why_no_norms(events: Sequence[Event]) -> str | None:
     if any(event.call.value is None for event in events):
         return "this family computes attention outside the attention interface"
-    if any(event.projection() is None for event in events):
+    receivers = [event.receiver() for event in events if event.projection() is None]
+    if any(receiver is None for receiver in receivers):
         return "no linear map receives the heads' output directly"
+    if receivers:
+        kind = type(receivers[0]).__name__
+        return f"the matrix of its output projection ({kind}) is quantised and cannot be read"
     return None

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.model.attention import RowAttention, Stack
 from headscope.model.capture.call import Forward
-from headscope.model.capture.capture import Progress
+from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with
 from headscope.model.capture.masks import DeferredMask, rows_of
 from headscope.model.capture.plan import Plan

@@ -45,6 +45,9 @@ class Expectation:
     padded: bool
     forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
 
+    def __repr__(self) -> str:
+        return f"Expectation({self.stack!r}, weights of shape {self.shape})"
+
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Batch × head × query × key."""

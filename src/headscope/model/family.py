@@ -1,4 +1,4 @@
-"""Families that are refused by name, because a short probe would not show what they do.
+"""What is decided by a model's family, because no probe of five tokens can show it.
 
 BigBird, for one, computes dense attention on short inputs and blocks of it on long ones.
 """
@@ -6,6 +6,7 @@ BigBird, for one, computes dense attention on short inputs and blocks of it on l
 from transformers import PreTrainedConfig
 
 from headscope.errors import CaptureError
+from headscope.model.attention import Stack
 
 _BANDED = "computes attention only in a band around each token"
 _BLOCKS = "computes attention in blocks and leaves out the rest"
@@ -56,3 +57,43 @@ def check_family(name: str, config: PreTrainedConfig) -> None:
             f"{name} is a {config.model_type} model, which {reason}; Headscope shows dense softmax "
             "attention only, see docs/models.md."
         )
+
+
+# Names of the window, of the list of layers, and of a layer that has the window.
+_WINDOWS = (
+    ("sliding_window", "layer_types", "sliding_attention"),
+    ("window_size", "attention_layers", "local"),
+)
+
+# What these report as attention is what enters the softmax, mask included.
+_REPORTS_SCORES = {"prophetnet", "squeezebert"}
+
+
+def sliding_window(config: PreTrainedConfig, stack: Stack) -> tuple[int, tuple[int, ...]] | None:
+    """The tokens that a window shows and the layers that have it; no layers listed means all.
+
+    Windows are longer than the probe, so only the configuration knows of them.
+    """
+    if stack == "cross" or getattr(config, "use_sliding_window", True) is False:
+        return None
+    part = getattr(config, stack, None)
+    text = part if isinstance(part, PreTrainedConfig) else config.get_text_config()
+    for window, layers, kind in _WINDOWS:
+        size, kinds = getattr(text, window, None), getattr(text, layers, None)
+        if isinstance(size, int) and size > 0 and (kinds is None or kind in kinds):
+            return size, tuple(i for i, each in enumerate(kinds or ()) if each == kind)
+    return None
+
+
+def reports_scores(config: PreTrainedConfig) -> bool:
+    """Whether matrices that are no weights are the scores right before the softmax."""
+    return config.model_type in _REPORTS_SCORES
+
+
+def query_streams(config: PreTrainedConfig) -> int:
+    """How often the decoder's queries hold the text.
+
+    ProphetNet's decoder looks at the source once for the text and once more for every n-gram it
+    predicts; the text comes first.
+    """
+    return 1 + getattr(config, "ngram", 0) if config.model_type == "prophetnet" else 1

@@ -1,18 +1,132 @@
-"""An observer that keeps the chosen layers and heads of one input, and nothing else."""
+"""From a text to its trace: one forward pass that keeps the chosen layers and heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
+from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
-from headscope.model.capture.call import Call
+from headscope.model.capture.call import Call, bias, sink, softcap
+from headscope.model.capture.events import Projection
 from headscope.model.capture.plan import Plan, StackPlan
-from headscope.model.capture.score import bias, sink, softcap
-from headscope.model.projection import value_norms
-from headscope.model.trace import Side, StackTrace
+from headscope.model.encode import Encoded
+from headscope.model.generate import continue_greedily, write_target
+from headscope.model.memory import check_memory, needed
+from headscope.model.model import Model
+from headscope.model.trace import Side, StackTrace, Trace
+from headscope.model.words import words_of_tokens
+
+STITCHED = (
+    "Generated tokens are traced by one pass over prompt and continuation; for a causal model "
+    "this equals the attention of every generation step, stitched together."
+)
+
+
+def trace(
+    model: Model,
+    text: str,
+    pair: str | None = None,
+    *,
+    target: str | None = None,
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+    generate: int = 0,
+    truncate: bool = False,
+) -> Trace:
+    """The attention of a text or a pair of texts, in the chosen layers and heads.
+
+    An encoder–decoder model needs `target` (or `generate`) to show its decoder; else its encoder is
+    traced alone. `generate` continues the text greedily by that many tokens. Only the chosen layers
+    and heads are kept; a trace that does not fit into memory is refused before the pass.
+    """
+    recording = Recording(model.plan, layers, heads)
+    source = model.encode(text, pair, truncate=truncate)
+    _check_memory(model, source, None, layers, heads)  # before anything is generated
+    source, written, prompt = _texts(model, source, target, generate, truncate=truncate)
+    _check_memory(model, source, written, layers, heads)
+    batch = model.batch([source], target=None if written is None else [written])
+    model.forward(batch, recording, logits=False)
+    stacks = recording.stacks(*_sides(source, written))
+    if not stacks:
+        raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
+    return Trace(
+        model=model.name,
+        stacks=stacks,
+        is_causal=model.is_causal,
+        prompt_length=prompt,
+        no_neurons=next((s.no_neurons for s in model.stacks if s.no_neurons), None),
+        notes=(STITCHED,) if generate else (),
+    )
+
+
+def side(encoded: Encoded) -> Side:
+    """One axis of the attention; the texts of a pair become two lines of one text."""
+    shift = len(encoded.text) + 1
+    text = encoded.text if encoded.pair is None else f"{encoded.text}\n{encoded.pair}"
+    offsets = tuple(
+        (start + shift, end + shift) if which == 1 else (start, end)
+        for (start, end), which in zip(encoded.offsets, encoded.sequence, strict=True)
+    )
+    words, word_of_token = words_of_tokens(text, offsets, encoded.special)
+    return Side(
+        text=text,
+        tokens=encoded.tokens,
+        special=encoded.special,
+        segments=encoded.segments,
+        offsets=offsets,
+        word_of_token=word_of_token,
+        words=words,
+    )
+
+
+def _texts(
+    model: Model, source: Encoded, target: str | None, generate: int, *, truncate: bool
+) -> tuple[Encoded, Encoded | None, int | None]:
+    """Source, what the decoder reads, and where generated tokens begin."""
+    if generate < 0:
+        raise ModelError(
+            f"generate={generate}: the number of tokens to generate cannot be negative."
+        )
+    written = None if target is None else model.encode_target(target, truncate=truncate)
+    if not generate:
+        return source, written, None
+    if model.is_encoder_decoder:
+        longer = write_target(model, source, written, generate)
+        return source, longer, 1 if written is None else len(written)
+    return continue_greedily(model, source, generate), None, len(source)
+
+
+def _check_memory(
+    model: Model,
+    source: Encoded,
+    target: Encoded | None,
+    layers: Sequence[int] | None,
+    heads: Sequence[int] | None,
+) -> None:
+    own = len(source)
+    lengths: dict[Stack, tuple[int, int]] = {"self": (own, own), "encoder": (own, own)}
+    if target is not None:
+        other = len(target)
+        lengths |= {"decoder": (other, other), "cross": (other, own)}
+    longest = max(max(sides) for sides in lengths.values())
+    check_memory(needed(model.plan, lengths, layers, heads), longest, model.device)
+
+
+def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
+    """Who looks and who is looked at, by stack."""
+    own = side(source)
+    queries: dict[Stack, Side] = {"self": own, "encoder": own}
+    keys: dict[Stack, Side] = {"self": own, "encoder": own}
+    if target is not None:
+        other = side(target)
+        queries |= {"decoder": other, "cross": other}
+        keys |= {"decoder": other, "cross": own}
+    return queries, keys
+
 
 # Masks add the most negative number of their dtype; beyond this a key is masked, not merely
 # unlikely.
@@ -149,3 +263,19 @@ def _bias(added: Tensor, heads: list[int]) -> Tensor:
     own = added[heads] if added.ndim == 3 and added.shape[0] > 1 else added
     copied = _copy(own)
     return copied.masked_fill(copied < _MASKED, -torch.inf)
+
+
+def matrix(projection: Projection) -> Float[Tensor, "value out"]:
+    """The matrix that multiplies from the right; GPT-2's Conv1D stores it so, Linear transposed."""
+    weight = projection.weight.detach()
+    return weight if isinstance(projection, Conv1D) else weight.T
+
+
+def value_norms(
+    value: Float[Tensor, "key_head key value_dim"], projection: Projection, heads: int
+) -> Float[Tensor, "head key"]:
+    """‖v_j W_O‖ for every head and key: what a head would write if it looked at j alone."""
+    groups = heads // value.shape[0]
+    parts = matrix(projection).reshape(heads, value.shape[-1], -1)
+    # One head at a time: all heads at once would need heads × keys × width numbers.
+    return torch.stack([(value[h // groups] @ parts[h]).norm(dim=-1) for h in range(heads)])

@@ -1,4 +1,4 @@
-"""The ways of looking at a layer, and the proof on the probe that a way is right for a network.
+"""The modes of computing a layer, and the proof on the probe that a mode is right for a network.
 
 dense   whole matrices, tokens × tokens for every head: everything can be asked of them
 rows    the model's own function on some query rows at a time: the same weights, block × tokens
@@ -16,72 +16,74 @@ from torch import Tensor
 from headscope.errors import CaptureError, HeadscopeError
 from headscope.model.attention import Stack, widen
 from headscope.model.capture.call import Forward
-from headscope.model.capture.capture import Progress
-from headscope.model.capture.fused import attend_texts, spans_of
+from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with
+from headscope.model.capture.kernels import attend_texts, spans_of
 from headscope.model.capture.masks import deferring
 from headscope.model.capture.plan import Plan
 from headscope.model.capture.rows import cut
 from headscope.model.capture.validate import Expectation
 
-Way = Literal["dense", "rows", "fused"]
+Mode = Literal["dense", "rows", "fused"]
 Found = tuple[Tensor, Tensor]  # output and weights of one call
 PROBE_BLOCK = 2  # of the five tokens of the probe
-SLACK = 1e-5  # how far two ways may be apart by rounding in float32
+SLACK = 1e-5  # how far two modes may be apart by rounding in float32
 
 # What a network may do when it gets a recipe for a mask, or no weights, where it wants a tensor.
 FAILURES = (TypeError, AttributeError, RuntimeError, ValueError, AssertionError, HeadscopeError)
 
 
 @dataclass(frozen=True)
-class Ways:
-    """The ways besides dense that were proved, and whether masks can be deferred in them."""
+class Modes:
+    """The modes besides dense that were proved, and whether masks can be deferred in them."""
 
     model: str
-    deferred: Mapping[Way, bool]
-    refused: Mapping[Way, str]  # why not, of the others
+    deferred: Mapping[Mode, bool]
+    refused: Mapping[Mode, str]  # why not, of the others
 
-    def __contains__(self, way: Way) -> bool:
-        return way == "dense" or way in self.deferred
+    def __contains__(self, mode: Mode) -> bool:
+        return mode == "dense" or mode in self.deferred
 
     @contextmanager
-    def masks(self, way: Way) -> Iterator[None]:
-        """The masks that the network needs in a way: deferred where it can bear it."""
-        if way in self.refused:
+    def masks(self, mode: Mode) -> Iterator[None]:
+        """The masks that the network needs in a mode: deferred where it can bear it."""
+        if mode in self.refused:
             raise CaptureError(
-                f"The attention of {self.model} cannot be had by {way}: {self.refused[way]}; look "
-                "at whole matrices instead."
+                f"The attention of {self.model} cannot be computed by {mode}: "
+                f"{self.refused[mode]}; look at whole matrices instead."
             )
-        with deferring() if self.deferred[way] else nullcontext():
+        with deferring() if self.deferred[mode] else nullcontext():
             yield
 
 
-def prove_ways(
+def prove_modes(
     model: str, plan: Plan, forward: Forward, expected: Mapping[Stack, Expectation]
-) -> Ways:
-    """Hold every call of every way against the model's own function on the same arguments."""
+) -> Modes:
+    """Hold every call of every mode against the model's own function on the same arguments."""
     if plan.backend.name != "interface":
         reason = "this family computes attention outside the attention interface"
-        return Ways(model, {}, {"rows": reason, "fused": reason})
+        return Modes(model, {}, {"rows": reason, "fused": reason})
     spans = spans_of(next(iter(expected.values())).queries)
-    ways: dict[Way, Callable[[Callable, dict[str, Any]], Found]] = {
+    modes: dict[Mode, Callable[[Callable, dict[str, Any]], Found]] = {
         "rows": _in_rows,
         "fused": lambda _, given: _by_parts(given, spans),
     }
-    deferred: dict[Way, bool] = {}
-    for way, attend in ways.items():
+    deferred: dict[Mode, bool] = {}
+    for mode, attend in modes.items():
         for choice in (True, False):
-            if way not in deferred and _agrees(plan, forward, expected, attend, choice):
-                deferred[way] = choice
-    refused: dict[Way, str] = {way: _why_not(plan, way) for way in ways if way not in deferred}
-    return Ways(model, deferred, refused)
+            if mode not in deferred and _agrees(plan, forward, expected, attend, choice):
+                deferred[mode] = choice
+    refused: dict[Mode, str] = {
+        mode: _why_not(plan, mode) for mode in modes if mode not in deferred
+    }
+    return Modes(model, deferred, refused)
 
 
 def _agrees(
     plan: Plan,
     forward: Forward,
     expected: Mapping[Stack, Expectation],
-    way: Callable[[Callable, dict[str, Any]], Found],
+    mode: Callable[[Callable, dict[str, Any]], Found],
     deferred: bool,
 ) -> bool:
     """Whether output and weights of every call are the model's own."""
@@ -92,7 +94,7 @@ def _agrees(
         wide = {name: _widen(value) for name, value in given.items()}
         progress.next()
         own = resolved(**cut(wide, 0, wide["query"].shape[2]))[:2]
-        same.append(all(map(_close, way(resolved, wide), own)))
+        same.append(all(map(_close, mode(resolved, wide), own)))
         # Its own output goes on, so that rounding does not add up from layer to layer.
         return own[0].to(given["query"].dtype), None
 
@@ -127,7 +129,7 @@ def _by_parts(given: dict[str, Any], spans: Sequence[slice]) -> Found:
     return output, torch.stack([text.weights(0, text.query.shape[1]) for text in texts])
 
 
-def _why_not(plan: Plan, way: Way) -> str:
-    if way == "fused" and not plan.stacks[0].plain:
+def _why_not(plan: Plan, mode: Mode) -> str:
+    if mode == "fused" and not plan.stacks[0].plain:
         return "its weights are not softmax(scaling·q·k + mask)"
     return "its scores have parts besides queries, keys and mask"

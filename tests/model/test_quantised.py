@@ -1,0 +1,79 @@
+"""Quantised networks are traced; only what needs the matrix of a projection is left out."""
+
+import pickle
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+from headscope.errors import ModelError
+from headscope.model.model import Model
+from tests.contracts.family import tokenizer
+from tests.model.quantised import Bits, quantise
+from tests.model.tiny import family
+
+REASON = "the matrix of its output projection (QuantisedLinear) is quantised and cannot be read"
+
+
+def quantised(name: str, bits: Bits) -> Model:
+    return Model(quantise(family(name).network(), bits), tokenizer(), name=f"{name}-{bits}")
+
+
+def dynamic(name: str) -> Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch announces that torchao will take over
+        network = torch.ao.quantization.quantize_dynamic(
+            family(name).network(), {nn.Linear}, dtype=torch.qint8
+        )
+    return Model(network, tokenizer(), name=name)  # pyright: ignore[reportArgumentType]
+
+
+def own(model: Model) -> torch.Tensor:
+    model.network.set_attn_implementation("eager")
+    ids = torch.tensor([model.encode("Birds sing").ids])
+    with torch.no_grad():
+        return model.network.eval()(input_ids=ids, output_attentions=True).attentions[1][0]
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("name", ["Llama", "BERT", "OPT"])
+def test_a_quantised_network_is_traced_without_norms(name: str, bits: Bits) -> None:
+    model = quantised(name, bits)
+    trace = model.trace("Birds sing")
+    torch.testing.assert_close(trace.weights[1], own(model))
+    assert trace.default.no_norms == REASON and trace.default.norms is None
+    assert trace.query is not None and trace.no_neurons is None  # the neuron view is left
+
+
+@pytest.mark.parametrize("name", ["Llama", "BERT"])
+def test_dynamic_int8_layers_of_torch_are_traced(name: str) -> None:
+    model = dynamic(name)
+    trace = model.trace("Birds sing")
+    torch.testing.assert_close(trace.weights[1], own(model))
+    assert trace.default.no_norms is not None and "(Linear) is quantised" in trace.default.no_norms
+
+
+def test_a_projection_of_another_precision_than_its_input_is_left_out() -> None:
+    network = family("Llama").network()
+    for module in network.modules():
+        if type(module).__name__ == "LlamaAttention":
+            module.o_proj.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+            module.o_proj.register_forward_pre_hook(lambda _, args: (args[0].bfloat16(),))  # pyright: ignore[reportCallIssue]
+            module.o_proj.register_forward_hook(lambda _, __, output: output.float())  # pyright: ignore[reportCallIssue]
+    trace = Model(network, tokenizer()).trace("Birds sing")
+    assert trace.default.norms is None
+
+
+def test_quantised_networks_have_fingerprints_of_their_own() -> None:
+    eight, four, dyn = quantised("Llama", 8), quantised("Llama", 4), dynamic("Llama")
+    found = {model.fingerprint for model in (eight, four, dyn, family("Llama").model())}
+    assert len(found) == 4
+    assert quantised("Llama", 8).fingerprint == eight.fingerprint
+    assert dynamic("Llama").fingerprint == dyn.fingerprint
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_a_quantised_network_cannot_be_made_again_elsewhere_and_says_so(bits: Bits) -> None:
+    with pytest.raises(ModelError, match="save it and load it from its directory"):
+        pickle.loads(pickle.dumps(quantised("Llama", bits)))
