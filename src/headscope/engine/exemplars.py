@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, write_atomically
-from headscope.observe.example import NO_LABEL, Example
+from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies.study import Setup
 from headscope.text.sentence import Sentence
 

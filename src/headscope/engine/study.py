@@ -24,8 +24,8 @@ from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Metric, Variables
 from headscope.model.model import Model
-from headscope.observe.example import Example
-from headscope.observe.long import DENSE_TOKENS, check_attention, long_way
+from headscope.observe.inputs import Example
+from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.studies import find_study

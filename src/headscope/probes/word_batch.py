@@ -4,8 +4,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.example import Example
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
+from headscope.observe.inputs import Example
 from headscope.probes.encoding import WordTokens
 from headscope.probes.words import From, Units, make_units, word_maps
 
@@ -24,7 +24,7 @@ def word_example(number: int, tokens: WordTokens, *, is_causal: bool) -> Example
     )
 
 
-def word_layer(layer: ObservedLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
+def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
     """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
     units = layer.batch.once(f"units {row}", lambda: batch_units(layer.batch, row))
     return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]

@@ -2,7 +2,7 @@
 
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
-from headscope.metrics.sinks import SINK_THRESHOLD
+from headscope.metrics.surface import SINK_THRESHOLD
 from headscope.studies.clark2019 import words
 from headscope.studies.clark2019.surface.figures import FIGURES
 from headscope.studies.clark2019.surface.findings import FINDINGS

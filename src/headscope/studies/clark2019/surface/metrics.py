@@ -9,14 +9,12 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.metrics import surface
+from headscope.metrics import induction, surface
 from headscope.metrics.behaviour import Thresholds, behaviour
-from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.gradient import why_no_gradient
-from headscope.metrics.head_divergence import HeadDivergence
-from headscope.metrics.head_gradient import HeadGradient
+from headscope.metrics.divergence.heads import HeadDivergence
+from headscope.metrics.examples import ExampleMap
+from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Metric
-from headscope.metrics.sinks import sink_rate
 from headscope.model.display import display
 from headscope.studies.clark2019.surface.delimiters import find_delimiters
 from headscope.studies.clark2019.surface.inputs import (
@@ -55,7 +53,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     read_thresholds(setup.options)  # a mistake is said before anything is computed
     of_segments = Part(segment_inputs, (*_of_surface(setup), *_of_heads(setup)))
     start = int(find_delimiters(setup.model).cls is not None)
-    scores = surface.repetitions(setup.grid, longest_period(setup), start)
+    scores = induction.repetitions(setup.grid, longest_period(setup), start)
     return of_segments, Part(repeated_inputs, scores, of_corpus=False)
 
 
@@ -85,7 +83,9 @@ def derive(result: xr.Dataset) -> xr.Dataset:
         missing["head_position"] = result["head_divergence"].attrs["no_map"]
     attributes = {
         "left_out": json.dumps(missing),
-        "sink_rate": sink_rate(result["first_token_share"].values, options["sink_threshold"]),
+        "sink_rate": surface.sink_rate(
+            result["first_token_share"].values, options["sink_threshold"]
+        ),
     }
     lines = {name: result.attrs[name] for name in LINES if name in result.attrs}
     return result.assign(behaviour=(("layer", "head"), labels), **lines).assign_attrs(attributes)

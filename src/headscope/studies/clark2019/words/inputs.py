@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
-from headscope.observe.example import Example
+from headscope.observe.inputs import Example
 from headscope.probes.coreference.queries import make_queries
 from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
 from headscope.probes.gold import tree_fault
