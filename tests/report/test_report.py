@@ -11,7 +11,7 @@ from headscope.errors import RunError
 from headscope.plots.style import style, to_svg
 from headscope.report.exemplars import csv_rows, sentence_html
 from headscope.report.tables import to_html
-from headscope.studies.study import Choice
+from headscope.results.statements import Choice
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word

@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from headscope.heads import name_head
-from headscope.studies.study import Choice
+from headscope.results.statements import Choice
 from headscope.views.spacing import bare, spaces_before
 
 Exemplar = dict[str, Any]

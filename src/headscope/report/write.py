@@ -17,7 +17,7 @@ from headscope.results import dataset as results
 from headscope.results import findings as judged
 from headscope.results.heads import check_heads
 from headscope.studies import find_study
-from headscope.studies.study import Choice, Figure, Study, Table
+from headscope.results.statements import Choice, Figure, Study, Table
 
 EXEMPLAR_TITLES = {
     "table1": "Table 1: heads that specialise in a part of speech",

@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.exemplars import read_exemplars
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference.mentions import phrases
 from headscope.probes.coreference.queries import document_half
@@ -19,6 +18,7 @@ from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES
 from headscope.probes.trained.training import Learner
 from headscope.report.tables import to_html
+from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.inputs import tree_inputs, window_inputs
 from headscope.studies.clark2019.words.tables import TABLES, table1_rows

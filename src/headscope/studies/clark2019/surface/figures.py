@@ -21,9 +21,9 @@ BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL
 OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
 
 
-def measured_offsets(result: xr.Dataset, suffix: str = "") -> list[int]:
+def measured_offsets(result: xr.Dataset) -> list[int]:
     """Offsets of the surface part; the baselines of the relations have further ones."""
-    return result[f"offset_share{suffix}"].dropna("offset", how="all")["offset"].values.tolist()
+    return result["offset_share"].dropna("offset", how="all")["offset"].values.tolist()
 
 
 def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
