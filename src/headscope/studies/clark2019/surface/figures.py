@@ -8,8 +8,7 @@ from headscope.heads import name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.metrics.gradient import TARGETS
 from headscope.observe.special import SPECIAL
-from headscope.plots.dots import Plot, Series, draw_plots
-from headscope.plots.headmap import draw_head_map, draw_matrix
+from headscope.plots.charts import Plot, Series, draw_head_map, draw_matrix, draw_plots
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons
 from headscope.results.heads import top_heads
