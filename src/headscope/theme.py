@@ -37,6 +37,7 @@ def head_color(head: int) -> str:
     """The colour of a head on paper."""
     return LIGHT[head % len(LIGHT)]
 
+
 # ---- Figures and the report's page -------------------------------------------------------------
 INK = "#24292f"  # replaced by the page's text colour when a figure is set into a page
 FAINT = "#8b949e"

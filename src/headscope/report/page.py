@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -90,8 +91,9 @@ class Chapter:
 
     @property
     def model(self) -> str:
-        """The model's name."""
-        return self.run.model or str(self.run.result.attrs["model"])
+        """The model's name; of a local directory or file its last part."""
+        name = self.run.model or str(self.run.data.attrs["model"])
+        return Path(name).name if Path(name).is_absolute() else name
 
     @property
     def eyebrow(self) -> str:
@@ -113,7 +115,7 @@ class Chapter:
     @property
     def facts(self) -> list[tuple[str, str]]:
         """The run in four numbers."""
-        result = self.run.result
+        result = self.run.data
         kind = "causal" if result.attrs["is_causal"] else "bidirectional"
         unit = self.study.unit if self.study else "inputs"
         layers, heads = result.sizes["layer"], result.sizes["head"]
@@ -127,7 +129,7 @@ class Chapter:
     @property
     def missing(self) -> list[str]:
         """What was not read and what was not measured, with the reasons."""
-        result = self.run.result
+        result = self.run.data
         skipped, left_out = results.skipped(result), results.left_out(result)
         return [
             *(f"{count:,} × skipped: {SKIP_REASONS.get(why, why)}."
@@ -151,18 +153,18 @@ class Chapter:
         """How to read the numbers."""
         if self.study is None:
             return "Layers and heads count from 0."
-        return f"After {self.study.citation}. {self.study.notes(self.run.result)}"
+        return f"After {self.study.citation}. {self.study.notes(self.run.data)}"
 
     @property
     def settings(self) -> ShownTable:
         """run.json as a table."""
-        rows = [{"setting": name, "value": value} for name, value in _flatten(self.run.settings)]
+        rows = [{"setting": name, "value": value} for name, value in _flatten(self.run.about)]
         return show_table(rows, "What was run")
 
     @property
     def version(self) -> str:
         """Which headscope made the run."""
-        return str(self.run.settings["headscope"])
+        return str(self.run.about["headscope"])
 
 
 def render(chapters: Sequence[Chapter]) -> str:

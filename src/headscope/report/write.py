@@ -83,7 +83,7 @@ def _folder(run: Path, page: Path) -> Path:
 def _chapter(
     run: Run, asked: Sequence[Choice], study: Study | None, folder: Path, look: Look
 ) -> Chapter:
-    said, found = read_statements(run.result), study or _find_study(run)
+    said, found = read_statements(run.data), study or _find_study(run)
     if said.findings:
         _write_table(folder, "findings", "Findings", [asdict(each) for each in said.findings])
     return Chapter(
@@ -92,7 +92,7 @@ def _chapter(
         findings=said.findings,
         figures=_draw_figures(run, found, folder, look),
         tables=_write_tables(folder, said),
-        measures=show_measures(run.result),
+        measures=show_measures(run.data),
         exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
     )
 
@@ -100,18 +100,16 @@ def _chapter(
 def _find_study(run: Run) -> Study | None:
     if run.study in STUDIES:
         return find_study(run.study)
-    return import_study(str(run.settings.get("study_home", "")))
+    return import_study(str(run.about.get("study_home", "")))
 
 
-def _draw_figures(
-    run: Run, study: Study | None, folder: Path, look: Look
-) -> list[ShownFigure]:
-    figures = (study.figures if study else ()) or general_figures(run.result)
+def _draw_figures(run: Run, study: Study | None, folder: Path, look: Look) -> list[ShownFigure]:
+    figures = (study.figures if study else ()) or general_figures(run.data)
     shown = []
     for figure in figures:
-        if all(name in run.result for name in figure.needs):
+        if all(name in run.data for name in figure.needs):
             with style(figure.name, look.font):
-                files = render_figure(figure.draw(run.result), look.width)
+                files = render_figure(figure.draw(run.data), look.width)
             for ending, content in files.items():
                 _write(folder / "figures" / f"{figure.name}.{ending}", content)
             shown.append(ShownFigure(figure, files["svg"].decode("utf-8")))
@@ -149,7 +147,7 @@ def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[
 
 
 def _asked(heads: Sequence[str], run: Run) -> list[Choice]:
-    asked = check_heads([read_head(name) for name in heads], run.result)
+    asked = check_heads([read_head(name) for name in heads], run.data)
     if asked and not run.exemplars:
         raise RunError(f"{run.path} has no exemplars to show: its study keeps none.")
     return [Choice("asked", layer, head, "asked for") for layer, head in asked]

@@ -22,6 +22,7 @@ class Column:
 
     @property
     def heading(self) -> str:
+        """Its name in the table."""
         return self.name or self.variable
 
 
@@ -50,9 +51,7 @@ def layer_cells(
     return _cells(place, pooled, BY_LAYER, mark)
 
 
-def _cells(
-    place: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str
-) -> dict[str, Any]:
+def _cells(place: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for column in columns:
         name = column.variable + suffix

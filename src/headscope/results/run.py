@@ -26,39 +26,41 @@ class Run:
     path: Path
     state: State
     notes: tuple[str, ...]  # in sentences, each with its remedy
-    settings: dict[str, Any]  # run.json
-    dataset: xr.Dataset | None = None  # without the dimension of stacks
+    about: dict[str, Any]  # run.json
+    result: xr.Dataset | None = None  # without the dimension of stacks
     exemplars: tuple[Exemplar, ...] = ()
 
     @property
-    def result(self) -> xr.Dataset:
-        """The Dataset; a RunError with the notes where there is none."""
-        if self.dataset is None:
+    def data(self) -> xr.Dataset:
+        """The result; a RunError with the notes where there is none."""
+        if self.result is None:
             raise RunError(" ".join(self.notes))
-        return self.dataset
+        return self.result
 
     @property
     def study(self) -> str:
         """The study's name, or "unknown"."""
-        known = {} if self.dataset is None else self.dataset.attrs
-        return str(self.settings.get("study") or known.get("study") or "unknown")
+        known = {} if self.result is None else self.result.attrs
+        return str(self.about.get("study") or known.get("study") or "unknown")
 
     @property
     def model(self) -> str | None:
-        """The model's name; of a local directory or file its last part."""
-        name = self._said("model", "name")
-        return Path(name).name if name is not None and Path(name).is_absolute() else name
+        """The model's name."""
+        return self._said("model", "name")
 
     @property
     def corpus(self) -> str | None:
-        """The corpus in words: how much of which."""
+        """The corpus in words: how much of which, and where it lies."""
         count, mark = self._said("corpus", "sentences"), self._said("corpus", "fingerprint")
-        if mark is None:
+        name, path = self._said("corpus", "name"), self._said("corpus", "path")
+        if count is None or (mark is None and name is None):
             return None
-        return f"{count} {'sentence' if count == '1' else 'sentences'} of corpus {mark[:8]}"
+        which = name or f"corpus {str(mark)[:8]}"
+        place = "" if path in (None, name) else f" ({path})"
+        return f"{count} {'sentence' if count == '1' else 'sentences'} of {which}{place}"
 
     def _said(self, part: str, name: str) -> str | None:
-        found = self.settings.get(part)
+        found = self.about.get(part)
         value = found.get(name) if isinstance(found, dict) else None
         return None if value is None else str(value)
 
@@ -89,7 +91,7 @@ def read_finished(place: str | Path) -> Run:
     path = find_run(place)
     read_settings(path)  # a directory that is no run is refused as such
     run = read_run(path)
-    if run.dataset is None:
+    if run.result is None:
         raise RunError(run.notes[-1])
     return run
 

@@ -125,9 +125,7 @@ def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
 
 def _judge(finding: Finding, result: xr.Dataset) -> JudgedClaim:
     found = judge(finding, result)
-    return JudgedClaim(
-        finding.claim, finding.published, found.value, found.verdict, finding.rule
-    )
+    return JudgedClaim(finding.claim, finding.published, found.value, found.verdict, finding.rule)
 
 
 def _plain(value: Any) -> Any:
@@ -146,4 +144,4 @@ def _read_table(said: dict[str, Any]) -> Table:
         {name: math.nan if value is None else value for name, value in row.items()}
         for row in said["rows"]
     )
-    return Table(**(said | {"rows": rows}))
+    return Table(said["name"], said["title"], said["caption"], rows, said["file"])

@@ -32,7 +32,9 @@ def head_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """One row per layer: pooled values and means of head values."""
-    columns = [each for each in columns_of(result, COLUMNS) if f"{each.variable}_by_layer" in result]
+    columns = [
+        each for each in columns_of(result, COLUMNS) if f"{each.variable}_by_layer" in result
+    ]
     return [
         {"layer": layer}
         | {key: value for each in columns for key, value in _layer_cells(result, each, layer)}
