@@ -1,26 +1,27 @@
-"""Print docs/metrics.md: what the docstrings of the metrics say of every variable of a result.
+"""Print docs/metrics.md: what the measures of all metrics, probes and studies say of themselves.
 
 python docs/metrics_page.py > docs/metrics.md
+python docs/metrics_page.py MODULE …    with the measures of your own modules
 
-The docstring of whatever makes a variable ends in one or more blocks of five fields:
-
-    Variables: distance, distance_*
-    Formula: Σ a[i, j]·|i − j| / Σ a[i, j]
-    Reference: Vig & Belinkov 2019, Eq. 6, Fig. 11
-    Range: 0 to the longest input, in tokens
-    Cost: n², one product with the pair features that alignment shares
+Every module-level `Measure` of the package is found, in the section of the study that uses it.
 """
 
+import ast
 import inspect
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+
+import headscope
+from headscope.results.measure import DERIVED, Measure
+from headscope.studies import STUDIES
 
 BEGIN = """# Metrics
 
-Printed by `python docs/metrics_page.py` from the docstrings of what computes each variable.
+Printed by `python docs/metrics_page.py` from the `Measure` that is declared beside each metric.
 
 A metric answers one question about every head of a model. It sees one layer's weights at a time,
 while the forward pass runs, keeps sums that add, and turns them into variables of the result at
@@ -68,7 +69,9 @@ END = """## Writing a metric
 A statistic that is a ratio of sums is one pure function of an `ObservedLayer`, which gives the
 sums that many metrics share: `kept` (weights under the null filter), `rows`, `columns`, `total`,
 `to_null`; [extending](extending.md) has one in ten lines. Added to the metrics of a study it has
-standard errors, layer values, resuming and a place in `result.nc`. Anything else implements the
+standard errors, layer values, resuming and a place in `result.nc`. Its `Measure` travels with it
+and says what it is: in the report, the explorer, `compare` and, by
+`python docs/metrics_page.py YOUR_MODULE`, on this page. Anything else implements the
 protocol in `metrics/metric.py`: `zero` → `update_layer` (or `update_text`, `update_batch`,
 `update_model`) → `merge` → `compute`. A state has *sums*, float64 arrays that merge exactly, and
 *records*, one row per sentence, which go to disk with their shard and are read back shard by
@@ -76,94 +79,131 @@ shard in `compute` (only `variability` needs them). `tests/contracts/test_metric
 metric of every study to the same laws.
 """
 
-FIELDS = ("Variables", "Formula", "Reference", "Range", "Cost")
+PACKAGES = ("headscope.metrics", "headscope.probes", "headscope.studies")
+BOTH, NEITHER, OWN = "Both studies", "Other measures", "Your own"
 CITED = re.compile(r" \([^()]*\d{4}[^()]*\)")
-WORDS = "headscope.studies.clark2019.words"
-SECTIONS = {
-    "vig2019": [
-        f"headscope.metrics.{name}"
-        for name in ("null", "labels", "dependencies", "span", "distance", "entropy",
-                     "variability", "correlation")
-    ],
-    "clark2019": [
-        *[f"headscope.metrics.{name}"
-          for name in ("surface", "sinks", "head_gradient", "head_divergence", "behaviour")],
-        "headscope.probes.relation_metric",
-        "headscope.probes.coreference.metric",
-        f"{WORDS}.stage",
-        f"{WORDS}.examples",
-    ],
-    "Both studies": ["headscope.metrics.exemplars", "headscope.metrics.example_map"],
-}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Variables that are explained together."""
-
-    variables: tuple[str, ...]
-    formula: str
-    reference: str
-    range: str
-    cost: str
+def page(own: Sequence[str] = ()) -> str:
+    """The whole page; `own` names further modules."""
+    sections = {title: list(modules) for title, modules in _sections().items()}
+    sections[OWN] = [import_module(name) for name in own]
+    shown = (_section(title, modules) for title, modules in sections.items() if modules)
+    return BEGIN + "".join(shown) + END
 
 
-def page() -> str:
-    """The whole page."""
-    return BEGIN + "".join(_section(*each) for each in SECTIONS.items()) + END
+def measures_of(module: ModuleType) -> list[Measure]:
+    """The measures that a module declares, not those it imports, in the order of the file."""
+    declared = _assigned(ast.parse(inspect.getsource(module)))
+    values = (vars(module).get(name) for name in declared)
+    found = [each for value in values for each in _flat(value) if isinstance(each, Measure)]
+    return list({each.name: each for each in found}.values())
 
 
-def entries(module: ModuleType) -> list[Entry]:
-    """What the docstrings of a module say, in the order of the file."""
-    return [Entry(_names(each["Variables"]), *(each[name] for name in FIELDS[1:]))
-            for text in _docstrings(module) for each in _blocks(text)]  # fmt: skip
+def variables_of(measure: Measure) -> list[str]:
+    """Every variable that a measure explains."""
+    derived = [measure.name + suffix for suffix in DERIVED] if measure.with_errors else []
+    return [measure.name, *derived, *measure.also]
 
 
-def _section(title: str, modules: list[str]) -> str:
-    return f"## {title}\n\n" + "".join(map(_table, map(import_module, modules)))
+def explained(study: str) -> set[str]:
+    """Every variable that the page explains for a study."""
+    sections = _sections()
+    modules = [*sections[study], *sections[BOTH], *sections[NEITHER]]
+    return {
+        name
+        for module in modules
+        for measure in measures_of(module)
+        for name in variables_of(measure)
+    }
+
+
+def _flat(value: object) -> Iterable[object]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _assigned(tree: ast.Module) -> Iterator[str]:
+    for statement in tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else ()
+        if isinstance(statement, ast.AnnAssign):
+            targets = (statement.target,)
+        names = (node for target in targets for node in ast.walk(target))
+        yield from (node.id for node in names if isinstance(node, ast.Name))
+
+
+def _sections() -> dict[str, list[ModuleType]]:
+    """The modules with measures by the study that imports them."""
+    sections: dict[str, list[ModuleType]] = {name: [] for name in (*STUDIES, BOTH, NEITHER)}
+    users = {study: _imported(home) for study, home in STUDIES.items()}
+    for module in _modules():
+        if measures_of(module):
+            found = [study for study in STUDIES if module.__name__ in users[study]]
+            title = found[0] if len(found) == 1 else BOTH if found else NEITHER
+            sections[title].append(module)
+    return sections
+
+
+def _modules() -> Iterator[ModuleType]:
+    """The modules that declare a measure; others may need what is not installed here."""
+    for package in PACKAGES:
+        for name, text in _sources(package):
+            if "Measure(" in text:
+                yield import_module(name)
+
+
+def _sources(package: str) -> Iterator[tuple[str, str]]:
+    """Name and text of every module of a package."""
+    folder = Path(headscope.__file__).parent.joinpath(*package.split(".")[1:])
+    for file in sorted(folder.rglob("*.py")):
+        parts = file.relative_to(folder).with_suffix("").parts
+        name = ".".join((package, *parts)).removesuffix(".__init__")
+        yield name, file.read_text(encoding="utf-8")
+
+
+def _imported(home: str) -> set[str]:
+    """The modules of a study, and those that it imports."""
+    found: set[str] = set()
+    for name, text in _sources(home):
+        found.add(name)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+    return found
+
+
+def _section(title: str, modules: Sequence[ModuleType]) -> str:
+    return f"## {title}\n\n" + "".join(map(_table, modules))
 
 
 def _table(module: ModuleType) -> str:
     heading = CITED.sub("", (module.__doc__ or "").partition("\n")[0]).rstrip(".")
     file = module.__name__.removeprefix("headscope.").replace(".", "/") + ".py"
-    rows = [_row(entry) for entry in entries(module)]
-    head = "| variable | formula | range | cost | reference |\n|---|---|---|---|---|\n"
-    return f"### {heading}\n\n`{file}`\n\n{head}" + "".join(rows) + "\n"
+    rows = "".join(_row(measure) for measure in measures_of(module))
+    columns = ("variable", "what it says", "formula", "range", "cost", "reference")
+    head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
+    return f"### {heading}\n\n`{file}`\n\n{head}{rows}\n"
 
 
-def _row(entry: Entry) -> str:
-    names = ", ".join(f"`{name}`" for name in entry.variables)
-    cells = (names, entry.formula, entry.range, entry.cost, entry.reference)
+def _row(measure: Measure) -> str:
+    names = [measure.name, *([f"{measure.name}_*"] if measure.with_errors else ()), *measure.also]
+    cells = (
+        ", ".join(f"`{name}`" for name in names),
+        _says(measure),
+        measure.formula,
+        measure.range,
+        measure.cost,
+        measure.reference,
+    )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
-def _docstrings(module: ModuleType) -> Iterator[str]:
-    for member in vars(module).values():
-        if getattr(member, "__module__", None) == module.__name__:
-            yield inspect.getdoc(member) or ""
-
-
-def _blocks(text: str) -> Iterator[dict[str, str]]:
-    for paragraph in text.split("\n\n"):
-        if paragraph.startswith(f"{FIELDS[0]}:"):
-            yield _fields(paragraph)
-
-
-def _fields(paragraph: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    name = ""
-    for line in paragraph.splitlines():
-        if not line.startswith(" "):
-            name, _, line = line.partition(":")
-        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-    if tuple(found) != FIELDS:
-        raise ValueError(f"{paragraph!r} has the fields {tuple(found)}; it needs {FIELDS}.")
-    return found
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(","))
+def _says(measure: Measure) -> str:
+    against = " or ".join(
+        f"{each.means.replace('{}', '…')} (`{each.variable}`)" for each in measure.baselines
+    )
+    said = f"**{measure.title}.** {measure.meaning}".strip()
+    return f"{said} Held against {against}." if against else said
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(sys.argv[1:]), end="")

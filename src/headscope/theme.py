@@ -36,3 +36,31 @@ POSITIVE, NEGATIVE = "#1f6fd6", "#d9740b"  # blue and orange: apart for every ki
 def head_color(head: int) -> str:
     """The colour of a head on paper."""
     return LIGHT[head % len(LIGHT)]
+
+
+# ---- Figures and the report's page -------------------------------------------------------------
+INK = "#24292f"  # replaced by the page's text colour when a figure is set into a page
+FAINT = "#8b949e"
+ACCENT = "#2f6f9f"
+SECOND = "#c2571a"
+SERIES = (ACCENT, SECOND, "#6a8f3c", "#8a5ea8", "#c9a227", "#4aa3a2", "#a05252", "#5b6abf")
+PAPER = "white"  # behind figures that are pictures
+MAP = "cividis"  # perceptually even, the same to readers with and without colour vision
+SIGNED = "PuOr_r"  # orange for, violet against; the same with and without colour vision
+
+# Variables of the page's style sheet: on a light and a dark screen, and in print.
+PAGE = {
+    "light": {
+        "paper": "#fdfdfc", "ink": INK, "soft": "#57606a", "line": "#d8dce1", "wash": "#f3f4f2",
+        "accent": ACCENT, "yes": "#2e7d4f", "no": "#a8452c", "unclear": "#8a6d1a",
+    },
+    "dark": {
+        "paper": "#14171b", "ink": "#dfe3e8", "soft": "#98a2ad", "line": "#2f353c",
+        "wash": "#1b1f24", "accent": "#7db4dc", "yes": "#6cc08f", "no": "#e58f74",
+        "unclear": "#d6b760",
+    },
+    "print": {
+        "paper": "#fff", "ink": "#000", "soft": "#444", "line": "#bbb", "wash": "#f4f4f4",
+        "accent": "#1d4e74", "yes": "#2e7d4f", "no": "#a8452c", "unclear": "#7a5f12",
+    },
+}  # fmt: skip

@@ -1,16 +1,14 @@
-"""The page of metrics is what the docstrings say, and leaves out no variable of a result."""
+"""The page of metrics is what the measures say, and leaves out no variable of a result."""
 
-from fnmatch import fnmatchcase
-from importlib import import_module
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope import metrics, probes
-from headscope.studies import clark2019
+from headscope.results.measure import Baseline, Measure
+from headscope.results.statements import ATTRIBUTE
 from tests.docs.page_module import DOCS, load_page
 from tests.engine.tiny import MODELS
 from tests.studies.clark2019.words.test_study import annotated
@@ -19,18 +17,8 @@ PAGE = load_page("metrics_page")
 # What a result says about the run that made it, not about heads.
 ABOUT_THE_RUN = {
     "study", "model", "is_causal", "corpus", "sentences", "tokens", "mean_tokens", "skipped",
-    "left_out", "options",
+    "left_out", "options", ATTRIBUTE,
 }  # fmt: skip
-SUFFIXES = ("_se", "_by_layer", "_by_layer_se", "_head_mean")
-
-
-def explained(section: str) -> set[str]:
-    """The names that the page explains for a study; NAME_* stands for its four companions."""
-    modules = [*PAGE.SECTIONS[section], *PAGE.SECTIONS["Both studies"]]
-    entries = [entry for name in modules for entry in PAGE.entries(import_module(name))]
-    names = {name for entry in entries for name in entry.variables}
-    stars = {name.removesuffix("_*") for name in names if name.endswith("_*")}
-    return names | {star + suffix for star in stars for suffix in SUFFIXES}
 
 
 def full_result(study: str, kind: str) -> xr.Dataset:
@@ -48,25 +36,33 @@ def test_the_page_of_metrics_is_current() -> None:
 def test_every_variable_of_a_full_result_is_on_the_page(study: str, kind: str) -> None:
     result = full_result(study, kind)
     names = {*map(str, result.data_vars), *result.attrs} - ABOUT_THE_RUN
-    assert names - explained(study) == set()
+    assert names - PAGE.explained(study) == set()
 
 
-def test_no_documented_module_is_left_off_the_page() -> None:
-    packages = (metrics, probes, clark2019)
-    documented = {
-        f"{package.__name__}.{file.stem}"
-        for package in packages
-        for file in Path(package.__path__[0]).glob("*.py")
-        if "\n    Variables: " in file.read_text(encoding="utf-8")
-    }
-    assert documented == {name for modules in PAGE.SECTIONS.values() for name in modules}
+def test_a_measure_explains_its_companions_and_the_variables_it_names() -> None:
+    plain = Measure("share", "Share", "", "", "", with_errors=False, also=("share_ci",))
+    assert PAGE.variables_of(plain) == ["share", "share_ci"]
+    with_errors = Measure("share", "Share", "", "", "")
+    companions = ["share_se", "share_by_layer", "share_by_layer_se", "share_head_mean"]
+    assert PAGE.variables_of(with_errors) == ["share", *companions]
 
 
-def test_a_block_without_its_five_fields_is_refused() -> None:
-    with pytest.raises(ValueError, match="Formula"):
-        PAGE._fields("Variables: share\nRange: 0 to 1")
+def test_a_row_says_title_meaning_and_baseline_and_escapes_bars() -> None:
+    against = (Baseline("even", "the word at offset {}"),)
+    measure = Measure("share", "Share", "Of it.", "|a|", "Me 2026", cost="n", baselines=against)
+    assert PAGE._row(measure) == (
+        "| `share`, `share_*` | **Share.** Of it. Held against the word at offset … (`even`). "
+        "| \\|a\\| | 0 to 1 | n | Me 2026 |\n"
+    )
 
 
-def test_starred_names_are_those_with_companions() -> None:
-    assert "distance_by_layer_se" in explained("vig2019")
-    assert not any(fnmatchcase(name, "variability_by_layer*") for name in explained("vig2019"))
+def test_only_measures_that_a_module_declares_itself_are_its_own(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = "from headscope.results.measure import Measure\n"
+    made = 'ONE = Measure("one", "One", "", "", "")\nALL = (ONE,)\n'
+    (tmp_path / "declares_one.py").write_text(begin + made)
+    (tmp_path / "imports_one.py").write_text("from declares_one import ALL, ONE\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    modules: list[ModuleType] = [__import__(n) for n in ("declares_one", "imports_one")]
+    assert [[m.name for m in PAGE.measures_of(module)] for module in modules] == [["one"], []]

@@ -10,11 +10,11 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import study as running
-from headscope.engine.exemplars import read_exemplars
 from headscope.engine.shards import draw_documents, make_shards
 from headscope.errors import RunError
 from headscope.model.model import Model
 from headscope.observe import show as showing
+from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus

@@ -9,9 +9,10 @@ import pytest
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots.style import style, to_svg
-from headscope.report.exemplars import csv_rows, sentence_html
-from headscope.report.tables import to_html
-from headscope.studies.study import Choice
+from headscope.report.exemplars import csv_rows, pieces_of
+from headscope.report.page import render_part
+from headscope.report.tables import show_table
+from headscope.results.statements import Choice
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
@@ -42,8 +43,10 @@ def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     page = (run / "report.html").read_text()
     assert "<b>X</b>" not in page
     exemplar = {"tokens": ["<i>", " &"], "text": "<i> &", "query": 1, "key": 0}
-    assert sentence_html(exemplar) == "<span><i>&lt;i&gt;</i></span><span><b> &amp;</b></span>"
-    assert to_html([{"<a>": "<script>"}], '"><script>').count("<script>") == 0
+    shown = render_part("sentence", pieces_of(exemplar))
+    assert shown == "<span><i>&lt;i&gt;</i></span><span><b> &amp;</b></span>"
+    table = render_part("data_table", show_table([{"<a>": "<script>"}], '"><script>'))
+    assert table.count("<script>") == 0 and table.count("&lt;script&gt;") == 2
 
 
 def test_the_page_says_what_was_run_and_that_attention_is_not_explanation(run: Path) -> None:
@@ -60,8 +63,10 @@ def test_figures_and_tables_are_named_after_the_paper(run: Path) -> None:
     numbers = ["04", "05", "06", "07", "08", "09", "10", "11", "12", "A1", "A2"]
     assert {f"figure{number}" for number in numbers} <= names
     assert names == {path.stem for path in (run / "figures").glob("*.png")}
+    assert names == {path.stem for path in (run / "figures").glob("*.pdf")}
     tables = {path.stem for path in (run / "tables").glob("*.csv")}
     assert {"table1", "table2", "table3", "findings", "heads", "layers", "tags"} <= tables
+    assert tables == {path.stem for path in (run / "tables").glob("*.tex")}
     with (run / "tables" / "heads.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["head"] for row in rows] == ["L0H0", "L0H1", "L1H0", "L1H1", "L2H0", "L2H1"]

@@ -8,7 +8,9 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from headscope.cli import app
 from headscope.errors import RunError
 from headscope.results.compare import (
     Comparison,
@@ -18,9 +20,11 @@ from headscope.results.compare import (
     largest,
     write_csv,
 )
-from tests.explorer.runs import write_run
+from headscope.results.dataset import save
+from headscope.results.measure import Measure, attach
 
 Z = 1.959963984540054
+SHARE = Measure("share", "Share of attention", "What a tag receives.", "", "")
 
 
 def result(
@@ -32,7 +36,7 @@ def result(
     data["share"] = xr.DataArray(values, coords=axes, dims=list(axes))
     if errors is not None:
         data["share_se"] = xr.DataArray(errors, coords=axes, dims=list(axes))
-    return data
+    return attach(data, [SHARE])
 
 
 def random_result(seed: int, tags: tuple[str, ...] = ("DET", "NOUN")) -> xr.Dataset:
@@ -127,19 +131,39 @@ def test_other_shapes_and_studies_are_refused_by_what_differs() -> None:
         compared(random_result(1), random_result(1).rename(share="part", share_se="part_se"))
 
 
+def write_run(path: Path, shift: float = 0.0) -> Path:
+    data = random_result(1)
+    data["share"][1, 1, 0] += shift
+    path.mkdir()
+    save(data, path / "result.nc")
+    return path
+
+
 def test_runs_are_compared_from_disk_and_written_as_csv(tmp_path: Path) -> None:
-    a = write_run(tmp_path / "a", "vig2019")
-    b = write_run(tmp_path / "b", "vig2019", shift=3.0)
-    found = compare(a, b)
-    assert write_csv(found, tmp_path / "out.csv") == 16 * (4 + 3 * 10 + 3)
+    a, b = write_run(tmp_path / "a"), write_run(tmp_path / "b", shift=3.0)
+    found = compare(a, b / "result.nc")
+    assert write_csv(found, tmp_path / "out.csv") == 12
     with (tmp_path / "out.csv").open(newline="") as file:
         first = next(csv.DictReader(file))
-    assert (first["measure"], first["layer"], first["head"]) == ("entropy", "1", "2")
+    assert (first["measure"], first["layer"], first["head"]) == ("share", "1", "1")
+    assert first["title"] == "Share of attention: DET"
     assert float(first["difference"]) == pytest.approx(3.0)
 
 
+def test_the_command_prints_the_titles_of_measures(tmp_path: Path) -> None:
+    a, b = write_run(tmp_path / "a"), write_run(tmp_path / "b", shift=3.0)
+    printed = CliRunner().invoke(app, ["compare", str(a), str(b)], env={"COLUMNS": "160"})
+    assert printed.exit_code == 0
+    assert "L1H1" in printed.output and "Share of attention: DET" in printed.output
+
+
+def test_a_variable_that_no_measure_declares_is_not_compared() -> None:
+    a = random_result(1).assign(counts=(("layer", "head"), np.ones((3, 2))))
+    assert [one.name for one in compared(a, a).measures] == ["share"]
+
+
 def test_an_unwritable_file_and_an_unfinished_run_are_said(tmp_path: Path) -> None:
-    a = write_run(tmp_path / "a", "vig2019")
+    a = write_run(tmp_path / "a")
     with pytest.raises(RunError, match="cannot be written"):
         write_csv(compare(a, a), tmp_path / "no" / "such" / "folder.csv")
     (tmp_path / "b").mkdir()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.results.findings import decide_difference, judge, rows
+from headscope.results.findings import decide_difference, judge
 from headscope.studies.vig2019.findings import FINDINGS, specialised
 from tests.report.results import make_result, put
 
@@ -75,7 +75,7 @@ def test_a_correlation_needs_sign_and_significance(r: float, p: float, wanted: s
 
 def test_what_a_result_lacks_is_not_measured() -> None:
     result = make_result().drop_vars(["pos_to", "dependency_alignment"])
-    found = {row["claim"]: row["holds"] for row in rows(FINDINGS, result)}
+    found = {finding.claim: judge(finding, result).verdict for finding in FINDINGS}
     assert found["For most tags some head pays them more than twice the mean."] == "not measured"
     assert found["The best aligned head looks at the previous token."] == "not measured"
     unknown = make_result().assign_coords(tag=["a", "b", "c", "d", "e"])
@@ -85,7 +85,7 @@ def test_what_a_result_lacks_is_not_measured() -> None:
 def test_every_claim_can_be_judged_for_a_model_of_one_layer_and_one_head() -> None:
     tiny = make_result(1, 1)
     tiny["correlation"][:] = np.nan
-    assert len(rows(FINDINGS, tiny)) == len(FINDINGS)
+    assert all(judge(finding, tiny).value for finding in FINDINGS)
 
 
 def test_a_difference_within_two_standard_errors_is_unclear() -> None:

@@ -6,16 +6,24 @@ import typer
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Finished run directories.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Finished runs, or their result.nc.")
+    ],
     out: Annotated[
         str | None, typer.Option(metavar="FILE.html", help="The page; RUN/report.html by default.")
     ] = None,
     heads: Annotated[
         str, typer.Option(metavar="HEADS", help="Further heads to show, as L4H11,L0H3.")
     ] = "",
+    width: Annotated[
+        float | None, typer.Option(metavar="INCHES", help="Width of every figure.")
+    ] = None,
+    font: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="Font of every figure, as Times.")
+    ] = None,
 ) -> None:
     """Write figures, tables and one page that needs nothing but itself."""
     import headscope as hs
 
     asked = [name for name in heads.split(",") if name.strip()]
-    typer.echo(str(hs.report(*runs, out=out, heads=asked)))
+    typer.echo(str(hs.report(*runs, out=out, heads=asked, width=width, font=font)))

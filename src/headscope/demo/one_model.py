@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
-from headscope.demo.demo import MODELS, USERS_MISTAKE
+from headscope.demo import MODELS, USERS_MISTAKE
 from headscope.errors import HeadscopeError
 from headscope.model.model import Model
-from headscope.report.tables import Row
-from headscope.results.findings import rows
-from headscope.studies import find_study
+from headscope.results.statements import JudgedClaim, read_statements
 
 STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
@@ -50,18 +48,18 @@ def _run(study: str, model: Model, path: Path, sentences: int | None) -> Iterato
     if sentences is not None:
         options["sentences"] = sentences
     result = hs.study(study, model, hs.demo_corpus(), path, **options)
-    found = rows(find_study(study).findings, result)
+    found = read_statements(result).findings
     page = hs.report(path)
     print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
     yield f"\n{study} on {model.name}: {_count(found)}"
-    for row in [row for row in found if row["holds"] == "yes"][:SHOWN]:
-        yield f"  {row['claim']} {row['measured']}"
+    for each in [each for each in found if each.holds == "yes"][:SHOWN]:
+        yield f"  {each.claim} {each.measured}"
     yield f"  Open {page}"
 
 
-def _count(found: Sequence[Row]) -> str:
+def _count(found: Sequence[JudgedClaim]) -> str:
     """How many claims of the paper this small model bears out."""
-    counts = Counter(row["holds"] for row in found)
+    counts = Counter(each.holds for each in found)
     said = [f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict]]
     return f"of the paper's claims {', '.join(said)}; for example"
 

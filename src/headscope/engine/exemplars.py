@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
 
-from headscope.errors import RunError
 from headscope.files import SHARDS, write_atomically
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies.study import Setup
@@ -41,14 +40,6 @@ def write_exemplars(path: Path, result: xr.Dataset, setup: Setup, prepare: Prepa
     rows = [_row(cell, setup, prepare) for cell in _cells(result)]
     with write_atomically(path, kept=SHARDS) as temporary:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
-
-
-def read_exemplars(path: Path) -> list[dict[str, Any]]:
-    """The rows of an exemplar file."""
-    if not path.exists():
-        raise RunError(f"{path.parent} has no exemplars: its study keeps none.")
-    with path.open("rb") as file:
-        return pq.read_table(file).to_pylist()
 
 
 def _cells(result: xr.Dataset) -> list[dict[str, Any]]:

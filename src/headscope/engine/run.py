@@ -22,6 +22,7 @@ from headscope.engine.partial import Counts
 from headscope.errors import RunError
 from headscope.files import clear_unfinished, names_in, reading, write_bytes, write_text
 from headscope.metrics.metric import Metric, Records, Sums
+from headscope.results.run import read_settings
 from headscope.workers.ahead import ahead
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
@@ -114,21 +115,6 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> Run:
             _refuse_orphans(path)
             _write_settings(path, {**described, "versions": _versions()})
         return Run(path, read_settings(path))
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """The content of run.json."""
-    try:
-        return json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise RunError(
-            f"{path} is not a run directory: it has no run.json. "
-            "Make one with `headscope study NAME --model M --corpus C --out RUN`."
-        ) from error
-    except json.JSONDecodeError as error:
-        raise RunError(
-            f"{path / 'run.json'} is damaged; start again in a new directory."
-        ) from error
 
 
 def _refuse_changes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

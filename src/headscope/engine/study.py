@@ -17,7 +17,7 @@ from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
 from headscope.engine.memory import default_batch_tokens
 from headscope.engine.partial import Counts
-from headscope.engine.run import Run, open_run, read_settings
+from headscope.engine.run import Run, open_run
 from headscope.engine.shards import check_context, draw_documents, make_shards
 from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
@@ -28,7 +28,10 @@ from headscope.observe.inputs import Example
 from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
-from headscope.studies import find_study
+from headscope.results.measure import attach
+from headscope.results.run import read_settings
+from headscope.results.statements import make_statements, write_statements
+from headscope.studies import find_home, find_study
 from headscope.studies.study import Setup, Study
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
@@ -107,6 +110,7 @@ def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> d
     model, corpus = setup.model, setup.corpus
     return {
         "study": study.name,
+        "study_home": find_home(study),
         "model": {
             "name": model.name,
             "revision": model.revision,
@@ -187,6 +191,10 @@ def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
         variables |= metric.compute(sums[name], run.records(name, shards))
     merged = result.build(variables, _attributes(study, setup, counts))
     dataset = study.derive(study.complete(setup, run.path, merged))
+    declared = [each for metric in metrics.values() for each in getattr(metric, "measures", ())]
+    dataset = attach(dataset, [*declared, *study.measures])
+    said = make_statements(study.tables, study.findings, study.choices, dataset)
+    dataset = write_statements(dataset, said)
     if setup.model.is_encoder_decoder:
         dataset = dataset.expand_dims(stack=["encoder"])
     run.record({"counts": vars(counts)})

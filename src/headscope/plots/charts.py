@@ -1,4 +1,7 @@
-"""Figures that are not grids of heads: shares by layer and label, curves, scatter plots."""
+"""Charts: layer profiles, shares by layer and label, curves, scatter plots, maps of heads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
@@ -6,9 +9,74 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.style import ACCENT, FAINT, MAP, SECOND
+from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
 
 WIDEST = 6.4  # inches for the cells of two grids side by side
+MARKS = ("o", "s", "^", "D")  # series are told apart without colour, too
+BEHAVIOURS = (SECOND, ACCENT, *SERIES[2:])
+NAMED = 40  # points of a map with a name; more would cover one another
+
+
+@dataclass(frozen=True)
+class Series:
+    """One quantity: its value per head (or none of them), per layer, and the layers' errors.
+
+    A series without a label is alone in its plot and needs no legend.
+    """
+
+    label: str
+    by_layer: xr.DataArray
+    errors: xr.DataArray | None = None  # standard errors of by_layer
+    values: xr.DataArray | None = None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Several series in one frame, with a level to compare with."""
+
+    title: str
+    y: str
+    series: Sequence[Series]
+    level: float | None = None
+    level_label: str = ""
+    top: float | None = None
+
+
+def draw_plots(plots: Sequence[Plot]) -> Figure:
+    """Plots side by side."""
+    figure = Figure(figsize=(4.1 * len(plots), 3.1), layout="constrained")
+    for axes, plot in zip(np.atleast_1d(figure.subplots(1, len(plots))), plots, strict=True):
+        _draw_plot(axes, plot)
+    return figure
+
+
+def _draw_plot(axes: Axes, plot: Plot) -> None:
+    for place, series in enumerate(plot.series):
+        _draw_series(axes, series, SERIES[place % len(MARKS)], MARKS[place % len(MARKS)])
+    if plot.level is not None:
+        axes.axhline(plot.level, color=FAINT, linewidth=1, linestyle=(0, (3, 2)))
+        at_right = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
+        axes.text(0.99, plot.level, plot.level_label, fontsize="small", color=FAINT, **at_right)
+    axes.set_title(plot.title)
+    axes.set_xlabel("layer")
+    axes.set_ylabel(plot.y)
+    axes.set_ylim(bottom=0, top=plot.top)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    if any(series.label for series in plot.series):
+        axes.legend(fontsize="small")
+
+
+def _draw_series(axes: Axes, series: Series, colour: str, mark: str) -> None:
+    layers = series.by_layer["layer"].values
+    if series.values is not None:
+        heads = series.values.transpose("layer", "head").values
+        axes.scatter(np.repeat(layers, heads.shape[1]), heads.ravel(), s=9, color=colour,
+                     marker=mark, alpha=0.35, linewidths=0)  # fmt: skip
+    if series.errors is not None:
+        low, high = (series.by_layer + sign * 2 * series.errors for sign in (-1, 1))
+        axes.fill_between(layers, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(layers, series.by_layer, color=colour, marker=mark, markersize=3.2, linewidth=1.4,
+              label=series.label)  # fmt: skip
 
 
 def draw_shares(shares: xr.DataArray, frequency: xr.DataArray, axis: str) -> Figure:
@@ -37,7 +105,7 @@ def _draw_share(axes: Axes, title: str, values: np.ndarray, layers: list[int]) -
         spine.set_visible(False)
     bar = axes.get_figure(root=True).colorbar(image, ax=axes, fraction=0.06, pad=0.03)  # pyright: ignore[reportOptionalMemberAccess]
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    bar.ax.tick_params(labelsize=7, length=2)
+    bar.ax.tick_params(labelsize="small", length=2)
 
 
 def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Figure:
@@ -82,3 +150,63 @@ def _finish_scatter(axes: Axes, x: str, y: str, r: float) -> None:
     axes.set_ylim(bottom=0)
     text = f"r = {r:.2f}" if np.isfinite(r) else "r undefined"
     axes.text(0.97, 0.97, text, transform=axes.transAxes, ha="right", va="top", color=SECOND)
+
+
+def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) -> Figure:
+    """Two maps of the same heads; `plain` is the label of heads without a clear behaviour."""
+    figure = Figure(figsize=(9.2, 4.3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    points = positions.transpose("unit", "axis").values
+    _by_behaviour(left, points, behaviour.values.ravel(), plain, positions["unit"].values)
+    _by_layer(figure, right, points, behaviour)
+    for axes, title in ((left, "by behaviour"), (right, "by layer")):
+        axes.set_title(title)
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[["left", "bottom"]].set_visible(False)
+    return figure
+
+
+def _by_behaviour(
+    axes: Axes, points: np.ndarray, labels: np.ndarray, plain: str, names: np.ndarray
+) -> None:
+    _scatter(axes, points[labels == plain], FAINT, plain)
+    for place, label in enumerate(sorted(set(labels.tolist()) - {plain})):
+        _scatter(axes, points[labels == label], BEHAVIOURS[place % len(BEHAVIOURS)], label)
+    clear = np.flatnonzero(labels != plain)
+    for unit in clear if len(clear) <= NAMED else ():
+        axes.annotate(names[unit], points[unit], xytext=(3, 2), textcoords="offset points",
+                      fontsize="x-small", color=INK)  # fmt: skip
+    axes.legend(fontsize="small", loc="best", handletextpad=0.2)
+
+
+def _scatter(axes: Axes, points: np.ndarray, colour: str, label: str) -> None:
+    if len(points):
+        axes.scatter(*points.T, s=18, color=colour, label=label, linewidths=0)
+
+
+def _by_layer(figure: Figure, axes: Axes, points: np.ndarray, behaviour: xr.DataArray) -> None:
+    layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
+    image = axes.scatter(*points.T, s=18, c=layers, cmap=MAP, linewidths=0)
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, label="layer")
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+
+
+def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
+    """A matrix of heads by heads, rows and columns put into the given order."""
+    figure = Figure(figsize=(5.4, 4.6), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.15)  # pyright: ignore[reportOptionalMemberAccess, reportCallIssue]
+    axes = figure.subplots()
+    places = np.argsort(order.values)
+    names = matrix["unit"].values[places]
+    image = axes.imshow(matrix.values[np.ix_(places, places)], cmap=MAP, interpolation="none")
+    step = max(1, -(-len(names) // 36))
+    axes.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize="x-small")
+    axes.set_yticks(range(0, len(names), step), names[::step], fontsize="x-small")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    bar = figure.colorbar(image, ax=axes, fraction=0.045, pad=0.02, label=unit)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    return figure

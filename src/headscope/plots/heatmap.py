@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.style import ACCENT, FAINT, MAP, SECOND
+from headscope.theme import ACCENT, FAINT, MAP, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs
 
@@ -66,7 +66,7 @@ def _draw_panel(
     left += PROFILE + GAP
     bar = figure.colorbar(image, cax=_add_axes(figure, left, bottom, BAR, size[1]))
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    bar.ax.tick_params(labelsize=7, length=2, width=0.5)
+    bar.ax.tick_params(labelsize="small", length=2, width=0.5)
     bar.locator = MaxNLocator(4)
     bar.update_ticks()
 
@@ -89,7 +89,7 @@ def _draw_grid(axes: Axes, panel: Panel, size: tuple[float, float]) -> AxesImage
     axes.set_ylabel("layer")
     axes.set_xticks(*_ticks(range(values.shape[1]), size[0]))
     axes.set_yticks(*_ticks(panel.values["layer"].values.tolist(), size[1]))
-    axes.tick_params(length=0, labelsize=8)
+    axes.tick_params(length=0, labelsize="small")
     for spine in axes.spines.values():
         spine.set_visible(False)
     return image
@@ -117,7 +117,7 @@ def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
     axes.set_yticks([])
     axes.set_xlabel(unit)
     axes.xaxis.set_major_locator(MaxNLocator(2))
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize="small")
     axes.spines["left"].set_visible(False)
 
 

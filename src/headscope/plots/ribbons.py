@@ -9,9 +9,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from headscope.plots.style import ACCENT, INK
+from headscope.theme import ACCENT, INK
 
 WEAK = 0.02  # lines fainter than this cannot be seen
+LINE = 1.1
+TOKEN = "x-small"
 
 
 def draw_ribbons(panels: Sequence[tuple[str, xr.DataArray]], columns: int = 4) -> Figure:
@@ -31,16 +33,24 @@ def draw_ribbons(panels: Sequence[tuple[str, xr.DataArray]], columns: int = 4) -
 
 
 def _draw(axes: Axes, title: str, weights: np.ndarray, tokens: Sequence[str]) -> None:
-    query, key = np.nonzero(weights > WEAK)
-    lines = [np.array([(0, i), (1, j)]) for i, j in zip(query, key, strict=True)]
-    colours = [
-        to_rgba(ACCENT, float(min(1, weights[i, j]))) for i, j in zip(query, key, strict=True)
-    ]
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.1))
+    draw_lines(axes, weights, ACCENT)
+    write_tokens(axes, title, tokens)
+
+
+def draw_lines(axes: Axes, weights: np.ndarray, colour: str) -> None:
+    """A line from every query to every key, the darker the larger the weight."""
+    pairs = np.argwhere(weights > WEAK)
+    lines = [np.array([(0, query), (1, key)]) for query, key in pairs]
+    colours = [to_rgba(colour, float(min(1, weights[query, key]))) for query, key in pairs]
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=LINE))
+
+
+def write_tokens(axes: Axes, title: str, tokens: Sequence[str]) -> None:
+    """The tokens on both sides, and the title above."""
     for place, token in enumerate(tokens):
         text = token.strip().replace("$", r"\$")
-        axes.text(-0.04, place, text, ha="right", va="center", fontsize=6.5, color=INK)
-        axes.text(1.04, place, text, ha="left", va="center", fontsize=6.5, color=INK)
+        axes.text(-0.04, place, text, ha="right", va="center", fontsize=TOKEN, color=INK)
+        axes.text(1.04, place, text, ha="left", va="center", fontsize=TOKEN, color=INK)
     axes.set_xlim(-0.75, 1.75)
     axes.set_ylim(len(tokens) - 0.4, -0.6)
-    axes.set_title(title, fontsize=8.5, loc="center")
+    axes.set_title(title, fontsize="medium", loc="center")

@@ -1,27 +1,27 @@
-"""How every figure looks, in one place: quiet, readable in print, safe for colour-blind readers."""
+"""How every figure looks, in one place: quiet, readable in print, safe for colour-blind readers.
+
+What a reader has set in matplotlib's rcParams, by hand or in a matplotlibrc, stays as it is.
+"""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
-from headscope.files import write_atomically
+from headscope.theme import FAINT, INK, MAP, PAPER
 
-INK = "#24292f"  # replaced by the page's text colour when a figure is set into a page
-FAINT = "#8b949e"
-ACCENT = "#2f6f9f"
-SECOND = "#c2571a"
-MAP = "cividis"  # perceptually even, the same to readers with and without colour vision
-
+FORMATS = ("svg", "png", "pdf")
+DOTS = 200  # of a PNG per inch
 _STYLE = {
-    "font.family": "sans-serif",
+    "font.family": ["sans-serif"],
     "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
     "font.size": 9.0,
-    "axes.titlesize": 10.0,
     "axes.titleweight": "regular",
     "axes.titlelocation": "left",
     "axes.edgecolor": FAINT,
@@ -41,16 +41,31 @@ _STYLE = {
     "savefig.facecolor": "none",
     "legend.frameon": False,
     "svg.fonttype": "none",  # text stays text: selectable, and in the page's own font
+    "pdf.fonttype": 42,  # whole fonts, which journals ask for
     "figure.dpi": 100,
 }
 
 
 @contextmanager
-def style(name: str) -> Iterator[None]:
-    """Draw in the house style; the name makes the ids inside an SVG its own and reproducible."""
-    settings: dict[Any, Any] = {**_STYLE, "svg.hashsalt": name}
+def style(name: str, font: str | None = None) -> Iterator[None]:
+    """Draw in the house style, or with what rcParams say instead; `font` is a family's name.
+
+    The name makes the ids inside an SVG its own and reproducible.
+    """
+    settings: dict[Any, Any] = {**_unset(_STYLE), "svg.hashsalt": name}
+    if font is not None:
+        settings |= {"font.family": [font]}
     with mpl.rc_context(settings):
         yield
+
+
+def _unset(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are as matplotlib comes."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if mpl.rcParams[name] == mpl.rcParamsDefault[name]
+    }
 
 
 def to_svg(figure: Figure) -> str:
@@ -61,12 +76,27 @@ def to_svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write NAME.svg and NAME.png; return the SVG."""
+def render(figure: Figure, width: float | None = None) -> dict[str, bytes]:
+    """The figure as an SVG, PNG and PDF file; `width` in inches keeps its proportions."""
+    if width is not None:
+        wide, high = figure.get_size_inches()
+        figure.set_size_inches(width, high * width / wide)
     svg = to_svg(figure)
-    with write_atomically(folder / f"{name}.svg") as temporary:
-        temporary.write_text(svg, encoding="utf-8")
     figure.set_layout_engine("none")  # the layout is found: finding it again takes a third as long
-    with write_atomically(folder / f"{name}.png") as temporary:
-        figure.savefig(temporary, format="png", dpi=200, facecolor="white")
-    return svg
+    png, pdf = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", dpi=DOTS, facecolor=PAPER)
+    figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+    return {"svg": svg.encode("utf-8"), "png": png.getvalue(), "pdf": pdf.getvalue()}
+
+
+def thumbnail(values: xr.DataArray) -> bytes:
+    """A PNG with one pixel per head, layers downwards; unknown values are transparent."""
+    cells = values.transpose("layer", "head").values.astype(float)
+    known = cells[np.isfinite(cells)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low = min(low, 0.0)
+    buffer = io.BytesIO()
+    masked = np.ma.masked_invalid(cells)
+    top = high if high > low else low + 1.0
+    imsave(buffer, masked, cmap=MAP, vmin=low, vmax=top, format="png")
+    return buffer.getvalue()

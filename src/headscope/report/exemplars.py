@@ -1,14 +1,48 @@
-"""Exemplar sentences: the attending token bold, the attended token italic, every piece shown."""
+"""Exemplar sentences: the attending token and the attended token marked, every piece shown."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
 from headscope.heads import name_head
-from headscope.studies.study import Choice
+from headscope.results.exemplars import Exemplar
+from headscope.results.statements import Choice
 from headscope.views.spacing import bare, spaces_before
 
-Exemplar = dict[str, Any]
+
+@dataclass(frozen=True)
+class Piece:
+    """A token with the space before it."""
+
+    text: str
+    attending: bool
+    attended: bool
+
+
+@dataclass(frozen=True)
+class ShownExemplar:
+    """A sentence and the weight between its two marked tokens."""
+
+    weight: float
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class ShownHead:
+    """A head, why it is shown, and its exemplars."""
+
+    name: str
+    why: str
+    exemplars: tuple[ShownExemplar, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The heads of one table of exemplars."""
+
+    anchor: str
+    title: str
+    heads: tuple[ShownHead, ...]
 
 
 def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
@@ -19,28 +53,21 @@ def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
     return sorted(own, key=lambda each: each["rank"])
 
 
-def sentence_html(exemplar: Exemplar) -> str:
-    """The tokens of a sentence with the pair marked."""
-    shown = []
-    for place, token in enumerate(_spaced(exemplar)):
-        text = escape(token)
-        if place == exemplar["query"]:
-            text = f"<b>{text}</b>"
-        if place == exemplar["key"]:
-            text = f"<i>{text}</i>"
-        shown.append(f"<span>{text}</span>")
-    return "".join(shown)
+def show_head(choice: Choice, exemplars: Iterable[Exemplar]) -> ShownHead:
+    """One head for the page."""
+    own = of_choice(choice, exemplars)
+    shown = tuple(ShownExemplar(each["weight"], pieces_of(each)) for each in own)
+    return ShownHead(name_head(choice.layer, choice.head), choice.why, shown)
 
 
-def head_html(choice: Choice, exemplars: Sequence[Exemplar]) -> str:
-    """One head: its name, why it is shown, and its exemplars."""
-    items = "".join(
-        f'<li><span class="weight">{each["weight"]:.2f}</span>'
-        f'<span class="sentence">{sentence_html(each)}</span></li>'
-        for each in exemplars
+def pieces_of(exemplar: Exemplar) -> tuple[Piece, ...]:
+    """The tokens with their spaces, so that together they read as the sentence does."""
+    tokens = exemplar["tokens"]
+    spaces = spaces_before(tokens, exemplar["text"])
+    return tuple(
+        Piece(" " * space + bare(token), place == exemplar["query"], place == exemplar["key"])
+        for place, (token, space) in enumerate(zip(tokens, spaces, strict=True))
     )
-    title = f"<h4>{name_head(choice.layer, choice.head)} <small>{escape(choice.why)}</small></h4>"
-    return f'<article class="exemplar">{title}<ol>{items}</ol></article>'
 
 
 def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[dict[str, Any]]:
@@ -53,7 +80,7 @@ def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[d
             "weight": round(each["weight"], 4),
             "attending": each["tokens"][each["query"]].strip(),
             "attended": each["tokens"][each["key"]].strip(),
-            "sentence": _marked(each),
+            "sentence": "".join(map(_mark, pieces_of(each))),
             "id": each["id"],
         }
         for choice in choices
@@ -61,21 +88,7 @@ def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[d
     ]
 
 
-def _marked(exemplar: Exemplar) -> str:
-    return "".join(
-        _mark(token, place == exemplar["query"], place == exemplar["key"])
-        for place, token in enumerate(_spaced(exemplar))
-    )
-
-
-def _spaced(exemplar: Exemplar) -> list[str]:
-    """The tokens with their spaces, so that together they read as the sentence does."""
-    tokens = exemplar["tokens"]
-    spaces = spaces_before(tokens, exemplar["text"])
-    return [" " * space + bare(token) for token, space in zip(tokens, spaces, strict=True)]
-
-
-def _mark(token: str, attending: bool, attended: bool) -> str:
-    stars = "*" * (2 * attending + attended)
-    lead = token[: len(token) - len(token.lstrip())]
-    return f"{lead}{stars}{token.lstrip()}{stars}"
+def _mark(piece: Piece) -> str:
+    stars = "*" * (2 * piece.attending + piece.attended)
+    text = piece.text.lstrip()
+    return f"{piece.text[: len(piece.text) - len(text)]}{stars}{text}{stars}"

@@ -1,69 +1,156 @@
-"""Tables as CSV files and as HTML; whatever comes from a corpus is escaped."""
+"""Tables as CSV and LaTeX files and as they are shown on the page."""
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from html import escape
-from pathlib import Path
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from headscope.files import write_text
+from headscope.results.statements import Row
 
-Row = Mapping[str, Any]
+LONG = 40  # rows; a longer table is folded
+WIDE = 17  # columns; a wider table does not fit a printed page
+ERRORS = ("_se", " se")
+# What LaTeX would take as a command, and signs that its plain fonts do not have.
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\to$",
+    "±": r"$\pm$", "−": "$-$", "–": "--", "×": r"$\times$", "…": r"\dots{}", "“": "``",
+    "”": "''",
+}  # fmt: skip
 
 
-def write_csv(path: Path, rows: Sequence[Row]) -> None:
+@dataclass(frozen=True)
+class Cell:
+    """A value in words; numbers stand on the right."""
+
+    text: str
+    kind: str  # number or text
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """The cells of a row; one with a note on why it says little is grey."""
+
+    cells: tuple[Cell, ...]
+    is_faint: bool
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table as it is shown: numbers rounded, errors and intervals in one cell each."""
+
+    title: str
+    caption: str
+    file: str
+    columns: tuple[Cell, ...]
+    rows: tuple[ShownRow, ...]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is folded on the page."""
+        return len(self.rows) > LONG
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is too wide for a printed page."""
+        return len(self.columns) > WIDE
+
+
+def show_table(rows: Sequence[Row], title: str, caption: str = "", file: str = "") -> ShownTable:
+    """The table for readers."""
+    joined = [_with_errors(_with_intervals(row)) for row in rows]
+    shown = tuple(
+        ShownRow(tuple(map(_cell, row.values())), is_faint=bool(row.get("note"))) for row in joined
+    )
+    columns = tuple(
+        Cell(name.replace("_", " "), _kind_of([row.cells[place] for row in shown]))
+        for place, name in enumerate(joined[0])
+    )
+    return ShownTable(title, caption, file, columns, shown)
+
+
+def to_csv(rows: Sequence[Row]) -> bytes:
     """One line per row, the keys of the first row as header."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(path, buffer.getvalue())
+    return buffer.getvalue().encode("utf-8")
 
 
-def to_html(rows: Sequence[Row], name: str) -> str:
-    """A <table>; numbers are rounded to be read, and a value's standard error stands beside it."""
-    rows = [_with_errors(row) for row in rows]
-    header = "".join(_heading(name, [row[name] for row in rows]) for name in rows[0])
-    body = "".join(f"<tr{_class(row)}>{_cells(row)}</tr>" for row in rows)
-    table = f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
-    return framed(table, name)
+def to_latex(table: ShownTable) -> bytes:
+    """A tabular with the rules of booktabs, to be read by \\input."""
+    places = "".join("r" if column.kind == "number" else "l" for column in table.columns)
+    lines = [
+        r"% \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{{places}}}",
+        r"\toprule",
+        _latex_row(table.columns),
+        r"\midrule",
+        *(_latex_row(row.cells) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return ("\n".join(lines) + "\n").encode("utf-8")
 
 
-def framed(table: str, name: str, kind: str = "") -> str:
-    """A table in a frame that scrolls where it is too wide, by keyboard too."""
-    frame = f'class="table {kind}" tabindex="0" role="region" aria-label="{escape(name)}"'
-    return f"<div {frame}>{table}</div>"
+def show_number(value: float) -> str:
+    """Three digits after the point, or two significant ones where those would say nothing."""
+    if not math.isfinite(value):
+        return "–"
+    if 0 < abs(value) < 0.0005:
+        return f"{value:.2g}".replace("-", "−")
+    return (f"{value:.3f}".rstrip("0").rstrip(".") or "0").replace("-", "−")
 
 
 def _with_errors(row: Row) -> Row:
     """NAME and NAME_se as one cell: value ± standard error."""
-    return {
-        name: f"{value:.3f} ± {row[f'{name}_se']:.3f}" if f"{name}_se" in row else value
-        for name, value in row.items()
-        if not name.endswith("_se")
-    }
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        error = next((name + mark for mark in ERRORS if name + mark in row), None)
+        if error is not None:
+            found[name] = _plus_minus(value, row[error])
+        elif not name.endswith(ERRORS):
+            found[name] = value
+    return found
 
 
-def _class(row: Row) -> str:
-    """A row with a note on why it says little is grey."""
-    return ' class="faint"' if row.get("note") else ""
+def _plus_minus(value: float, error: float) -> Any:
+    if not math.isfinite(value):
+        return value
+    return f"{value:.3f} ± {error:.3f}" if abs(value) >= 0.0005 else f"{value:.2g} ± {error:.1g}"
 
 
-def _heading(name: str, values: Sequence[Any]) -> str:
-    """Above numbers on the right, as they are."""
-    kind = "number" if all(isinstance(value, int | float) for value in values) else "text"
-    return f'<th scope=col class="{kind}">{escape(str(name).replace("_", " "))}</th>'
+def _with_intervals(row: Row) -> Row:
+    """NAME low and NAME high as one cell."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        start = name.removesuffix("low")
+        if name.endswith("low") and f"{start}high" in row:
+            ends = value, row[f"{start}high"]
+            known = all(map(math.isfinite, ends))
+            found[f"{start}interval"] = f"{ends[0]:.3f} … {ends[1]:.3f}" if known else "–"
+        elif not (name.endswith("high") and f"{name.removesuffix('high')}low" in row):
+            found[name] = value
+    return found
 
 
-def _cells(row: Row) -> str:
-    return "".join(
-        f'<td class="{"number" if isinstance(value, int | float) else "text"}">{_show(value)}</td>'
-        for value in row.values()
-    )
-
-
-def _show(value: Any) -> str:
+def _cell(value: Any) -> Cell:
     if isinstance(value, float):
-        return "–" if value != value else f"{value:.3f}".rstrip("0").rstrip(".") or "0"
-    return escape(str(value))
+        return Cell(show_number(value), "number")
+    kind = "number" if isinstance(value, int) and not isinstance(value, bool) else "text"
+    return Cell(f"{value:,}" if kind == "number" else str(value), kind)
+
+
+def _kind_of(cells: Sequence[Cell]) -> str:
+    return "number" if all(cell.kind == "number" for cell in cells) else "text"
+
+
+def _latex_row(cells: Sequence[Cell]) -> str:
+    return " & ".join(_latex(cell.text) for cell in cells) + r" \\"
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(letter, letter) for letter in text)

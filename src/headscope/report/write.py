@@ -1,23 +1,23 @@
 """Writing the report of finished runs: figures, tables, and the page that holds all of it."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import xarray as xr
-
-from headscope.engine.exemplars import read_exemplars
-from headscope.engine.run import read_settings
-from headscope.files import find_place, write_text
+from headscope.errors import RunError
+from headscope.files import find_place, replacing
 from headscope.heads import read_head
-from headscope.plots.style import save, style
-from headscope.report import exemplars as shown
-from headscope.report.page import Chapter, render
-from headscope.report.tables import Row, write_csv
-from headscope.results import dataset as results
-from headscope.results import findings as judged
+from headscope.plots.style import render as render_figure
+from headscope.plots.style import style
+from headscope.report.exemplars import Group, csv_rows, show_head
+from headscope.report.measures import general_figures, show_measures
+from headscope.report.page import Chapter, ShownFigure, render
+from headscope.report.tables import ShownTable, show_table, to_csv, to_latex
 from headscope.results.heads import check_heads
-from headscope.studies import find_study
-from headscope.studies.study import Choice, Figure, Study, Table
+from headscope.results.run import Run, read_finished
+from headscope.results.statements import Choice, Row, Statements, read_statements
+from headscope.studies import STUDIES, find_study, import_study
+from headscope.studies.study import Study
 
 EXEMPLAR_TITLES = {
     "table1": "Table 1: heads that specialise in a part of speech",
@@ -27,82 +27,139 @@ EXEMPLAR_TITLES = {
 }
 
 
+@dataclass(frozen=True)
+class Look:
+    """How figures are drawn, beside what matplotlib's rcParams say."""
+
+    width: float | None = None  # inches
+    font: str | None = None  # family
+
+
 def report(
-    run: str | Path, *more: str | Path, out: str | Path | None = None, heads: Sequence[str] = ()
+    run: str | Path,
+    *more: str | Path,
+    out: str | Path | None = None,
+    heads: Sequence[str] = (),
+    study: Study | None = None,
+    width: float | None = None,
+    font: str | None = None,
 ) -> Path:
     """Write figures, tables and one page for one or more finished runs; returns the page's path.
 
-    The page is report.html in the first run unless `out` names another file. `heads` ("L4H11")
-    adds exemplars of these heads.
+    A run is its directory or its result.nc. The page is report.html in the first run unless `out`
+    names another file. `heads` ("L4H11") adds exemplars of these heads. `study` is the declaration
+    of a study of your own, for its figures. `width` (inches) and `font` (a family) are those of
+    every figure; other settings are taken from matplotlib's rcParams.
     """
-    paths = [find_place(run), *map(find_place, more)]
-    chapters = [_chapter(path, heads) for path in paths]
-    page = find_place(out) if out is not None else paths[0] / "report.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    write_text(page, render(chapters))
+    if width is not None and not width > 0:
+        raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
+    runs = [read_finished(each) for each in (run, *more)]
+    page = runs[0].path / "report.html" if out is None else find_place(out)
+    asked = [_asked(heads, each) for each in runs]
+    chapters = [
+        _chapter(each, choices, study, _folder(each.path, page), Look(width, font))
+        for each, choices in zip(runs, asked, strict=True)
+    ]
+    _write(page, render(chapters).encode("utf-8"))
     return page
 
 
-def _chapter(run: Path, heads: Sequence[str]) -> Chapter:
-    settings = read_settings(run)
-    study, result = find_study(settings["study"]), results.load(run)
-    if "stack" in result.dims:
-        result = result.isel(stack=0)
-    (run / "figures").mkdir(exist_ok=True)
-    (run / "tables").mkdir(exist_ok=True)
-    found = judged.rows(study.findings, result)
-    write_csv(run / "tables" / "findings.csv", found)
-    return Chapter(
-        study=study,
-        result=result,
-        settings=settings,
-        figures=_draw_figures(run, study, result),
-        tables=_write_tables(run, study, result),
-        findings=found,
-        exemplars=_write_exemplars(run, study, result, heads),
+def _folder(run: Path, page: Path) -> Path:
+    """Where figures and tables go: into the run, or beside a page elsewhere if it is read-only."""
+    for folder in (run, page.parent / f"{page.stem}-{run.name}"):
+        try:
+            for name in ("figures", "tables"):
+                (folder / name).mkdir(parents=True, exist_ok=True)
+            page.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        return folder
+    raise RunError(
+        f"{run} cannot be written; name a page in a place that can with --out FILE.html, and "
+        "figures and tables are written beside it."
     )
 
 
-def _draw_figures(run: Path, study: Study, result: xr.Dataset) -> list[tuple[Figure, str]]:
-    drawn = []
-    for figure in study.figures:
-        if all(name in result for name in figure.needs):
-            with style(figure.name):
-                svg = save(figure.draw(result), run / "figures", figure.name)
-            drawn.append((figure, svg))
-    return drawn
+def _chapter(
+    run: Run, asked: Sequence[Choice], study: Study | None, folder: Path, look: Look
+) -> Chapter:
+    said, found = read_statements(run.data), study or _find_study(run)
+    if said.findings:
+        _write_table(folder, "findings", "Findings", [asdict(each) for each in said.findings])
+    return Chapter(
+        run=run,
+        study=found,
+        findings=said.findings,
+        figures=_draw_figures(run, found, folder, look),
+        tables=_write_tables(folder, said),
+        measures=show_measures(run.data),
+        exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
+    )
 
 
-def _write_tables(run: Path, study: Study, result: xr.Dataset) -> list[tuple[Table, list[Row]]]:
-    written = []
-    for table in study.tables:
-        if all(name in result for name in table.needs):
-            rows = table.rows(result)
-            write_csv(run / "tables" / f"{table.name}.csv", rows)
-            written.append((table, rows))
-    return written
+def _find_study(run: Run) -> Study | None:
+    if run.study in STUDIES:
+        return find_study(run.study)
+    return import_study(str(run.about.get("study_home", "")))
 
 
-def _write_exemplars(
-    run: Path, study: Study, result: xr.Dataset, heads: Sequence[str]
-) -> list[tuple[str, str, str]]:
-    """The exemplar tables as CSV; for the page their anchors, titles and HTML."""
-    choices = study.choices(result) + _asked(heads, result)
-    if not choices:
-        return []
-    exemplars = read_exemplars(run / "exemplars.parquet")
-    sections = []
-    for name, title in EXEMPLAR_TITLES.items():
+def _draw_figures(run: Run, study: Study | None, folder: Path, look: Look) -> list[ShownFigure]:
+    figures = (study.figures if study else ()) or general_figures(run.data)
+    shown = []
+    for figure in figures:
+        if all(name in run.data for name in figure.needs):
+            with style(figure.name, look.font):
+                files = render_figure(figure.draw(run.data), look.width)
+            for ending, content in files.items():
+                _write(folder / "figures" / f"{figure.name}.{ending}", content)
+            shown.append(ShownFigure(figure, files["svg"].decode("utf-8")))
+    return shown
+
+
+def _write_tables(folder: Path, said: Statements) -> list[ShownTable]:
+    return [
+        _write_table(folder, table.file, table.title, table.rows, table.caption)
+        for table in said.tables
+    ]
+
+
+def _write_table(
+    folder: Path, file: str, title: str, rows: Sequence[Row], caption: str = ""
+) -> ShownTable:
+    shown = show_table(rows, title, caption, file)
+    _write(folder / "tables" / f"{file}.csv", to_csv(rows))
+    _write(folder / "tables" / f"{file}.tex", to_latex(shown))
+    return shown
+
+
+def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[Group]:
+    """The exemplar tables as files, and what the page shows of them."""
+    groups = []
+    for name in dict.fromkeys(choice.table for choice in choices):
         chosen = [choice for choice in choices if choice.table == name]
-        rows = shown.csv_rows(chosen, exemplars)
-        if not rows:
-            continue
-        write_csv(run / "tables" / f"{name}.csv", rows)
-        html = "".join(shown.head_html(c, shown.of_choice(c, exemplars)) for c in chosen)
-        sections.append((name, title, html))
-    return sections
+        rows = csv_rows(chosen, run.exemplars)
+        if rows:
+            title = EXEMPLAR_TITLES.get(name, name)
+            _write_table(folder, name, title, rows)
+            heads = tuple(show_head(choice, run.exemplars) for choice in chosen)
+            groups.append(Group(name, title, heads))
+    return groups
 
 
-def _asked(heads: Sequence[str], result: xr.Dataset) -> list[Choice]:
-    asked = check_heads([read_head(name) for name in heads], result)
+def _asked(heads: Sequence[str], run: Run) -> list[Choice]:
+    asked = check_heads([read_head(name) for name in heads], run.data)
+    if asked and not run.exemplars:
+        raise RunError(f"{run.path} has no exemplars to show: its study keeps none.")
     return [Choice("asked", layer, head, "asked for") for layer, head in asked]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in one step: on a full disk nothing is left of it."""
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written ({error.strerror or error}); make room there, or choose "
+            "another place with --out FILE.html."
+        ) from error

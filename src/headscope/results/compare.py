@@ -6,6 +6,7 @@ wider than it need be.
 """
 
 import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,24 +17,29 @@ import xarray as xr
 from scipy import stats
 
 from headscope.errors import RunError
-from headscope.results.dataset import load
-
-GRID = ("layer", "head")
-# What has these dimensions is a count, a bound, an exemplar or an example, not a measure.
-NO_MEASURE = frozenset({"half", "bound", "rank", "query", "key"})
+from headscope.files import replacing
+from headscope.results.dataset import load, without_stack
+from headscope.results.measure import GRID, Measure, measure_names, measure_of
+from headscope.results.run import find_run
+from headscope.results.slices import plain_label
 
 
 @dataclass(frozen=True)
 class MeasureDifference:
     """One measure in both runs, over the labels that both have."""
 
-    name: str
+    measure: Measure
     first: xr.DataArray  # layer head …
     second: xr.DataArray
     difference: xr.DataArray  # second − first
     low: xr.DataArray  # NaN where a run has no standard errors
     high: xr.DataArray
     effect: xr.DataArray  # difference in standard deviations over the heads of both runs
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.measure.name
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class Row:
     low: float
     high: float
     effect: float
+    title: str = ""  # of the measure and the slice, for readers
 
     @property
     def is_clear(self) -> bool:
@@ -70,7 +77,7 @@ class Row:
 
 def compare(first: str | Path, second: str | Path, *, confidence: float = 0.95) -> Comparison:
     """The differences of two run directories."""
-    a, b = load(first), load(second)
+    a, b = (without_stack(load(find_run(each))) for each in (first, second))
     return compare_results(a, b, names=(str(first), str(second)), confidence=confidence)
 
 
@@ -85,11 +92,6 @@ def compare_results(
     z = float(stats.norm.ppf(0.5 + confidence / 2))
     measures = tuple(_difference(a, b, name, z) for name in shared)
     return Comparison(*names, confidence, measures, tuple(_notes(a, b, names, shared)))
-
-
-def measure_names(data: xr.Dataset) -> list[str]:
-    """The variables with a number for every head, without their standard errors."""
-    return [str(name) for name in data.data_vars if _is_measure(str(name), data[name])]
 
 
 def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
@@ -118,11 +120,13 @@ def clear_and_all(comparison: Comparison) -> tuple[int, int]:
 def write_csv(comparison: Comparison, path: Path) -> int:
     """Write every row, largest effect first; the number of rows."""
     rows = largest(comparison)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([field.name for field in fields(Row)])
+    writer.writerows(_cells(row) for row in rows)
     try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([field.name for field in fields(Row)])
-            writer.writerows(_cells(row) for row in rows)
+        with replacing(path) as temporary:
+            temporary.write_text(buffer.getvalue(), encoding="utf-8")
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}.") from error
     return len(rows)
@@ -143,12 +147,6 @@ def _check_comparable(a: xr.Dataset, b: xr.Dataset, names: tuple[str, str]) -> N
         )
 
 
-def _is_measure(name: str, array: xr.DataArray) -> bool:
-    if name.endswith("_se") or not np.issubdtype(array.dtype, np.number):
-        return False
-    return set(GRID) <= set(array.dims) and not NO_MEASURE & set(array.dims)
-
-
 def _difference(a: xr.Dataset, b: xr.Dataset, name: str, z: float) -> MeasureDifference:
     dims = (*GRID, *(dim for dim in a[name].dims if dim not in GRID))
     first, second = xr.align(a[name].transpose(*dims), b[name], join="inner")
@@ -158,7 +156,7 @@ def _difference(a: xr.Dataset, b: xr.Dataset, name: str, z: float) -> MeasureDif
     spread = xr.concat([first, second], "run").std(("run", *GRID), skipna=True)
     effect = xr.where(spread > 0, difference / spread, 0.0).transpose(*dims)
     low, high = difference - margin, difference + margin
-    return MeasureDifference(name, first, second, difference, low, high, effect)
+    return MeasureDifference(measure_of(b, name), first, second, difference, low, high, effect)
 
 
 def _errors(data: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:
@@ -191,8 +189,8 @@ def _sure(one: MeasureDifference) -> np.ndarray:
     return np.nan_to_num(np.maximum(least, 0.0) * share)
 
 
-def _row(one: MeasureDifference, place: int) -> Row:
-    index = np.unravel_index(place, one.difference.shape)
+def _row(one: MeasureDifference, flat: int) -> Row:
+    index = np.unravel_index(flat, one.difference.shape)
     layer, head, *rest = index
     labels = [
         str(one.difference[dim].values[i])
@@ -203,7 +201,10 @@ def _row(one: MeasureDifference, place: int) -> Row:
         for name in ("first", "second", "difference", "low", "high", "effect")
     }
     layers, heads = one.difference["layer"].values, one.difference["head"].values
-    return Row(one.name, tuple(labels), int(layers[layer]), int(heads[head]), **value)
+    named = ", ".join(map(plain_label, labels))
+    title = f"{one.measure.title}: {named}" if named else one.measure.title
+    place = int(layers[layer]), int(heads[head])
+    return Row(one.name, tuple(labels), *place, **value, title=title)
 
 
 def _cells(row: Row) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,11 +11,8 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.files import SHARDS, find_place, write_atomically
 
-if TYPE_CHECKING:
-    from headscope.metrics.metric import Variables  # metrics bring torch; reading a result must not
 
-
-def build(variables: "Variables", attributes: Mapping[str, Any]) -> xr.Dataset:
+def build(variables: Mapping[str, xr.DataArray], attributes: Mapping[str, Any]) -> xr.Dataset:
     """A Dataset of the variables; a single number becomes an attribute."""
     single = {name: array.item() for name, array in variables.items() if array.ndim == 0}
     arrays = {name: array for name, array in variables.items() if array.ndim > 0}
@@ -58,6 +55,11 @@ def load(path: str | Path) -> xr.Dataset:
             f"{file} cannot be read ({error}); delete it and run the study again, "
             "which takes the finished shards."
         ) from error
+
+
+def without_stack(dataset: xr.Dataset) -> xr.Dataset:
+    """Without the dimension of stacks where there is one: a study reads the encoder alone."""
+    return dataset.isel(stack=0) if dataset.sizes.get("stack") == 1 else dataset
 
 
 def left_out(dataset: xr.Dataset) -> dict[str, str]:

@@ -48,18 +48,3 @@ def decide_difference(difference: float, errors: tuple[float, float]) -> Verdict
     if not np.isfinite(difference) or abs(difference) <= noise:
         return "unclear"
     return decide(difference > 0)
-
-
-def rows(findings: tuple[Finding, ...], result: xr.Dataset) -> list[dict[str, str]]:
-    """The findings table."""
-    judged = [(finding, judge(finding, result)) for finding in findings]
-    return [
-        {
-            "claim": finding.claim,
-            "published": finding.published,
-            "measured": measured.value,
-            "holds": measured.verdict,
-            "rule": finding.rule,
-        }
-        for finding, measured in judged
-    ]

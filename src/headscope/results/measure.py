@@ -15,6 +15,8 @@ import xarray as xr
 Unit = Literal["share", "nats", "tokens", "divergence", ""]
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
+# What has these dimensions is a count, a bound, an exemplar or an example, not a value of a head.
+NO_VALUE = frozenset({"half", "bound", "rank", "query", "key"})
 # What else a metric computes of a measure; each says what the measure itself is.
 DERIVED = ("_se", "_by_layer", "_by_layer_se", "_head_mean")
 
@@ -100,5 +102,10 @@ def measure_names(result: xr.Dataset) -> list[str]:
     return [
         str(name)
         for name, array in result.data_vars.items()
-        if ATTRIBUTE in array.attrs and set(GRID) <= set(array.dims) and array.dtype.kind in "fiu"
+        if ATTRIBUTE in array.attrs and _is_of_heads(array)
     ]
+
+
+def _is_of_heads(array: xr.DataArray) -> bool:
+    dims = set(array.dims)
+    return set(GRID) <= dims and not NO_VALUE & dims and array.dtype.kind in "fiu"

@@ -1,31 +1,34 @@
 """What is said of a result: tables, judged claims and chosen heads, computed once and kept with it.
 
 A study declares how each is made; the engine makes them when the run is finished and writes them
-into `result.nc`. Whoever shows a run reads them from there and computes nothing.
+into `result.nc`. Report, explorer, comparison and demo read them from there and compute nothing.
 """
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.results.findings import Finding, Verdict, judge
 
 ATTRIBUTE = "statements"  # of the Dataset
-Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the same columns; `name` is that of the CSV file."""
+    """Rows with the same columns; a value is text, a number or NaN where there is none."""
 
     name: str
     title: str
     caption: str
     rows: tuple[Row, ...]
+    file: str  # of the CSV file, without ending
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,37 @@ class Statements:
         return next((table for table in self.tables if table.name == name), None)
 
 
+@dataclass(frozen=True)
+class Tabulation:
+    """How a table is made of a result that has all the variables it needs."""
+
+    name: str
+    title: str
+    caption: str
+    needs: tuple[str, ...]
+    rows: Callable[[xr.Dataset], Sequence[Row]]
+    file: str = ""  # name of the CSV file where it is not that of the table
+
+
+def make_statements(
+    tables: Iterable[Tabulation],
+    findings: Iterable[Finding],
+    choices: Callable[[xr.Dataset], Sequence[Choice]],
+    result: xr.Dataset,
+) -> Statements:
+    """Everything that the declarations of a study say of a result."""
+    made = (_tabulate(table, result) for table in tables if _has(result, table.needs))
+    return Statements(
+        tuple(table for table in made if table.rows),
+        tuple(_judge(finding, result) for finding in findings),
+        tuple(choices(result)),
+    )
+
+
 def write_statements(result: xr.Dataset, statements: Statements) -> xr.Dataset:
     """The result with what is said of it."""
-    return result.assign_attrs({ATTRIBUTE: json.dumps(asdict(statements), ensure_ascii=False)})
+    said = json.dumps(_plain(asdict(statements)), ensure_ascii=False, allow_nan=False)
+    return result.assign_attrs({ATTRIBUTE: said})
 
 
 def read_statements(result: xr.Dataset) -> Statements:
@@ -77,7 +108,40 @@ def read_statements(result: xr.Dataset) -> Statements:
         )
     said = json.loads(result.attrs[ATTRIBUTE])
     return Statements(
-        tuple(Table(**table) for table in said["tables"]),
+        tuple(_read_table(table) for table in said["tables"]),
         tuple(JudgedClaim(**claim) for claim in said["findings"]),
         tuple(Choice(**choice) for choice in said["choices"]),
     )
+
+
+def _has(result: xr.Dataset, needs: Iterable[str]) -> bool:
+    return all(name in result for name in needs)
+
+
+def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
+    rows = tuple(table.rows(result))
+    return Table(table.name, table.title, table.caption, rows, table.file or table.name)
+
+
+def _judge(finding: Finding, result: xr.Dataset) -> JudgedClaim:
+    found = judge(finding, result)
+    return JudgedClaim(finding.claim, finding.published, found.value, found.verdict, finding.rule)
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: what is not a finite number becomes null."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _read_table(said: dict[str, Any]) -> Table:
+    rows = tuple(
+        {name: math.nan if value is None else value for name, value in row.items()}
+        for row in said["rows"]
+    )
+    return Table(said["name"], said["title"], said["caption"], rows, said["file"])

@@ -1,6 +1,7 @@
 """The published studies, each declared in one place."""
 
 import json
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -43,3 +44,23 @@ def find_study(name: str) -> "Study":
         hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(STUDIES)}."
         raise RunError(f"There is no study {name!r}; {hint}")
     return import_module(STUDIES[name]).STUDY
+
+
+def find_home(study: "Study") -> str:
+    """Where a study is declared, as MODULE:NAME; "" for one that only exists in a session."""
+    for name, module in list(sys.modules.items()):
+        if name == "__main__":
+            continue
+        for attribute, value in list(getattr(module, "__dict__", {}).items()):
+            if value is study:
+                return f"{name}:{attribute}"
+    return ""
+
+
+def import_study(home: str) -> "Study | None":
+    """The study that is declared at MODULE:NAME; None where it cannot be imported."""
+    module, _, name = home.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        return None

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from headscope.observe.inputs import Columns, Example
     from headscope.observe.show import Attention
     from headscope.results.findings import Finding
+    from headscope.results.measure import Measure
+    from headscope.results.statements import Choice, Tabulation
     from headscope.text.corpus import Corpus
     from headscope.text.sentence import Sentence
 
@@ -95,27 +97,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of the report as header and rows; made if the result has what it needs."""
-
-    name: str
-    title: str
-    caption: str
-    needs: tuple[str, ...]
-    rows: Callable[["xr.Dataset"], list[dict[str, Any]]]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A head that the run found worth looking at, and why."""
-
-    table: str  # table1, table2, table3
-    layer: int
-    head: int
-    why: str
-
-
-@dataclass(frozen=True)
 class Study:
     """One published study, ready to run on any captured model."""
 
@@ -129,9 +110,10 @@ class Study:
     parts: Callable[[Setup], tuple[Part, ...]]
     derive: Callable[["xr.Dataset"], "xr.Dataset"]
     figures: tuple[Figure, ...]
-    tables: tuple[Table, ...]
+    tables: tuple["Tabulation", ...]
     findings: tuple["Finding", ...]
-    choices: Callable[["xr.Dataset"], list[Choice]]
+    choices: Callable[["xr.Dataset"], "list[Choice]"]
+    measures: tuple["Measure", ...] = ()  # of what `complete` and `derive` add
     draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.results.heads import top_heads
-from headscope.studies.study import Choice
+from headscope.results.statements import Choice
 
 MOST_NULL = 0.9  # heads that pay more than this to null tokens leave little to describe
 HALF_NULL = 0.5  # a content head that is drawn should have more than its sink to show

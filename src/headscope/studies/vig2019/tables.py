@@ -6,46 +6,46 @@ import numpy as np
 import xarray as xr
 
 from headscope.heads import name_head
+from headscope.results.columns import Column, columns_of, head_cells
 from headscope.results.heads import top_heads
-from headscope.studies.study import Table
+from headscope.results.slices import select
+from headscope.results.statements import Tabulation
 
-_OF_HEADS = ("null_share", "dependency_alignment", "variability", "distance", "entropy")
+COLUMNS = (
+    Column("null_share"),
+    Column("dependency_alignment", at={"form": "either"}),
+    Column("variability"),
+    Column("distance"),
+    Column("entropy"),
+)
 
 
 def head_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """One row per head with every value and its standard error."""
-    known = [name for name in _OF_HEADS if name in result]
+    columns = columns_of(result, COLUMNS)
     return [
-        {"head": name_head(int(layer), int(head))}
-        | {key: value for name in known for key, value in _cell(result, name, layer, head)}
-        for layer in result["layer"].values
-        for head in result["head"].values
+        {"head": name_head(layer, head)} | head_cells(result, columns, layer, head)
+        for layer in result["layer"].values.tolist()
+        for head in result["head"].values.tolist()
     ]
-
-
-def _cell(result: xr.Dataset, name: str, layer: int, head: int) -> list[tuple[str, float]]:
-    place: dict[str, Any] = {"layer": layer, "head": head}
-    if name == "dependency_alignment":
-        place["form"] = "either"
-    return [(key, float(result[key].sel(place))) for key in (name, f"{name}_se")]
 
 
 def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """One row per layer: pooled values and means of head values."""
-    known = [name for name in _OF_HEADS if f"{name}_by_layer" in result]
+    columns = [
+        each for each in columns_of(result, COLUMNS) if f"{each.variable}_by_layer" in result
+    ]
     return [
-        {"layer": int(layer)}
-        | dict(cell for name in known for cell in _layer_cell(result, name, layer))
-        for layer in result["layer"].values
+        {"layer": layer}
+        | {key: value for each in columns for key, value in _layer_cells(result, each, layer)}
+        for layer in result["layer"].values.tolist()
     ]
 
 
-def _layer_cell(result: xr.Dataset, name: str, layer: int) -> list[tuple[str, float]]:
-    place: dict[str, Any] = {"layer": layer}
-    if name == "dependency_alignment":
-        place["form"] = "either"
-    suffixes = ("_by_layer", "_by_layer_se", "_head_mean")
-    return [(f"{name}{suffix}", float(result[f"{name}{suffix}"].sel(place))) for suffix in suffixes]
+def _layer_cells(result: xr.Dataset, column: Column, layer: int) -> list[tuple[str, float]]:
+    names = [f"{column.variable}{suffix}" for suffix in ("_by_layer", "_by_layer_se", "_head_mean")]
+    known = [name for name in names if name in result]
+    return [(name, float(select(result[name].sel(layer=layer), column.at))) for name in known]
 
 
 def tag_rows(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def _relation_row(result: xr.Dataset, label: str) -> dict[str, Any]:
 
 
 TABLES = (
-    Table(
+    Tabulation(
         "tags",
         "Parts of speech",
         "How often each tag occurs, what heads pay to and from it on average, what even attention "
@@ -100,7 +100,7 @@ TABLES = (
         ("pos_to", "pos_from"),
         tag_rows,
     ),
-    Table(
+    Tabulation(
         "relations",
         "Relations",
         "How often each relation occurs, what its tokens receive on average and from even "
@@ -108,7 +108,7 @@ TABLES = (
         ("deprel_to",),
         relation_rows,
     ),
-    Table(
+    Tabulation(
         "layers",
         "Layers",
         "Values pooled over the heads of each layer with standard errors, and plain means of the "
@@ -116,5 +116,5 @@ TABLES = (
         (),
         layer_rows,
     ),
-    Table("heads", "Heads", "Every head with its standard errors.", (), head_rows),
+    Tabulation("heads", "Heads", "Every head with its standard errors.", (), head_rows),
 )

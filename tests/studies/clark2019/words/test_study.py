@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.exemplars import read_exemplars
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference.mentions import phrases
 from headscope.probes.coreference.queries import document_half
@@ -18,7 +17,8 @@ from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES
 from headscope.probes.trained.training import Learner
-from headscope.report.tables import to_html
+from headscope.report.tables import show_table
+from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.inputs import tree_inputs, window_inputs
 from headscope.studies.clark2019.words.tables import TABLES, table1_rows
@@ -242,7 +242,7 @@ def test_relations_with_few_words_are_shown_in_grey(whole: tuple[Path, xr.Datase
     rows = table1_rows(whole[1])
     few = [row for row in rows if row["words"] < 20]
     assert all(row["note"] == "few words" for row in few)
-    assert to_html(rows, "Table 1").count('class="faint"') == len(few)
+    assert sum(row.is_faint for row in show_table(rows, "Table 1").rows) == len(few)
 
 
 @pytest.mark.parametrize("trees", [True, False], ids=["trees", "plain text"])

@@ -8,8 +8,7 @@ from headscope.heads import name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.metrics.gradient import TARGETS
 from headscope.observe.batch import SPECIAL
-from headscope.plots.dots import Plot, Series, draw_plots
-from headscope.plots.headmap import draw_head_map, draw_matrix
+from headscope.plots.charts import Plot, Series, draw_head_map, draw_matrix, draw_plots
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons
 from headscope.results.heads import top_heads
@@ -21,9 +20,9 @@ BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL
 OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
 
 
-def measured_offsets(result: xr.Dataset, suffix: str = "") -> list[int]:
+def measured_offsets(result: xr.Dataset) -> list[int]:
     """Offsets of the surface part; the baselines of the relations have further ones."""
-    return result[f"offset_share{suffix}"].dropna("offset", how="all")["offset"].values.tolist()
+    return result["offset_share"].dropna("offset", how="all")["offset"].values.tolist()
 
 
 def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:

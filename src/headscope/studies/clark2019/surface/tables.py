@@ -8,10 +8,11 @@ import xarray as xr
 from headscope.heads import name_head, name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.observe.batch import SPECIAL
+from headscope.results.columns import Column, columns_of, head_cells, layer_cells
+from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.surface.figures import OFFSET_NAMES, measured_offsets
-from headscope.studies.study import Table
 
-_OF_HEADS = (
+WHOLE = (
     "entropy",
     "entropy_from_cls",
     "sep_to_sep",
@@ -22,6 +23,7 @@ _OF_HEADS = (
     "duplicate_token_score",
     "induction_score",
 )
+ERROR = " se"
 Row = dict[str, Any]
 
 
@@ -46,44 +48,42 @@ def _which(chosen: np.ndarray, layers: np.ndarray) -> str:
 
 def head_rows(result: xr.Dataset) -> list[Row]:
     """One row per head with every value and its standard error."""
-    places = [
-        result.sel(layer=layer, head=head) for layer in result["layer"] for head in result["head"]
-    ]
+    columns, labels = _columns(result), result["behaviour"]
     return [
         {
-            "head": name_in_paper(int(place["layer"]), int(place["head"])),
-            "behaviour": str(place["behaviour"].item()),
-            **_values(place, ""),
+            "head": name_in_paper(layer, head),
+            "behaviour": str(labels.sel(layer=layer, head=head).item()),
+            **head_cells(result, columns, layer, head, ERROR),
         }
-        for place in places
+        for layer in result["layer"].values.tolist()
+        for head in result["head"].values.tolist()
     ]
 
 
 def layer_rows(result: xr.Dataset) -> list[Row]:
     """One row per layer: means over its heads with standard errors."""
+    columns = _columns(result)
     return [
-        {"layer": int(layer)} | _values(result.sel(layer=layer), "_by_layer")
-        for layer in result["layer"].values
+        {"layer": layer} | layer_cells(result, columns, layer, ERROR)
+        for layer in result["layer"].values.tolist()
     ]
 
 
-def _values(place: xr.Dataset, suffix: str) -> Row:
-    row: Row = {}
-    for offset in measured_offsets(place, suffix):
-        name = OFFSET_NAMES.get(offset, f"offset {offset:+d}")
-        row |= _pair(place, f"offset_share{suffix}", name, offset=offset)
-    for special in SPECIAL:
-        row |= _pair(place, f"special_share{suffix}", special, special=special)
-    for name in _OF_HEADS:
-        row |= _pair(place, f"{name}{suffix}", name)
-    for target in place["target"].values.tolist() if "gradient" in place else ():
-        row |= _pair(place, f"gradient{suffix}", f"gradient {target}", target=target)
-    return row
-
-
-def _pair(place: xr.Dataset, variable: str, name: str, **at: Any) -> Row:
-    value, error = (float(place[key].sel(at)) for key in (variable, f"{variable}_se"))
-    return {name: value, f"{name} se": error}
+def _columns(result: xr.Dataset) -> list[Column]:
+    offsets = {
+        OFFSET_NAMES.get(offset, f"offset {offset:+d}"): {"offset": str(offset)}
+        for offset in measured_offsets(result)
+    }
+    targets = result["target"].values.tolist() if "gradient" in result else ()
+    return columns_of(
+        result,
+        [
+            *(Column("offset_share", name, at) for name, at in offsets.items()),
+            *(Column("special_share", name, {"special": name}) for name in SPECIAL),
+            *map(Column, WHOLE),
+            *(Column("gradient", f"gradient {name}", {"target": name}) for name in targets),
+        ],
+    )
 
 
 def neighbour_rows(result: xr.Dataset) -> list[Row]:
@@ -100,7 +100,7 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
 
 
 TABLES = (
-    Table(
+    Tabulation(
         "behaviours",
         "Behaviours",
         "Heads whose values exceed the thresholds of the paper; of several that fit, the later in "
@@ -108,9 +108,9 @@ TABLES = (
         ("behaviour",),
         behaviour_rows,
     ),
-    Table("layers", "Layers", "Means over the heads, with standard errors.", (), layer_rows),
-    Table("heads", "Heads", "Every head, with standard errors over segments.", (), head_rows),
-    Table(
+    Tabulation("layers", "Layers", "Means over the heads, with standard errors.", (), layer_rows),
+    Tabulation("heads", "Heads", "Every head, with standard errors over segments.", (), head_rows),
+    Tabulation(
         "neighbours",
         "Nearest heads",
         "For every head those that diverge least from it, in nats per row; heads in the order of "

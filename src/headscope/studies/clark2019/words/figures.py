@@ -5,22 +5,19 @@ import json
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.plots.style import ACCENT, FAINT, INK, SECOND
+from headscope.plots.ribbons import draw_lines, write_tokens
 from headscope.studies.clark2019.words.best import relation_rows
 from headscope.studies.clark2019.words.tables import ARROWS, PROBE_NAMES
 from headscope.studies.study import Figure
+from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 
-WEAK = 0.02  # lines fainter than this cannot be seen
 COLUMNS = 4
 RELATIONS = 24
 SHOWN_PROBES = ("attention", "attention_words")
-SIGNED = "PuOr_r"  # orange for, violet against; the same to readers with and without colour vision
 
 
 def draw_examples(result: xr.Dataset) -> Drawing:
@@ -47,21 +44,8 @@ def _draw_example(axes: Axes, example: xr.Dataset) -> None:
     for query, key in np.argwhere(gold):  # also where the head does not look
         axes.plot((0, 1), (query, key), color=SECOND, linewidth=0.7, linestyle=(0, (1, 2)))
     for chosen, colour in ((~gold, ACCENT), (gold, SECOND)):
-        _draw_lines(axes, np.where(chosen, weights, 0.0), colour)
-    for place, word in enumerate(words):
-        text = word.replace("$", r"\$")
-        axes.text(-0.04, place, text, ha="right", va="center", fontsize=6.5, color=INK)
-        axes.text(1.04, place, text, ha="left", va="center", fontsize=6.5, color=INK)
-    axes.set_xlim(-0.75, 1.75)
-    axes.set_ylim(size - 0.4, -0.6)
-    axes.set_title(str(example["figure5"].item()).partition(" ")[2], fontsize=8.5, loc="center")
-
-
-def _draw_lines(axes: Axes, weights: np.ndarray, colour: str) -> None:
-    pairs = np.argwhere(weights > WEAK)
-    lines = [np.array([(0, i), (1, j)]) for i, j in pairs]
-    colours = [to_rgba(colour, float(min(1, weights[i, j]))) for i, j in pairs]
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.2))
+        draw_lines(axes, np.where(chosen, weights, 0.0), colour)
+    write_tokens(axes, str(example["figure5"].item()).partition(" ")[2], words)
 
 
 def draw_relations(result: xr.Dataset) -> Drawing:
@@ -78,7 +62,7 @@ def draw_relations(result: xr.Dataset) -> Drawing:
         axes.plot(row.held_out, place, "o", color=colour, markersize=4, fillstyle="none")
         axes.plot(row.baseline, place, "|", color=SECOND, markersize=8, markeredgewidth=1.6)
     names = [f"{row.relation} ({row.words:,})" for row in rows]
-    axes.set_yticks(range(len(rows)), names, fontsize=7)
+    axes.set_yticks(range(len(rows)), names, fontsize="small")
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(0, 1)
     axes.set_xlabel("best head (● same words, ○ held out) and best fixed offset (|)")
@@ -106,7 +90,7 @@ def _draw_signed(
     drawing: Drawing, axes: Axes, values: xr.DataArray, reach: float, title: str
 ) -> None:
     image = axes.imshow(values, cmap=SIGNED, vmin=-reach, vmax=reach, interpolation="none")
-    axes.set_title(title, fontsize=8.5)
+    axes.set_title(title, fontsize="medium")
     axes.set_xlabel("head")
     axes.set_ylabel("layer")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -10,8 +10,8 @@ from headscope.probes.gold import ALL
 from headscope.probes.proportion import Z95
 from headscope.probes.selection import BestHead
 from headscope.results.findings import Finding, Measured, decide, decide_difference
+from headscope.results.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.studies.clark2019.words.best import best_resolver, layer_number, relation_rows
-from headscope.studies.clark2019.words.published import SAME, TABLE1, TABLE3
 
 HALF = 0.5
 # The paper's row looks shifted.
@@ -21,7 +21,7 @@ TOLD = ("det", "dobj", "nsubj", "poss with 's", "auxpass", "prep", "pobj", "amod
 
 def _relation(result: xr.Dataset, relation: str) -> Measured:
     """Whether the head chosen on other sentences beats the best fixed offset."""
-    names = {relation, *(label for label, same in SAME.items() if same == relation)}
+    names = {relation, *(label for label, same in SAME_RELATION.items() if same == relation)}
     row = next((row for row in relation_rows(result) if row.relation in names), None)
     if row is None:
         return Measured("the corpus has no such relation", "not measured")

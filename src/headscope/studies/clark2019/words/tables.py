@@ -5,13 +5,18 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.heads import name_in_paper
+from headscope.heads import name_head, name_in_paper
 from headscope.probes.coreference.queries import CANDIDATES, KINDS
 from headscope.probes.selection import BestHead
 from headscope.results.heads import top_heads
-from headscope.studies.clark2019.words.best import best_resolver, layer_number, relation_rows
-from headscope.studies.clark2019.words.published import TABLE2, TABLE3, published_relation
-from headscope.studies.study import Table
+from headscope.results.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
+from headscope.results.statements import Tabulation
+from headscope.studies.clark2019.words.best import (
+    BestResolver,
+    best_resolver,
+    layer_number,
+    relation_rows,
+)
 
 ARROWS = {"dependent_to_head": "dependent → head", "head_to_dependent": "head → dependent"}
 FEW = "few words"
@@ -27,6 +32,9 @@ PROBE_NAMES = {
     "attention": "attention",
     "attention_words": "attention and words",
 }
+NO_NUMBER = float("nan")
+NOT_CHOSEN = {"low": NO_NUMBER, "high": NO_NUMBER, "held out": NO_NUMBER}
+NOT_PUBLISHED = {"published": NO_NUMBER, "published by kind": ""}
 Row = dict[str, Any]
 
 
@@ -41,7 +49,7 @@ def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:
     return {
         "relation": row.relation,
         "words": row.words,
-        "head": name_in_paper(layer_number(result, row.layer), row.head),
+        "head": name_head(layer_number(result, row.layer), row.head),
         "direction": ARROWS[row.direction],
         "accuracy": row.accuracy,
         "low": row.low,
@@ -54,52 +62,56 @@ def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:
         "baseline": row.baseline,
         "offset": row.offset,
         "margin": row.margin,
-        "BERT-base": "" if paper is None else f"{paper[0]} / {paper[2]} ({paper[1]:+d})",
+        "published": NO_NUMBER if paper is None else paper[0] / 100,
+        "published baseline": NO_NUMBER if paper is None else paper[2] / 100,
         "note": FEW if row.words < few else "",
     }
 
 
 def table2_rows(result: xr.Dataset) -> list[Row]:
     """Baselines, then the best head for each set of candidates, by kind of mention."""
-    rows = [
-        {"system": SYSTEM_NAMES[name], **_kinds(result["coref_baseline"].sel(system=name))}
-        | {"low": float("nan"), "high": float("nan"), "held out": float("nan")}
-        | {"BERT-base": _published(name)}
-        for name in result["system"].values.tolist()
+    systems = result["system"].values.tolist()
+    heads = [best_resolver(result, candidates) for candidates in CANDIDATES]
+    return [
+        *(_system_row(result, name) for name in systems),
+        *(_resolver_row(result, best) for best in heads if best is not None),
+        _mentions_row(result),
     ]
-    for candidates in CANDIDATES:
-        best = best_resolver(result, candidates)
-        if best is not None:
-            place = {"layer": best.layer, "head": best.head, "candidates": candidates}
-            rows.append(
-                {
-                    "system": f"{name_in_paper(best.layer, best.head)}, candidates: {candidates}",
-                    **_kinds(result["coref_accuracy"].sel(place)),
-                    "low": best.low,
-                    "high": best.high,
-                    "held out": best.held_out,
-                    "BERT-base": _published("best head"),
-                }
-            )
-    return [*rows, _mentions(result)]
+
+
+def _system_row(result: xr.Dataset, name: str) -> Row:
+    values = _kinds(result["coref_baseline"].sel(system=name))
+    return {"system": SYSTEM_NAMES[name], "head": "", **values, **NOT_CHOSEN, **_published(name)}
+
+
+def _resolver_row(result: xr.Dataset, best: BestResolver) -> Row:
+    place = {"layer": best.layer, "head": best.head, "candidates": best.candidates}
+    return {
+        "system": f"best head, candidates: {best.candidates}",
+        "head": name_head(best.layer, best.head),
+        **_kinds(result["coref_accuracy"].sel(place)),
+        "low": best.low,
+        "high": best.high,
+        "held out": best.held_out,
+        **_published(BEST_HEAD),
+    }
+
+
+def _mentions_row(result: xr.Dataset) -> Row:
+    counts = result["coref_count"] * result["coref_coverage"]
+    known = {kind: int(counts.sel(mention=kind).fillna(0)) for kind in KINDS}
+    coverage = float(result["coref_coverage"].sel(mention="all"))
+    name = f"mentions scored (coverage {coverage:.2f})"
+    return {"system": name, "head": "", **known, **NOT_CHOSEN, **NOT_PUBLISHED}
 
 
 def _kinds(values: xr.DataArray) -> Row:
     return {kind: float(values.sel(mention=kind)) for kind in KINDS}
 
 
-def _mentions(result: xr.Dataset) -> Row:
-    counts = result["coref_count"] * result["coref_coverage"]
-    known = {kind: int(counts.sel(mention=kind).fillna(0)) for kind in KINDS}
-    coverage = float(result["coref_coverage"].sel(mention="all"))
-    nothing = {"low": float("nan"), "high": float("nan"), "held out": float("nan")}
-    return {"system": f"mentions scored (coverage {coverage:.2f})", **known, **nothing} | {
-        "BERT-base": ""
-    }
-
-
-def _published(system: str) -> str:
-    return " / ".join(map(str, TABLE2[system]))
+def _published(system: str) -> Row:
+    percents = TABLE2[system]
+    return {"published": percents[0] / 100, "published by kind": " / ".join(map(str, percents))}
 
 
 def table3_rows(result: xr.Dataset) -> list[Row]:
@@ -117,7 +129,7 @@ def table3_rows(result: xr.Dataset) -> list[Row]:
                 "high": float(place["parsing_uas_ci"].sel(bound="high")),
                 "parameters": int(place["parsing_parameters"]),
                 "word vectors": result.attrs["parsing_vectors"] if words else "",
-                "BERT-base": TABLE3[name],
+                "published": TABLE3[name] / 100,
             }
         )
     return rows
@@ -134,34 +146,38 @@ def tree_rows(result: xr.Dataset) -> list[Row]:
 
 
 TABLES = (
-    Table(
-        "table1",
+    Tabulation(
+        "relations",
         "Table 1: heads as dependency classifiers",
         "The best head for each relation: chosen on the same words as in the paper, and held out: "
         "chosen on one half of the sentences and scored on the other. 95 % intervals; the best "
-        "fixed offset on the same words; coverage: the share of the words that the head could see. "
+        "fixed offset on the same words; coverage: the share of the words that the head could see; "
+        "published: BERT-base. "
         "“with 's”: the clitic's prediction counts instead of the possessor's, as in the paper.",
         ("relation_correct",),
         table1_rows,
+        file="table1",
     ),
-    Table(
-        "table2",
+    Tabulation(
+        "coreference",
         "Table 2: heads as coreference resolvers",
         "Share of mentions for which the head word of an antecedent is found. Candidates: all "
-        "other words, or only head words of earlier mentions. Interval and held-out value are for "
-        "all mentions.",
+        "other words, or only head words of earlier mentions. Interval, held-out and published "
+        "value (BERT-base) are for all mentions.",
         ("coref_correct",),
         table2_rows,
+        file="table2",
     ),
-    Table(
-        "table3",
+    Tabulation(
+        "parsing",
         "Table 3: attention probes",
         "Unlabelled attachment without punctuation: mean over seeds, with a 95 % interval for the "
-        "words of the test set.",
+        "words of the test set; published: BERT-base.",
         ("parsing_uas",),
         table3_rows,
+        file="table3",
     ),
-    Table(
+    Tabulation(
         "trees",
         "Undirected trees",
         "Share of the gold arcs that the maximum spanning tree of a head has, without punctuation; "

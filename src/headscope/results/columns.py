@@ -1,0 +1,61 @@
+"""Tables of all heads and of all layers: one column for each slice of a measure, and its error."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import xarray as xr
+
+from headscope.results.measure import GRID, measure_names
+from headscope.results.slices import select
+
+BY_LAYER = "_by_layer"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A slice of a measure under the name that it has in a table."""
+
+    variable: str
+    name: str = ""  # that of the variable if not given
+    at: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        """Its name in the table."""
+        return self.name or self.variable
+
+
+def columns_of(result: xr.Dataset, chosen: Iterable[Column]) -> list[Column]:
+    """The chosen columns that the result has, then every other measure of whole heads."""
+    known = [column for column in chosen if column.variable in result]
+    shown = {column.variable for column in known}
+    further = [name for name in measure_names(result) if name not in shown]
+    return [*known, *(Column(name) for name in further if set(result[name].dims) == set(GRID))]
+
+
+def head_cells(
+    result: xr.Dataset, columns: Sequence[Column], layer: int, head: int, mark: str = "_se"
+) -> dict[str, Any]:
+    """The values of one head, each followed by its standard error where there is one."""
+    place = result.sel(layer=layer, head=head)
+    return _cells(place, columns, "", mark)
+
+
+def layer_cells(
+    result: xr.Dataset, columns: Sequence[Column], layer: int, mark: str = "_se"
+) -> dict[str, Any]:
+    """The values of one layer, each followed by its standard error where there is one."""
+    place = result.sel(layer=layer)
+    pooled = [column for column in columns if column.variable + BY_LAYER in result]
+    return _cells(place, pooled, BY_LAYER, mark)
+
+
+def _cells(place: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for column in columns:
+        name = column.variable + suffix
+        row[column.heading] = float(select(place[name], column.at))
+        if f"{name}_se" in place:
+            row[f"{column.heading}{mark}"] = float(select(place[f"{name}_se"], column.at))
+    return row

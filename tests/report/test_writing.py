@@ -1,0 +1,122 @@
+"""Where a report is written, in which form, and what is said when it cannot be."""
+
+import errno
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.plots.style import render, style
+from headscope.report.tables import show_number, show_table, to_latex
+from headscope.studies.vig2019.figures import FIGURES
+from headscope.text.corpus import Corpus
+from tests.engine.tiny import causal_model, make_sentences
+from tests.report.results import make_result
+
+DISTANCE = next(figure for figure in FIGURES if figure.name == "figure11")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "run"
+    hs.study("vig2019", causal_model(), Corpus.from_sentences(make_sentences(12)), out)
+    return out
+
+
+def drawn(**settings: object) -> dict[str, bytes]:
+    with mpl.rc_context(settings), style("figure11"):
+        return render(DISTANCE.draw(make_result(2, 2)))
+
+
+def test_a_run_that_cannot_be_written_is_reported_beside_the_page(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Path.mkdir
+
+    def refuse(self: Path, *args: object, **options: object) -> None:
+        if run in self.parents:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        make(self, *args, **options)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(RunError, match=r"cannot be written; name a page .* --out FILE\.html"):
+        hs.report(run)
+    page = hs.report(run, out=tmp_path / "there" / "page.html")
+    assert page.is_file()
+    assert (tmp_path / "there" / "page-run" / "figures" / "figure11.pdf").is_file()
+    assert (tmp_path / "there" / "page-run" / "tables" / "heads.tex").is_file()
+    assert not (run / "report.html").exists()
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def fill(self: Path, content: bytes) -> int:
+        if ".html" not in self.name:
+            return write(self, content)
+        write(self, content[:100])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    with pytest.raises(RunError, match=r"cannot be written \(No space left on device\)") as said:
+        hs.report(run, out=tmp_path / "page.html")
+    assert "shards" not in str(said.value)
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_what_the_reader_has_set_in_rcparams_wins_over_the_house_style() -> None:
+    plain, own = drawn()["svg"].decode(), drawn(**{"font.family": "serif"})["svg"].decode()
+    assert "serif" in own and "DejaVu Serif" in own
+    assert "DejaVu Serif" not in plain
+    with mpl.rc_context({"font.size": 20.0}), style("x"):
+        assert mpl.rcParams["font.size"] == 20.0
+    with style("x"):
+        assert mpl.rcParams["font.size"] == 9.0
+
+
+def test_every_figure_takes_a_width_and_a_font(run: Path) -> None:
+    hs.report(run, width=4.0, font="DejaVu Serif")
+    for file in (run / "figures").glob("*.svg"):
+        text = file.read_text(encoding="utf-8")
+        assert re.search(r'width="288pt"', text), file.name  # 4 inches
+    assert "DejaVu Serif" in (run / "figures" / "figure11.svg").read_text(encoding="utf-8")
+    with pytest.raises(RunError, match=r"cannot be -1\.0 inches wide"):
+        hs.report(run, width=-1.0)
+
+
+def test_figures_are_the_same_bytes_in_every_format_when_drawn_again() -> None:
+    first, second = drawn(), drawn()
+    assert first == second
+    assert first["pdf"].startswith(b"%PDF") and first["png"].startswith(b"\x89PNG")
+
+
+def test_a_latex_table_has_the_rules_of_booktabs_and_escapes_what_latex_reads() -> None:
+    rows = [{"relation_name": "50 % & $x_1$ → {a}", "n": 1200, "share": 0.5, "share_se": 0.01}]
+    text = to_latex(show_table(rows, "Table")).decode()
+    assert text.splitlines() == [
+        r"% \usepackage{booktabs}",
+        r"\begin{tabular}{lrl}",
+        r"\toprule",
+        r"relation name & n & share \\",
+        r"\midrule",
+        r"50 \% \& \$x\_1\$ $\to$ \{a\} & 1,200 & 0.500 $\pm$ 0.010 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_bounds_are_shown_as_one_interval_and_small_numbers_are_not_zero() -> None:
+    rows = [{"accuracy": 0.5, "low": 0.4, "high": 0.6}, {"accuracy": 1e-5, "low": float("nan"),
+             "high": float("nan")}]  # fmt: skip
+    shown = show_table(rows, "T")
+    assert [cell.text for cell in shown.columns] == ["accuracy", "interval"]
+    assert [[cell.text for cell in row.cells] for row in shown.rows] == [
+        ["0.5", "0.400 … 0.600"],
+        ["1e−05", "–"],
+    ]
+    assert show_number(float("nan")) == "–"

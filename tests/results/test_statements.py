@@ -1,0 +1,167 @@
+"""What is said of a result is computed once, stored with it, and read back as it was."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.probes.proportion import wilson
+from headscope.results.dataset import load, save
+from headscope.results.findings import Finding, Measured
+from headscope.results.papers import RELATION_ACCURACY, published_relation
+from headscope.results.statements import (
+    Choice,
+    Statements,
+    Tabulation,
+    make_statements,
+    read_statements,
+    write_statements,
+)
+from tests.engine.tiny import MODELS
+from tests.studies.clark2019.words.test_study import annotated
+
+FAST = {"gradients": False, "repeated_sequences": 2, "period": 8, "probe_seeds": 1}
+
+
+@pytest.fixture(scope="module", params=list(MODELS))
+def clark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    hs.study("clark2019", MODELS[request.param](), annotated(), folder, **FAST)
+    return load(folder)
+
+
+@pytest.fixture(scope="module", params=list(MODELS))
+def vig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    hs.study("vig2019", MODELS[request.param](), annotated(), folder)
+    return load(folder)
+
+
+def rows_of(result: xr.Dataset, name: str) -> tuple:
+    table = read_statements(result).table(name)
+    assert table is not None
+    return table.rows
+
+
+def plainly_best(result: xr.Dataset, relation: str) -> tuple[float, str, str, float, float]:
+    """The best head of a relation, read from the counts one by one."""
+    correct = result["relation_correct"].sel(relation=relation).sum("half")
+    scored = result["relation_scored"].sel(relation=relation).sum("half")
+    best = (-1.0, "", "", 0.0, 0.0)
+    for layer in result["layer"].values:
+        for head in result["head"].values:
+            for direction in result["direction"].values:
+                total = float(scored.sel(direction=direction))
+                if total < float(scored.max()):  # a causal model sees the other words here
+                    continue
+                right = float(correct.sel(layer=layer, head=head, direction=direction))
+                if right / total > best[0]:
+                    best = (right / total, f"L{layer}H{head}", str(direction), right, total)
+    return best
+
+
+def test_the_stored_best_head_of_every_relation_is_the_one_of_the_counts(
+    clark: xr.Dataset,
+) -> None:
+    rows = rows_of(clark, "relations")
+    scored = clark["relation_scored"].sum(("half", "direction"))
+    assert {row["relation"] for row in rows} == set(scored["relation"].values[scored.values > 0])
+    for row in rows:
+        share, head, direction, right, total = plainly_best(clark, row["relation"])
+        assert (row["head"], row["accuracy"]) == (head, share)
+        assert row["direction"].split(" ")[0] == direction.split("_")[0]
+        low, high = wilson(np.asarray(right), np.asarray(total))
+        assert (row["low"], row["high"]) == (float(low), float(high))
+        assert row["margin"] == pytest.approx(share - row["baseline"])
+        assert row["coverage"] == total / row["words"]
+
+
+def test_the_stored_best_head_of_each_set_of_candidates_is_the_one_of_the_counts(
+    clark: xr.Dataset,
+) -> None:
+    rows = {row["system"]: row for row in rows_of(clark, "coreference")}
+    for candidates in clark["candidates"].values.tolist():
+        row = rows[f"best head, candidates: {candidates}"]
+        shares = clark["coref_accuracy"].sel(candidates=candidates, mention="all")
+        layer, head = np.unravel_index(int(np.nanargmax(shares.values)), shares.shape)
+        assert row["head"] == f"L{shares['layer'].values[layer]}H{head}"
+        for mention in clark["mention"].values.tolist():
+            value = clark["coref_accuracy"].sel(
+                candidates=candidates, mention=mention, layer=layer, head=head
+            )
+            np.testing.assert_equal(row[mention], float(value))
+    assert [row["published"] for row in rows.values()][:3] == [0.27, 0.52, 0.69]
+
+
+def test_the_stored_probes_are_those_of_the_result(clark: xr.Dataset) -> None:
+    rows = rows_of(clark, "parsing")
+    assert [row["UAS"] for row in rows] == clark["parsing_uas"].values.tolist()
+    assert [row["published"] for row in rows] == [0.26, 0.58, 0.3, 0.61, 0.77]
+
+
+@pytest.mark.parametrize(
+    ("table", "label", "variable", "axis", "prefix"),
+    [
+        ("tags", "tag", "pos_to", "tag", "to_"),
+        ("tags", "tag", "pos_from", "tag", "from_"),
+        ("relations", "relation", "deprel_to", "deprel", ""),
+    ],
+)
+def test_the_stored_best_head_of_every_tag_and_relation_has_the_largest_share(
+    vig: xr.Dataset, table: str, label: str, variable: str, axis: str, prefix: str
+) -> None:
+    rows = rows_of(vig, table)
+    assert {row[label] for row in rows} == set(vig[axis].values)
+    for row in rows:
+        shares = vig[variable].sel({axis: row[label]})
+        place = shares.stack(head_of=("layer", "head")).idxmax("head_of").item()
+        assert row[f"{prefix}head"] == f"L{place[0]}H{place[1]}"
+        assert row[f"{prefix}best"] == float(shares.max())
+
+
+def test_statements_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
+    rows = [{"a": float("nan"), "b": np.float64(0.5), "c": np.int64(3), "d": "<ü>"}]
+    table = Tabulation("t", "T", "C", ("x",), lambda result: rows, file="table9")
+    skipped = Tabulation("u", "U", "", ("missing",), lambda result: rows)
+    finding = Finding("claim", "0.5", "rule", ("x",), lambda result: Measured("0.4", "no"))
+    absent = Finding("other", "", "", ("missing",), lambda result: Measured("", "yes"))
+    result = xr.Dataset({"x": ("layer", [1.0])})
+    said = make_statements(
+        (table, skipped), (finding, absent), lambda _: [Choice("table1", 0, 1, "why")], result
+    )
+    save(write_statements(result, said), tmp_path / "result.nc")
+    again = read_statements(load(tmp_path))
+    (read,) = again.tables
+    assert (read.name, read.file, read.title) == ("t", "table9", "T")
+    assert np.isnan(read.rows[0]["a"])
+    assert {name: read.rows[0][name] for name in "bcd"} == {"b": 0.5, "c": 3, "d": "<ü>"}
+    assert [each.holds for each in again.findings] == ["no", "not measured"]
+    assert again.findings[1].measured == "the result has no missing"
+    assert again.choices == (Choice("table1", 0, 1, "why"),)
+    assert again.table("u") is None
+
+
+def test_many_heads_fit_into_the_file(tmp_path: Path) -> None:
+    rows = [{f"column {i}": 0.123456789 * i for i in range(25)} for _ in range(1024)]
+    table = Tabulation("heads", "", "", (), lambda result: rows)
+    result = xr.Dataset({"x": ("layer", [1.0])})
+    said = make_statements((table,), (), lambda _: [], result)
+    save(write_statements(result, said), tmp_path / "result.nc")
+    assert read_statements(load(tmp_path)) == said
+
+
+def test_a_result_of_an_older_version_says_how_to_make_it_anew() -> None:
+    with pytest.raises(RunError, match="run the same `headscope study` command again"):
+        read_statements(xr.Dataset())
+    assert read_statements(write_statements(xr.Dataset(), Statements())) == Statements()
+
+
+def test_the_papers_values_are_those_of_equal_relations() -> None:
+    assert published_relation("compound") == published_relation("nn") == (70.4, 1, 70.2)
+    assert published_relation("poss") is None  # the paper lets the clitic answer
+    assert published_relation("nmod:poss with 's") == (80.5, 1, 47.7)
+    by_relation = {each.at["relation"]: each.value for each in RELATION_ACCURACY}
+    assert by_relation["obj"] == by_relation["dobj"] == 0.868
