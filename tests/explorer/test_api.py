@@ -264,7 +264,7 @@ def test_unfinished_and_damaged_runs_are_listed_with_their_notes(visitor: TestCl
     runs = {run["slug"]: run for run in visitor.get("/api/session").json()["runs"]}
     assert (runs["stopped"]["state"], runs["damaged"]["state"]) == ("unfinished", "damaged")
     answer = visitor.get("/api/runs/stopped/measures/entropy")
-    assert (answer.status_code, "not finished" in answer.text) == (409, True)
+    assert (answer.status_code, "shards are done" in answer.text) == (409, True)
 
 
 def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:

@@ -28,7 +28,7 @@ def test_an_unfinished_run_says_how_far_it_is_and_how_to_finish_it(tmp_path: Pat
     assert half.run.state == "unfinished"
     assert "3 of 5 shards are done" in half.run.notes[0]
     assert "headscope study vig2019 --model mini-gpt2" in half.run.notes[0]
-    with pytest.raises(RefusedError, match="not finished"):
+    with pytest.raises(RefusedError, match="shards are done"):
         half.data
 
 
