@@ -28,6 +28,8 @@ import { ink } from "../shell/look.js";
  * @property {(name: string | null) => void} [onLook]
  */
 
+const NAME = 48; // pixels that a name takes beside its point
+
 /** @param {Point[]} points @param {Options} options @returns {SVGSVGElement} */
 export function scatter(points, options) {
   const { width, height, bare = false } = options;
@@ -68,7 +70,8 @@ function dot(point, cx, cy, options) {
   const said = options.bare ? point.name : `${point.name}: ${number(point.x)}, ${number(point.y)}`;
   const about = { class: "dot", "data-head": point.name, role: "link", tabindex: -1, "aria-label": said };
   const look = { fill, stroke: ink().paper, "stroke-width": 1, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
-  const name = options.named ? s("text", { x: cx + 8, y: cy, "dominant-baseline": "central", "font-size": 10.5, fill: ink().faint, "pointer-events": "none" }, point.name) : null;
+  const inside = cx + NAME < options.width;
+  const name = options.named ? s("text", { x: inside ? cx + 8 : cx - 8, y: cy, "text-anchor": inside ? "start" : "end", "dominant-baseline": "central", "font-size": 10.5, fill: ink().faint, "pointer-events": "none" }, point.name) : null;
   return s("g", about, s("title", {}, said), name, shape(point.shape ?? 0, cx, cy, chosen ? 6 : 5, look));
 }
 

@@ -3,7 +3,7 @@
 import { saveRows } from "./download.js";
 import { h } from "../shell/dom.js";
 import { saveButton } from "./figure.js";
-import { number } from "../shell/format.js";
+import { headIn, number } from "../shell/format.js";
 
 /** @typedef {string | number | boolean | null} Value */
 /** @typedef {{name: string, title?: string, show?: (value: Value, row: Value[]) => import("../shell/dom.js").Child, numeric?: boolean}} Column  `show` gives undefined for what is shown as it is */
@@ -72,7 +72,8 @@ function compare(a, b, sign) {
 function line(columns, row, numeric) {
   const cells = columns.map((column, i) => {
     const value = row[i];
-    return h("td", { class: numeric[i] ? "numeric" : "" }, column.show?.(value, row) ?? plainly(value));
+    const kind = numeric[i] ? "numeric" : typeof value === "string" && headIn(value) === value.split(" ")[0] ? "head" : "";
+    return h("td", { class: kind }, column.show?.(value, row) ?? plainly(value));
   });
   return h("tr", {}, ...cells);
 }
