@@ -180,4 +180,5 @@ def _camel(name: str) -> str:
 def _compact(value: object) -> str:
     return json.dumps(value, separators=(", ", ": "))
 
+
 LIGHT, DARK = HEADS
