@@ -16,6 +16,7 @@ from headscope.results.measure import attach
 from headscope.results.statements import (
     Choice,
     JudgedClaim,
+    Row,
     Statements,
     Table,
     write_statements,
@@ -74,21 +75,25 @@ def statements(data: xr.Dataset) -> Statements:
     return Statements((table,), (claim, open_claim), (choice,))
 
 
+def _table(name: str, title: str, caption: str, rows: tuple[Row, ...]) -> Table:
+    return Table(name, title, caption, rows)
+
+
 def _tags(data: xr.Dataset) -> Table:
     best = {tag: top_heads(data["pos_to"].sel(tag=tag), 1)[0] for tag in TAGS}
     rows = tuple(
         {"tag": tag, "to_best": value, "to_head": name_head(layer, head), "to_factor": float("nan")}
         for tag, (layer, head, value) in best.items()
     )
-    return Table("tags", "The heads of each tag", "The head that looks most at each tag.", rows)
+    return _table("tags", "The heads of each tag", "The head that looks most at each tag.", rows)
 
 
 def _relations(data: xr.Dataset) -> Table:
     rows = tuple(_relation(data, name) for name in DEPRELS)
-    return Table("relations", "Table 1: best heads", "Chosen and scored on the same words.", rows)
+    return _table("relations", "Table 1: best heads", "Chosen and scored on the same words.", rows)
 
 
-def _relation(data: xr.Dataset, name: str) -> dict[str, str | float | int]:
+def _relation(data: xr.Dataset, name: str) -> Row:
     own = data["relation_accuracy"].sel(relation=name)
     layer, head, value = top_heads(own.max("direction"), 1)[0]
     return {

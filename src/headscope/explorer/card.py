@@ -169,6 +169,6 @@ def _exemplar(one: dict[str, Any]) -> Exemplar:
         tokens=one["tokens"],
         labels=labels,
         pieces=[label(bare(token)) for token in one["tokens"]],
-        spaces=spaces_before(one["tokens"], one["text"]),
+        spaces=list(spaces_before(one["tokens"], one["text"])),
         rtl=is_right_to_left(labels),
     )
