@@ -43,6 +43,9 @@ class TextRequest:
     blocks: Annotated[list[int], AtMost("blocks")] | None = None  # of a long text
 
 
+RECEIVED = (TextRequest,)  # fields with a default may be left out; what is sent has every field
+
+
 @dataclass(frozen=True)
 class Refusal:
     """Why a request is not answered as asked."""

@@ -6,7 +6,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.schemas import AtMost
+from headscope.explorer.schemas import RECEIVED, AtMost
 
 Schema = dict[str, Any]
 Made = TypeVar("Made")
@@ -183,7 +183,7 @@ def _fields(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
 
 def _is_sent(kind: Any, field: Field[Any]) -> bool:
     """What is sent has every field; what is received may leave out those with a default."""
-    return _is_required(field) or not _name(kind).endswith("Request")
+    return _is_required(field) or kind not in RECEIVED
 
 
 def _is_required(field: Field[Any]) -> bool:
