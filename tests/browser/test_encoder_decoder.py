@@ -102,7 +102,7 @@ def test_every_page_shows_the_runs_of_its_encoder(visit: Visit) -> None:
     expect(visit.at("#opened .hs-token").first).to_be_visible()
     visit.open("/clusters?run=clark2019")
     expect(visit.at(".dot")).to_have_count(8)
-    visit.open("/probes?run=clark2019")
+    visit.open("/tables?run=clark2019")
     expect(visit.at("section table").first).to_be_visible()
     visit.open("/head?run=clark2019&head=L0H1")
     expect(visit.at("#exemplar-0")).to_be_visible()

@@ -16,6 +16,7 @@ from headscope.explorer.app import create_app
 from headscope.explorer.runs import Library
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load
+from headscope.results.statements import read_statements
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
 from tests.explorer.runs import HOSTILE, unfinished_run, write_run
@@ -27,10 +28,14 @@ PAGES = {
     "overview": "/overview?run=vig",
     "head": "/head?run=clark&head=L1H2",
     "clusters": "/clusters?run=clark",
-    "probes": "/probes?run=clark",
+    "findings": "/findings?run=vig",
+    "tables": "/tables?run=clark",
     "text": "/text",
     "compare": "/compare?a=vig&b=vig-later",
 }
+
+
+RUNS = ("vig", "vig-later", "clark", "hybrid", "stopped", "damaged")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(folder / "vig", "vig2019")
     write_run(folder / "vig-later", "vig2019", shift=2.0)
     write_run(folder / "clark", "clark2019")
+    write_run(folder / "hybrid", "clark2019", layers=(1, 3, 5))
     unfinished_run(folder / "stopped")
     (write_run(folder / "damaged", "vig2019") / "result.nc").write_bytes(b"not HDF5")
     return folder
@@ -46,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def library(folder: Path) -> Library:
-    return Library([folder / name for name in ("vig", "vig-later", "clark", "stopped", "damaged")])
+    return Library([folder / name for name in RUNS])
 
 
 @pytest.fixture(scope="module")
@@ -211,21 +217,67 @@ def test_the_map_is_coloured_and_leads_to_the_cards(visit: Visit, folder: Path) 
     expect(visit.at(".title h1")).to_have_text("Head L2H3")
 
 
-def test_probe_tables_sort_both_ways_and_keep_it_in_the_address(visit: Visit) -> None:
-    visit.open("/probes?run=clark")
-    expect(visit.at("section table")).to_have_count(3)
+def test_layers_of_a_hybrid_model_go_by_their_own_numbers(visit: Visit) -> None:
+    visit.open("/head?run=hybrid")
+    expect(visit.at(".title h1")).to_have_text("Head L1H0")
+    names = visit.at("#head option").all_inner_texts()
+    assert names == [f"L{layer}H{head}" for layer in (1, 3, 5) for head in range(4)]
+    visit.choose("head", "L1H3")
+    visit.at("#next").click()
+    expect(visit.at(".title h1")).to_have_text("Head L3H0")
+    visit.open("/clusters?run=hybrid&color=layer")
+    legend = visit.at(".legend-item").all_inner_texts()
+    assert legend == ["Layer 1", "Layer 3", "Layer 5"]
+    fills = visit.at(".dot").evaluate_all(
+        "all => all.map((one) => one.lastChild.getAttribute('fill'))"
+    )
+    assert len(set(fills)) == 3
+    visit.at(".dot[data-head=L5H2] > :last-child").click()
+    expect(visit.at(".title h1")).to_have_text("Head L5H2")
+    visit.open("/overview?run=hybrid&measure=entropy&heads=L5H1")
+    visit.cell("L3H2").hover()
+    expect(visit.at("#readout")).to_contain_text("L3H2")
+    expect(visit.at("#readout")).to_contain_text("of 12")
+    expect(visit.at(".chip")).to_contain_text("L5H1")
+    visit.cell("L5H1").click()
+    expect(visit.at(".title h1")).to_have_text("Head L5H1")
+
+
+def test_the_findings_are_the_stored_ones(visit: Visit, vig: xr.Dataset) -> None:
+    visit.open("/findings?run=vig")
+    said = read_statements(vig)
+    rows = visit.at("table.claims tbody tr")
+    expect(rows).to_have_count(len(said.findings))
+    for place, claim in enumerate(said.findings):
+        cells = rows.nth(place).locator("td").all_inner_texts()
+        assert cells == [claim.claim, claim.published, claim.measured, claim.holds, claim.rule]
+    [choice] = said.choices
+    link = visit.at(".choices a")
+    expect(link).to_have_text(f"L{choice.layer}H{choice.head}")
+    link.click()
+    expect(visit.at(".title h1")).to_have_text(f"Head L{choice.layer}H{choice.head}")
+    expect(visit.at(".lead")).to_contain_text(choice.why)
+
+
+def test_stored_tables_sort_both_ways_and_keep_it_in_the_address(visit: Visit) -> None:
+    visit.open("/tables?run=clark")
+    expect(visit.at("section table")).to_have_count(1)
     button = visit.page.get_by_role("button", name="accuracy")
     button.click()
-    column = "table >> nth=0 >> td:nth-child(5)"
+    column = "table >> nth=0 >> td:nth-child(4)"
     falling = [float(text) for text in visit.at(column).all_inner_texts()]
     assert falling == sorted(falling, reverse=True)
     button.click()
     assert [float(text) for text in visit.at(column).all_inner_texts()] == falling[::-1]
     address = visit.address()
-    assert "sort1=accuracy" in address
+    assert "sort-relations=accuracy" in address
     visit.open(address)
     assert [float(text) for text in visit.at(column).all_inner_texts()] == falling[::-1]
-    visit.watched.shot("explorer-probes")
+    visit.watched.shot("explorer-tables")
+    link = visit.at("td a").first
+    name = link.inner_text().split(" ")[0]
+    link.click()
+    expect(visit.at(".title h1")).to_have_text(f"Head {name}")
 
 
 def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Visit) -> None:
@@ -288,7 +340,7 @@ def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
 def test_a_link_restores_what_was_seen(visit: Visit, address: str) -> None:
     visit.open(address)
     first = visit.at("main").inner_html()
-    visit.open("/probes?run=clark")
+    visit.open("/tables?run=clark")
     visit.page.go_back()
     visit.page.wait_for_function(
         "before => document.querySelector('main').innerHTML === before", arg=first
@@ -353,7 +405,7 @@ def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     light = visit.page.evaluate(ground)
     visit.choose("theme", "dark")
     dark = visit.page.evaluate(ground)
-    visit.open("/probes?run=clark")
+    visit.open("/tables?run=clark")
     assert dark != light
     assert visit.page.evaluate(ground) == dark
 

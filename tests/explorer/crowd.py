@@ -14,7 +14,7 @@ import httpx
 Wish = tuple[str, str, dict]
 GOOD: tuple[Wish, ...] = (
     ("GET", "/", {}),
-    ("GET", "/explorer/static/main.js", {}),
+    ("GET", "/explorer/static/shell/main.js", {}),
     ("GET", "/api/session", {}),
     ("GET", "/api/runs/{run}", {}),
     ("GET", "/api/runs/{run}/measures/entropy", {}),

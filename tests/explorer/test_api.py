@@ -11,7 +11,8 @@ from scipy import stats
 from starlette.testclient import TestClient
 
 from headscope.results.dataset import load
-from tests.explorer.runs import HOSTILE
+from headscope.results.statements import read_statements
+from tests.explorer.runs import HOSTILE, write_result, write_run
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_missing_values_are_null(visitor: TestClient, tmp_path: Path, vig: xr.Da
     vig["entropy"][0, 1] = np.nan
     path = tmp_path / "holes"
     path.mkdir()
-    vig.to_netcdf(path / "result.nc", engine="h5netcdf")
+    write_result(path, vig)
     app = create_app(Library([path]), Texts(None, None))
     holes = TestClient(app, base_url="http://127.0.0.1")
     assert holes.get("/api/runs/holes/measures/entropy").json()["values"][0][1] is None
@@ -105,13 +106,18 @@ def test_a_card_lists_what_the_head_attends_to_and_from(
     }
 
 
-def test_the_best_relation_is_the_furthest_above_its_baseline(
+def test_a_card_says_which_stored_rows_name_the_head_and_why_it_was_chosen(
     visitor: TestClient, clark: xr.Dataset
 ) -> None:
-    best = visitor.get("/api/runs/clark/heads/L0H0").json()["best_relation"]
-    baseline = clark["offset_accuracy"].max("offset_word")
-    margin = clark["relation_accuracy"].sel(layer=0, head=0) - baseline
-    assert best["value"] - best["baseline"]["value"] == pytest.approx(float(margin.max()))
+    said = read_statements(clark)
+    [table] = said.tables
+    name = str(table.rows[0]["head"]).split(" ")[0]
+    card = visitor.get(f"/api/runs/clark/heads/{name}").json()
+    rows = [row["relation"] for row in table.rows if str(row["head"]).split(" ")[0] == name]
+    assert [one["row"] for one in card["mentions"]] == rows
+    [choice] = said.choices
+    chosen = visitor.get(f"/api/runs/clark/heads/L{choice.layer}H{choice.head}").json()
+    assert [one["why"] for one in chosen["choices"]] == [choice.why]
 
 
 def test_the_nearest_heads_are_those_that_diverge_least(
@@ -150,24 +156,81 @@ def test_the_map_has_every_head(visitor: TestClient, clark: xr.Dataset) -> None:
     assert found["heads"][5]["x"] == float(clark["head_position"].values[5, 0])
 
 
-def test_table_1_names_the_best_head_of_every_relation(
+def test_tables_findings_and_choices_are_those_stored_with_the_run(
     visitor: TestClient, clark: xr.Dataset
 ) -> None:
-    table = visitor.get("/api/runs/clark/probes").json()[0]
-    row = next(row for row in table["rows"] if row[0] == "nsubj")
-    own = clark["relation_accuracy"].sel(relation="nsubj")
-    assert row[4] == float(own.max())
-    layer, head = int(row[2][1]), int(row[2][3])
-    direction = row[3].replace(" ", "_")
-    assert float(own.sel(layer=layer, head=head, direction=direction)) == row[4]
-    assert row[1] == int(clark["relation_count"].sel(relation="nsubj"))
+    said = visitor.get("/api/runs/clark/statements").json()
+    stored = read_statements(clark)
+    assert said["findings"] == [vars(one) for one in stored.findings]
+    assert said["choices"] == [vars(one) for one in stored.choices]
+    [table] = said["tables"]
+    assert (table["name"], table["title"]) == ("relations", stored.tables[0].title)
+    assert table["columns"] == list(stored.tables[0].rows[0])
+    assert table["rows"] == [list(row.values()) for row in stored.tables[0].rows]
+
+
+def test_a_stored_value_that_is_not_a_number_is_null(visitor: TestClient) -> None:
+    [table] = visitor.get("/api/runs/vig/statements").json()["tables"]
+    assert {row[table["columns"].index("to_factor")] for row in table["rows"]} == {None}
+
+
+def test_a_result_of_an_older_version_says_how_to_mend_it(tmp_path: Path) -> None:
+    from headscope.explorer.app import create_app
+    from headscope.explorer.runs import Library
+    from headscope.explorer.texts import Texts
+
+    path = tmp_path / "old"
+    path.mkdir()
+    values = xr.DataArray(np.zeros((1, 1)), coords={"layer": [0], "head": [0]})
+    xr.Dataset({"entropy": values}).to_netcdf(path / "result.nc", engine="h5netcdf")
+    old = TestClient(create_app(Library([path]), Texts(None, None)), base_url="http://127.0.0.1")
+    assert old.get("/api/runs/old").json()["measures"] == []
+    answer = old.get("/api/runs/old/statements")
+    assert (answer.status_code, "older headscope" in answer.json()["error"]) == (409, True)
+
+
+def test_a_measure_says_what_its_study_declared(visitor: TestClient) -> None:
+    picture = visitor.get("/api/runs/vig/measures/distance").json()
+    assert (picture["title"], picture["unit"], picture["more"]) == (
+        "Distance",
+        "tokens",
+        "looks further",
+    )
+    assert picture["reference"] == "Vig & Belinkov 2019"
+    entries = {one["name"]: one for one in visitor.get("/api/runs/clark").json()["measures"]}
+    assert [axis["title"] for axis in entries["relation_accuracy"]["axes"]] == [
+        "Direction",
+        "Relation",
+    ]
+    assert "relation_correct" not in entries
+
+
+def test_layers_go_by_their_own_numbers(tmp_path: Path) -> None:
+    from headscope.explorer.app import create_app
+    from headscope.explorer.runs import Library
+    from headscope.explorer.texts import Texts
+
+    hybrid = write_run(tmp_path / "hybrid", "clark2019", layers=(1, 3, 5))
+    app = create_app(Library([hybrid]), Texts(None, None))
+    guest = TestClient(app, base_url="http://127.0.0.1")
+    run = guest.get("/api/runs/hybrid").json()
+    assert (run["layers"], run["heads"]) == ([1, 3, 5], [0, 1, 2, 3])
+    assert guest.get("/api/runs/hybrid/measures/entropy").json()["layers"] == [1, 3, 5]
+    card = guest.get("/api/runs/hybrid/heads/L5H2").json()
+    assert (card["name"], card["layer"], len(card["exemplars"])) == ("L5H2", 5, 3)
+    assert guest.get("/api/runs/hybrid/heads/L2H0").status_code == 404
+    heads = guest.get("/api/runs/hybrid/clusters").json()["heads"]
+    assert {head["layer"] for head in heads} == {1, 3, 5}
+
+
+def test_a_run_names_its_corpus(visitor: TestClient) -> None:
+    runs = {run["slug"]: run for run in visitor.get("/api/session").json()["runs"]}
+    assert runs["vig"]["corpus"] == "120 sentences of demo (corpora/demo.conllu)"
 
 
 def test_a_run_of_another_study_says_what_it_lacks(visitor: TestClient) -> None:
-    for page in ("clusters", "probes"):
-        answer = visitor.get(f"/api/runs/vig/{page}")
-        assert answer.status_code == 409
-        assert "clark2019" in answer.json()["error"]
+    answer = visitor.get("/api/runs/vig/clusters")
+    assert (answer.status_code, "clark2019" in answer.json()["error"]) == (409, True)
     answer = visitor.get("/api/compare?a=vig&b=clark")
     assert (answer.status_code, "compare runs of one study" in answer.text) == (409, True)
 
@@ -189,7 +252,7 @@ def test_unknown_things_are_404_and_say_what_there_is(visitor: TestClient) -> No
         "/api/runs/vig/measures/pos_to~NOTHING": "NOUN",
         "/api/runs/vig/measures/entropy~x": "needs a label",
         "/api/runs/vig/heads/L9H9": "L0H0 to L3H3",
-        "/api/runs/vig/heads/L٣H0": "L0H0 to L3H3",
+        "/api/runs/vig/heads/L٣H0": "L4H11",
     }
     for path, said in asked.items():
         answer = visitor.get(path)
@@ -201,7 +264,7 @@ def test_unfinished_and_damaged_runs_are_listed_with_their_notes(visitor: TestCl
     runs = {run["slug"]: run for run in visitor.get("/api/session").json()["runs"]}
     assert (runs["stopped"]["state"], runs["damaged"]["state"]) == ("unfinished", "damaged")
     answer = visitor.get("/api/runs/stopped/measures/entropy")
-    assert (answer.status_code, "not finished" in answer.text) == (409, True)
+    assert (answer.status_code, "shards are done" in answer.text) == (409, True)
 
 
 def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:

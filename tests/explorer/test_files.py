@@ -1,9 +1,15 @@
 """No request reaches a file that is not one of the explorer's own."""
 
+import re
+from importlib.resources import files
+from pathlib import Path
+
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from headscope.explorer.assets import load_assets
+from headscope.explorer.app import PAGES, PackageFiles
 
 PATHS = [
     "/etc/passwd",
@@ -14,6 +20,12 @@ PATHS = [
     "/views/static/../view.py",
     "/explorer/app.py",
     "/explorer/static/",
+    "/explorer/static/pages",
+    "/explorer/static/pages/",
+    "/explorer/static/main%00.js",
+    "/explorer/static/" + "a" * 300 + ".js",
+    "/explorer/staticfiles",
+    "/static/explorer.css",
     "/api/runs/../../etc/passwd",
     "/api/runs/..%2f..%2fetc/measures/entropy",
     "/api/runs/%2fetc%2fpasswd",
@@ -31,27 +43,71 @@ def test_a_path_from_a_request_never_reaches_the_disk(visitor: TestClient, path:
     assert set(answer.json()) == {"error"}
 
 
+KINDS = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+@pytest.mark.parametrize("package", ["explorer", "views"])
 def test_every_module_that_a_page_imports_is_served_as_it_lies_in_the_package(
-    visitor: TestClient,
+    visitor: TestClient, package: str
 ) -> None:
-    for address, asset in load_assets().items():
-        answer = visitor.get(address)
-        assert answer.status_code == 200
-        assert answer.content == asset.content
-        assert answer.headers["content-type"] == asset.kind
+    folder = Path(str(files(f"headscope.{package}") / "static"))
+    served = [path for path in folder.rglob("*") if path.suffix in KINDS]
+    assert len(served) > 20
+    for path in served:
+        answer = visitor.get(f"/{package}/static/{path.relative_to(folder)}")
+        assert (answer.status_code, answer.content) == (200, path.read_bytes())
+        assert answer.headers["content-type"] == KINDS[path.suffix]
+        assert answer.headers["cache-control"] == "no-cache"
+
+
+def test_a_link_out_of_the_package_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = PackageFiles("headscope.explorer")
+    outside = tmp_path / "secret.js"
+    outside.write_text("secret")
+    inside = tmp_path / "static"
+    inside.mkdir()
+    (inside / "link.js").symlink_to(outside)
+    (inside / "own.js").write_text("own")
+    monkeypatch.setattr(served, "all_directories", [str(inside)])
+    visitor = TestClient(Starlette(routes=[Mount("/", served)]))
+    assert visitor.get("/own.js").status_code == 200
+    assert visitor.get("/link.js").status_code == 404
+
+
+def test_the_theme_is_a_sheet_of_variables(visitor: TestClient) -> None:
+    answer = visitor.get("/theme.css")
+    assert answer.headers["content-type"].startswith("text/css")
+    assert "--ink:" in answer.text and 'data-theme="dark"' in answer.text
+
+
+def test_no_colour_is_written_outside_the_theme() -> None:
+    folder = Path(str(files("headscope.explorer") / "static"))
+    literal = re.compile(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl|oklab|oklch)a?\(")
+    sources = [path for path in folder.rglob("*") if path.suffix in (".js", ".css", ".html")]
+    assert sources
+    found = {path.name: literal.findall(path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: colours for name, colours in found.items() if colours} == {}
 
 
 def test_an_unchanged_file_is_not_sent_twice(visitor: TestClient) -> None:
-    first = visitor.get("/explorer/static/main.js")
+    first = visitor.get("/explorer/static/shell/main.js")
     again = visitor.get(
-        "/explorer/static/main.js", headers={"if-none-match": first.headers["etag"]}
+        "/explorer/static/shell/main.js", headers={"if-none-match": first.headers["etag"]}
     )
     assert (again.status_code, again.content) == (304, b"")
 
 
 def test_every_page_is_the_same_document(visitor: TestClient) -> None:
     index = visitor.get("/").content
-    for page in ("overview", "head", "clusters", "probes", "text", "compare"):
+    assert len(PAGES) == 7
+    for page in PAGES:
         assert visitor.get(f"/{page}?run=vig").content == index
 
 

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.refusal import RefusedError
+from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import Library
 from tests.explorer.runs import unfinished_run, write_run
 
@@ -18,33 +18,60 @@ def opened(path: Path) -> Library:
 
 
 def test_a_finished_run_is_complete_and_has_nothing_to_say(tmp_path: Path) -> None:
-    run = opened(write_run(tmp_path / "mini", "vig2019")).run("mini")
+    run = opened(write_run(tmp_path / "mini", "vig2019")).run("mini").run
     assert (run.state, run.notes, run.study, run.model) == ("complete", (), "vig2019", "mini-gpt2")
     assert len(run.exemplars) == 4 * 4 * 3
 
 
 def test_an_unfinished_run_says_how_far_it_is_and_how_to_finish_it(tmp_path: Path) -> None:
-    run = opened(unfinished_run(tmp_path / "half", shards=3)).run("half")
-    assert run.state == "unfinished"
-    assert "3 of 5 shards are done" in run.notes[0]
-    assert "headscope study vig2019 --model mini-gpt2" in run.notes[0]
-    with pytest.raises(RefusedError, match="not finished"):
-        run.data
+    half = opened(unfinished_run(tmp_path / "half", shards=3)).run("half")
+    assert half.run.state == "unfinished"
+    assert "3 of 5 shards are done" in half.run.notes[0]
+    assert "headscope study vig2019 --model mini-gpt2" in half.run.notes[0]
+    with pytest.raises(RefusedError, match="shards are done"):
+        half.data
 
 
 def test_a_run_that_finishes_while_it_is_open_becomes_complete(tmp_path: Path) -> None:
     library = opened(unfinished_run(tmp_path / "half"))
-    assert library.run("half").state == "unfinished"
+    assert library.run("half").run.state == "unfinished"
     finished = write_run(tmp_path / "other", "vig2019")
     (finished / "result.nc").rename(tmp_path / "half" / "result.nc")
-    assert library.run("half").state == "complete"
+    assert library.run("half").run.state == "complete"
+
+
+def test_a_run_is_opened_by_its_result_too(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "mini", "vig2019")
+    assert opened(path / "result.nc").run("mini").run.path == path
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"sentences": 1, "fingerprint": "6f6f94b6bbe052b4"}, "1 sentence of corpus 6f6f94b6"),
+        ({"sentences": 2, "fingerprint": "6f6f94b6bbe052b4"}, "2 sentences of corpus 6f6f94b6"),
+        ({"sentences": 9, "name": "demo", "path": None}, "9 sentences of demo"),
+        (
+            {"sentences": 9, "name": "ewt", "path": "a/ewt.conllu"},
+            "9 sentences of ewt (a/ewt.conllu)",
+        ),
+        ({}, None),
+    ],
+)
+def test_the_corpus_is_named_as_far_as_it_is_known(
+    tmp_path: Path, said: dict[str, object], words: str | None
+) -> None:
+    path = write_run(tmp_path / "mini", "vig2019")
+    about = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(about | {"corpus": said}))
+    assert opened(path).run("mini").run.corpus == words
 
 
 def test_a_damaged_result_is_shown_with_the_way_to_repair_it(tmp_path: Path) -> None:
     path = write_run(tmp_path / "mini", "vig2019")
     whole = (path / "result.nc").read_bytes()
     (path / "result.nc").write_bytes(whole[: len(whole) // 3])
-    run = opened(path).run("mini")
+    run = opened(path).run("mini").run
     assert run.state == "damaged"
     assert "delete it and run the study again" in run.notes[0]
 
@@ -52,7 +79,7 @@ def test_a_damaged_result_is_shown_with_the_way_to_repair_it(tmp_path: Path) -> 
 def test_damaged_exemplars_leave_the_rest_of_the_run(tmp_path: Path) -> None:
     path = write_run(tmp_path / "mini", "vig2019")
     (path / "exemplars.parquet").write_bytes(b"PAR1 and nonsense")
-    run = opened(path).run("mini")
+    run = opened(path).run("mini").run
     assert run.state == "complete"
     assert "exemplars.parquet cannot be read" in run.notes[0]
 
@@ -61,7 +88,7 @@ def test_a_run_of_an_older_version_is_shown_and_said_to_be(tmp_path: Path) -> No
     path = write_run(tmp_path / "mini", "vig2019")
     about = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps(about | {"headscope": "0.0.1"}))
-    run = opened(path).run("mini")
+    run = opened(path).run("mini").run
     assert run.state == "complete"
     assert "0.0.1" in run.notes[0]
 
@@ -70,7 +97,7 @@ def test_a_run_of_an_older_version_is_shown_and_said_to_be(tmp_path: Path) -> No
 def test_a_broken_description_does_not_hide_the_result(tmp_path: Path, content: str) -> None:
     path = write_run(tmp_path / "mini", "vig2019")
     (path / "run.json").write_text(content)
-    run = opened(path).run("mini")
+    run = opened(path).run("mini").run
     assert (run.state, run.study) == ("complete", "vig2019")
     assert "run.json" in run.notes[0]
 
@@ -83,9 +110,9 @@ def test_a_study_of_ones_own_is_shown_by_its_own_names(tmp_path: Path) -> None:
     data.assign_coords(layer=[0, 1], head=[0, 1, 2]).to_netcdf(
         path / "result.nc", engine="h5netcdf"
     )
-    run = opened(path).run("own")
-    assert run.study == "mine"
-    assert run.data["my_measure"].shape == (2, 3)
+    own = opened(path).run("own")
+    assert own.run.study == "mine"
+    assert own.data["my_measure"].shape == (2, 3)
 
 
 def test_what_is_no_run_is_refused_by_name(tmp_path: Path) -> None:

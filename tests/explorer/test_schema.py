@@ -1,6 +1,7 @@
 """Whatever is sent, the API answers as its OpenAPI document says, and never breaks."""
 
 from collections.abc import Iterator
+from importlib.resources import files
 
 import httpx
 import pytest
@@ -14,8 +15,8 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
+from headscope.explorer.api import declarations, description
 from headscope.explorer.app import create_app
-from headscope.explorer.openapi import description
 from headscope.explorer.runs import Library
 from headscope.explorer.texts import Texts
 from tests.explorer.live import live
@@ -57,7 +58,7 @@ def test_arbitrary_values_are_answered_as_described(path: str, place: str) -> No
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path != "/api/trace"])
 def test_known_runs_and_measures_are_answered_as_described(path: str, place: str) -> None:
-    run = "clark" if path.endswith(("clusters", "probes")) else "vig"
+    run = "clark" if path.endswith("clusters") else "vig"
     wanted = KNOWN | {"run": run}
     operation = SCHEMA[path]["GET"]
     case = operation.Case(
@@ -71,6 +72,18 @@ def test_known_runs_and_measures_are_answered_as_described(path: str, place: str
 def _names(path: str, place: str) -> list[str]:
     parameters = description()["paths"][path]["get"]["parameters"]
     return [one["name"] for one in parameters if one["in"] == place]
+
+
+def test_the_pages_types_are_those_of_the_api() -> None:
+    kept = files("headscope.explorer").joinpath("static", "types.d.ts").read_text(encoding="utf-8")
+    assert kept == declarations(), "python -m headscope.explorer.api > …/static/types.d.ts"
+
+
+def test_a_field_may_be_left_out_only_where_it_has_a_default() -> None:
+    schemas = description()["components"]["schemas"]
+    assert schemas["TextRequest"]["required"] == ["text"]
+    assert schemas["TextRequest"]["properties"]["text"]["maxLength"] == 20_000
+    assert schemas["Session"]["required"] == ["version", "runs", "model", "limits"]
 
 
 def test_broken_texts_are_refused_as_described(place: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from headscope.errors import HeadscopeError
 from headscope.explorer.safety import Access
-from headscope.explorer.serve import address, bind
+from headscope.explorer.serve import address, bind, check_model
 
 
 def allow_ctrl_c() -> None:
@@ -45,6 +45,36 @@ def test_a_run_is_served_until_ctrl_c(folder: Path) -> None:
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in said
+
+
+def refused(*arguments: str) -> str:
+    """What the command says on the terminal when it does not start."""
+    command = [sys.executable, "-m", "headscope", "serve", "--no-browser", "--port", "0"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    return line
+
+
+def test_a_run_may_be_named_by_its_result(folder: Path) -> None:
+    process, place = start(str(folder / "vig" / "result.nc"))
+    with urlopen(f"{place}api/session") as answer:
+        assert [run["slug"] for run in json.load(answer)["runs"]] == ["vig"]
+    process.terminate()
+    process.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("name", ["mini-gtp2", "./mini-gpt2", "no/such/model"])
+def test_a_mistyped_model_is_said_in_the_terminal_at_once(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    said = refused("--model", name)
+    assert said.startswith("headscope: ") and name in said and "mini-gpt2" in said
+
+
+def test_a_bundled_model_is_found_before_it_is_loaded() -> None:
+    check_model("mini-gpt2")
 
 
 def test_another_address_is_printed_with_its_token() -> None:

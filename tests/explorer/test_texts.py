@@ -12,14 +12,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.errors import ModelError
-from headscope.explorer.frame import unframe
-from headscope.explorer.limits import Limits
-from headscope.explorer.refusal import BusyError, RefusedError
-from headscope.explorer.texts import TextRequest, Texts
+from headscope.explorer.limits import BusyError, Limits, RefusedError
+from headscope.explorer.schemas import TextRequest
+from headscope.explorer.texts import Texts
 from headscope.views import window
 from headscope.views.block import Quantised, dequantise, dequantise_tile
 from tests.explorer import own_loop
 from tests.explorer.tiny import tiny_model
+from tests.explorer.wire import unframe
 
 TEXT = "The cat sat on the mat."
 

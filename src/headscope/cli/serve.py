@@ -8,7 +8,8 @@ import typer
 
 def serve(
     runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Directories made by `study`.")
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]...", help="Directories made by `study`, or their result.nc."),
     ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="M", help="A model to trace typed texts with.")

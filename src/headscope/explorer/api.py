@@ -1,34 +1,64 @@
-"""The explorer's questions and answers: JSON, and binary for the weights of a typed text."""
+"""The explorer's questions and answers: JSON, and binary for the weights of a typed text.
 
+`python -m headscope.explorer.api` prints their types, which the pages have as static/types.d.ts.
+"""
+
+import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 import headscope
 from headscope.errors import HeadscopeError
-from headscope.explorer.body import read_text_request
 from headscope.explorer.card import card
-from headscope.explorer.clusters import clusters
-from headscope.explorer.correlation import correlation
-from headscope.explorer.difference import difference_picture, differences
-from headscope.explorer.frame import frame
-from headscope.explorer.measures import catalogue, picture
-from headscope.explorer.openapi import description
-from headscope.explorer.probes import probe_tables
-from headscope.explorer.refusal import RefusedError
-from headscope.explorer.runs import Library, Run
-from headscope.explorer.texts import Texts, session
+from headscope.explorer.limits import RefusedError
+from headscope.explorer.openapi import describe
+from headscope.explorer.pictures import (
+    catalogue,
+    clusters,
+    comparison,
+    correlation,
+    difference,
+    number,
+    picture,
+    whole_numbers,
+)
+from headscope.explorer.runs import Library, OpenRun
+from headscope.explorer.schemas import (
+    Card,
+    Cell,
+    Clusters,
+    Comparison,
+    Correlation,
+    Difference,
+    Picture,
+    Refusal,
+    RunDetail,
+    RunSummary,
+    Said,
+    Session,
+    StoredTable,
+    TextRequest,
+)
+from headscope.explorer.texts import Texts, frame
+from headscope.explorer.typed import read, typescript_interfaces
 from headscope.results.dataset import left_out
+from headscope.results.statements import Table
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Api:
-    """Answers over the runs of a library and the texts of a model."""
+    """Answers over the runs of a library and the texts of a model.
+
+    The first line of a method's docstring describes its address in the OpenAPI document, its
+    annotation what is sent.
+    """
 
     def __init__(self, library: Library, texts: Texts) -> None:
         self.library = library
@@ -36,71 +66,111 @@ class Api:
 
     def routes(self) -> list[Route]:
         """Every address under /api."""
-        asks: dict[str, Callable[[Request], Any]] = {
-            "/api/session": self.session,
-            "/api/runs/{run}": self.run,
-            "/api/runs/{run}/measures/{spec:path}": self.measure,
-            "/api/runs/{run}/correlation": self.correlation,
-            "/api/runs/{run}/heads/{head}": self.head,
-            "/api/runs/{run}/clusters": lambda request: clusters(self._run(request).data),
-            "/api/runs/{run}/probes": lambda request: probe_tables(self._run(request).data),
-            "/api/compare": self.compare,
-            "/api/compare/{spec:path}": self.compare_measure,
-            "/api/openapi.json": lambda _: description(),
-        }
-        routes = [Route(path, answer(ask), methods=["GET"]) for path, ask in asks.items()]
-        return [*routes, Route("/api/trace", self.trace, methods=["POST"])]
+        asked = [
+            Route(one.path, answer(lambda request, ask=one.ask: ask(self, request)))
+            for one in QUESTIONS
+        ]
+        openapi = Route("/api/openapi.json", answer(lambda _: description()))
+        return [*asked, openapi, Route("/api/trace", self.trace, methods=["POST"])]
 
-    def session(self, request: Request) -> dict[str, Any]:
+    def session(self, request: Request) -> Session:
         """The runs and the model."""
-        runs = [_summary(self.library.run(slug)) for slug in self.library.slugs]
-        model = session(self.texts.facts(), self.texts.limits)
-        return {"version": headscope.__version__, "runs": runs, **model}
+        runs = [summary(self.library.run(slug)) for slug in self.library.slugs]
+        return Session(headscope.__version__, runs, self.texts.facts(), self.texts.offered())
 
-    def run(self, request: Request) -> dict[str, Any]:
-        """One run: what it is, and the measures it has."""
-        run = self._run(request)
-        measures = [] if run.result is None else catalogue(run.result)
-        missing = {} if run.result is None else left_out(run.result)
-        return {**_summary(run), "about": run.about, "measures": measures, "left_out": missing}
+    def run(self, request: Request) -> RunDetail:
+        """One run and its measures."""
+        opened = self._run(request)
+        result = opened.run.result
+        return RunDetail(
+            **vars(summary(opened)),
+            about=opened.run.about,
+            measures=[] if result is None else catalogue(result),
+            left_out={} if result is None else left_out(result),
+        )
 
-    def measure(self, request: Request) -> dict[str, Any]:
-        """One layer × head picture."""
-        run = self._run(request)
-        return picture(run.data, run.study, request.path_params["spec"])
+    def measure(self, request: Request) -> Picture:
+        """One measure over layers and heads."""
+        return picture(self._run(request).data, request.path_params["spec"])
 
-    def correlation(self, request: Request) -> dict[str, Any]:
-        """r and p of two measures."""
+    def correlation(self, request: Request) -> Correlation:
+        """r and p of two measures over heads."""
         data = self._run(request).data
         return correlation(data, _asked(request, "x"), _asked(request, "y"))
 
-    def head(self, request: Request) -> dict[str, Any]:
+    def head(self, request: Request) -> Card:
         """One head's card."""
         return card(self._run(request), request.path_params["head"])
 
-    def compare(self, request: Request) -> dict[str, Any]:
-        """The largest differences between two runs over all shared measures."""
-        return differences(*self._pair(request))
+    def clusters(self, request: Request) -> Clusters:
+        """The map of heads."""
+        return clusters(self._run(request).data)
 
-    def compare_measure(self, request: Request) -> dict[str, Any]:
-        """One measure's slice in two runs, with the difference of every head."""
-        a, b = self._pair(request)
-        return difference_picture(a, b, request.path_params["spec"])
+    def statements(self, request: Request) -> Said:
+        """The tables, judged claims and chosen heads that are stored with the run."""
+        said = self._run(request).statements
+        return Said([stored(one) for one in said.tables], list(said.findings), list(said.choices))
+
+    def compare(self, request: Request) -> Comparison:
+        """The largest differences of two runs."""
+        return comparison(*self._pair(request))
+
+    def compare_measure(self, request: Request) -> Difference:
+        """One measure in two runs."""
+        return difference(*self._pair(request), request.path_params["spec"])
 
     async def trace(self, request: Request) -> Response:
-        """The weights of a typed text, packed for a view."""
+        """The weights of a text, packed for a view."""
         try:
-            asked = await read_text_request(request, self.texts.limits.body)
+            asked = await read_body(request, self.texts.limits.body)
             payload = await self.texts.trace(asked)
         except RefusedError as refusal:
             return refused(refusal)
         return StreamingResponse(frame(payload), media_type="application/octet-stream")
 
-    def _run(self, request: Request) -> Run:
+    def _run(self, request: Request) -> OpenRun:
         return self.library.run(request.path_params["run"])
 
-    def _pair(self, request: Request) -> tuple[Run, Run]:
+    def _pair(self, request: Request) -> tuple[OpenRun, OpenRun]:
         return self.library.run(_asked(request, "a")), self.library.run(_asked(request, "b"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """An address, who answers it, and the query parameters it needs."""
+
+    path: str
+    ask: Callable[[Api, Request], Any]
+    query: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> Any:
+        """The type of what is sent."""
+        return get_type_hints(self.ask)["return"]
+
+
+QUESTIONS = (
+    Question("/api/session", Api.session),
+    Question("/api/runs/{run}", Api.run),
+    Question("/api/runs/{run}/measures/{spec:path}", Api.measure),
+    Question("/api/runs/{run}/correlation", Api.correlation, ("x", "y")),
+    Question("/api/runs/{run}/heads/{head}", Api.head),
+    Question("/api/runs/{run}/clusters", Api.clusters),
+    Question("/api/runs/{run}/statements", Api.statements),
+    Question("/api/compare", Api.compare, ("a", "b")),
+    Question("/api/compare/{spec:path}", Api.compare_measure, ("a", "b")),
+)
+
+
+def description() -> dict[str, Any]:
+    """The OpenAPI document."""
+    return describe([(one.path, one.ask.__doc__ or "", one.query, one.answer) for one in QUESTIONS])
+
+
+def declarations() -> str:
+    """The types of everything that is sent and received, in TypeScript."""
+    made = "// Printed by `python -m headscope.explorer.api` from the types in schemas.py.\n\n"
+    return made + typescript_interfaces(*(one.answer for one in QUESTIONS), TextRequest)
 
 
 def answer(ask: Callable[[Request], Any]) -> Answer:
@@ -108,22 +178,79 @@ def answer(ask: Callable[[Request], Any]) -> Answer:
 
     async def respond(request: Request) -> Response:
         try:
-            found = await run_in_threadpool(ask, request)
+            return sent(await run_in_threadpool(ask, request))
         except RefusedError as refusal:
             return refused(refusal)
         except HeadscopeError as mistake:
             return refused(RefusedError(409, str(mistake)))
-        return JSONResponse(found, headers={"cache-control": "no-store"})
 
     return respond
 
 
+def sent(value: Any, status: int = 200, **headers: str) -> Response:
+    """A dataclass as JSON."""
+    content = json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False)
+    return Response(
+        content.encode(),
+        status,
+        headers={"cache-control": "no-store", **headers},
+        media_type="application/json",
+    )
+
+
 def refused(refusal: RefusedError) -> Response:
     """The refusal as an answer."""
-    headers = {"cache-control": "no-store"} | (
-        {"retry-after": "5"} if refusal.status == 503 else {}
+    later = {"retry-after": "5"} if refusal.status == 503 else {}
+    return sent(Refusal(refusal.message), refusal.status, **later)
+
+
+async def read_body(request: Request, limit: int) -> TextRequest:
+    """The body as a TextRequest, or a RefusedError that says what is wrong with it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RefusedError(415, "Send the request as application/json.")
+    try:
+        given = json.loads(await _bounded(request, limit))
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, "The body is not JSON.") from error
+    return read(TextRequest, given)
+
+
+def summary(opened: OpenRun) -> RunSummary:
+    """One run in the menus."""
+    run = opened.run
+    axes = {} if run.result is None else run.result.coords
+    return RunSummary(
+        slug=opened.slug,
+        study=run.study,
+        state=run.state,
+        notes=list(run.notes),
+        model=run.model,
+        corpus=run.corpus,
+        layers=whole_numbers(axes["layer"]) if "layer" in axes else [],
+        heads=whole_numbers(axes["head"]) if "head" in axes else [],
     )
-    return JSONResponse({"error": refusal.message}, refusal.status, headers=headers)
+
+
+def stored(table: Table) -> StoredTable:
+    """A stored table with its rows as lists, in the order of the columns."""
+    columns = list(dict.fromkeys(column for row in table.rows for column in row))
+    rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
+    return StoredTable(table.name, table.title, table.caption, columns, rows)
+
+
+def _cell(value: Any) -> Cell:
+    return number(value) if isinstance(value, float) else value
+
+
+async def _bounded(request: Request, limit: int) -> bytes:
+    """Stop reading as soon as the body is too large, whatever its length header says."""
+    received = bytearray()
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > limit:
+            raise RefusedError(413, f"The request is larger than {limit:,} bytes.")
+    return bytes(received)
 
 
 def _asked(request: Request, name: str) -> str:
@@ -133,15 +260,5 @@ def _asked(request: Request, name: str) -> str:
     return value
 
 
-def _summary(run: Run) -> dict[str, Any]:
-    result = run.result
-    return {
-        "slug": run.slug,
-        "study": run.study,
-        "state": run.state,
-        "notes": list(run.notes),
-        "model": run.model,
-        "corpus": run.corpus,
-        "layers": None if result is None else result.sizes.get("layer"),
-        "heads": None if result is None else result.sizes.get("head"),
-    }
+if __name__ == "__main__":
+    print(declarations(), end="")

@@ -1,20 +1,52 @@
-"""The explorer as an ASGI app: guard, pages, API."""
+"""The explorer as an ASGI app: guard, pages, files, API."""
 
+import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from os import PathLike, stat_result
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
+from headscope import theme
 from headscope.explorer.api import Api, refused
-from headscope.explorer.assets import asset_routes, load_assets
-from headscope.explorer.refusal import RefusedError
+from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import Library
 from headscope.explorer.safety import Access, Guard
 from headscope.explorer.texts import Texts
+
+PAGES = ("overview", "head", "clusters", "findings", "tables", "text", "compare")
+# A machine's own table of types may say otherwise, and a browser runs no script of another type.
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+
+class PackageFiles(StaticFiles):
+    """The files in the `static` folder of a package; a browser asks each time if one changed.
+
+    They keep the paths they have in the package, so that the explorer's modules import those of
+    the views by the same relative path on disk and in the browser.
+    """
+
+    def __init__(self, package: str) -> None:
+        super().__init__(packages=[(package, "static")])
+
+    def file_response(
+        self,
+        full_path: str | PathLike[str],
+        stat_result: stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """As Starlette's, never taken from a cache unasked."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["cache-control"] = "no-cache"
+        return response
 
 
 def create_app(library: Library, texts: Texts, access: Access | None = None) -> Starlette:
@@ -26,11 +58,32 @@ def create_app(library: Library, texts: Texts, access: Access | None = None) -> 
         texts.close()
 
     return Starlette(
-        routes=[*asset_routes(load_assets()), *Api(library, texts).routes()],
+        routes=[*file_routes(), *Api(library, texts).routes()],
         middleware=[Middleware(Guard, access=access or Access())],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
+
+
+def file_routes() -> list[BaseRoute]:
+    """The one document under every page's address, the theme, and the files of both packages."""
+    for ending, kind in TYPES.items():
+        mimetypes.add_type(kind, ending)
+    own = PackageFiles("headscope.explorer")
+
+    async def page(request: Request) -> Response:
+        return await own.get_response("index.html", request.scope)
+
+    def colors(request: Request) -> Response:
+        headers = {"cache-control": "no-cache"}
+        return Response(theme.css_variables(), media_type="text/css", headers=headers)
+
+    return [
+        *(Route(f"/{name}", page) for name in ("", *PAGES)),
+        Route("/theme.css", colors),
+        Mount("/explorer/static", own),
+        Mount("/views/static", PackageFiles("headscope.views")),
+    ]
 
 
 def _http_error(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""One head's card: all its measures with ranks, what it attends to and from, and its exemplars."""
+"""One head's card: its measures with ranks, what the run says of it, its like, its exemplars."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -7,109 +7,168 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.explorer.baselines import baseline_of
-from headscope.explorer.exemplars import exemplars_of
-from headscope.explorer.head_name import head_place
-from headscope.explorer.jsonable import number
-from headscope.explorer.measures import Slice, further, plain_label, slices
-from headscope.explorer.nearest import nearest_heads
-from headscope.explorer.runs import Run
-from headscope.explorer.titles import DIMENSIONS, title_of
-from headscope.results.compare import measure_names
+from headscope.errors import RunError
+from headscope.explorer.limits import RefusedError
+from headscope.explorer.pictures import axis_title, behaviour_of, number
+from headscope.explorer.runs import OpenRun
+from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Neighbour, Neighbours
+from headscope.heads import Head, name_head, read_head
+from headscope.results.heads import check_heads
+from headscope.results.measure import GRID, measure_names, measure_of
+from headscope.results.slices import Slice, baseline_of, further_axes, plain_label, slices
+from headscope.results.statements import Statements, Table
+from headscope.views.label import is_right_to_left, label
+from headscope.views.spacing import bare, spaces_before
 
 ENOUGH = 20  # words of a relation: with fewer some head is right by chance
-FEW = 3  # a measure with up to so many slices is listed, one with more is drawn as bars
+FEW = 3  # a measure with up to this many slices is listed, one with more is drawn as bars
+NEAREST = 6
 
 
 @lru_cache(maxsize=512)  # a visitor steps back and forth between heads
-def card(run: Run, name: str) -> dict[str, Any]:
+def card(opened: OpenRun, name: str) -> Card:
     """Everything the run knows about one head."""
-    data = run.data
-    layer, head = head_place(data, name)
-    listed = [one for one in measure_names(data) if _slice_count(data, one) <= FEW]
-    drawn = [one for one in measure_names(data) if _slice_count(data, one) > FEW]
-    return {
-        "name": name,
-        "layer": layer,
-        "head": head,
-        "behaviour": behaviour_of(data, layer, head),
-        "measures": [_line(data, cut, layer, head) for one in listed for cut in slices(data, one)],
-        "groups": [group for one in drawn for group in _groups(data, one, layer, head)],
-        "best_relation": _best_relation(data, layer, head),
-        "nearest": nearest_heads(data, layer, head),
-        "exemplars": exemplars_of(run, layer, head),
-    }
+    data = opened.data
+    head = _find(data, name)
+    names = measure_names(data)
+    listed = [one for one in names if _slice_count(data, one) <= FEW]
+    drawn = [one for one in names if _slice_count(data, one) > FEW]
+    return Card(
+        name=str(head),
+        layer=head.layer,
+        head=head.head,
+        behaviour=behaviour_of(data, *head),
+        measures=[_line(data, each, head, "") for one in listed for each in slices(data, one)],
+        groups=[group for one in drawn for group in _groups(data, one, head)],
+        mentions=list(_mentions(opened.statements, str(head))),
+        choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
+        nearest=nearest_heads(data, head),
+        exemplars=_exemplars(opened, head),
+    )
 
 
-def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
-    """The label that the study gave the head, None where it gives none."""
-    if "behaviour" not in data:
-        return None
-    return str(data["behaviour"].sel(layer=layer, head=head).values.item())
+def nearest_heads(data: xr.Dataset, head: Head) -> Neighbours:
+    """The heads most like it: by divergence of their attention, else by their measures."""
+    own = str(head)
+    if "head_divergence" in data:
+        row = data["head_divergence"].sel(unit=own)
+        names, distances = [str(one) for one in row["other"].values], row.values
+        basis = "Jensen–Shannon divergence of their attention, summed over all rows"
+    else:
+        names, table = _standardised(data)
+        distances = np.sqrt(((table - table[names.index(own)]) ** 2).mean(1))
+        basis = "root mean square difference of the measures, in standard deviations"
+    return Neighbours(basis, _closest(own, names, distances))
+
+
+def _find(data: xr.Dataset, name: str) -> Head:
+    try:
+        return check_heads([read_head(name)], data)[0]
+    except RunError as error:
+        raise RefusedError(404, str(error)) from error
 
 
 def _slice_count(data: xr.Dataset, name: str) -> int:
-    return int(np.prod([len(labels) for labels in further(data, name).values()]))
+    return int(np.prod([len(labels) for labels in further_axes(data, name).values()]))
 
 
-def _line(data: xr.Dataset, cut: Slice, layer: int, head: int) -> dict[str, Any]:
+def _line(data: xr.Dataset, chosen: Slice, head: Head, label: str) -> Line:
     """A slice's value at the head, its error, its rank from the top and the mean over heads."""
-    values = cut.values
-    own = number(values.sel(layer=layer, head=head))
-    errors = None if cut.errors is None else number(cut.errors.sel(layer=layer, head=head))
-    baseline = baseline_of(data, cut.name, cut.at)
+    place = head._asdict()
+    values, errors = chosen.values, chosen.errors
+    own = number(values.sel(place))
     finite = values.values[np.isfinite(values.values)]
-    return {
-        "spec": cut.spec,
-        "title": cut.title,
-        "unit": title_of(cut.name).unit,
-        "value": own,
-        "error": errors,
-        "rank": None if own is None else int((finite > own).sum()) + 1,
-        "of": int(finite.size),
-        "mean": number(finite.mean()) if finite.size else None,
-        "baseline": None if baseline is None else baseline.as_json(),
-    }
+    return Line(
+        spec=chosen.spec,
+        title=chosen.title,
+        label=label,
+        unit=chosen.measure.unit,
+        value=own,
+        error=None if errors is None else number(errors.sel(place)),
+        rank=None if own is None else int((finite > own).sum()) + 1,
+        of=int(finite.size),
+        mean=number(finite.mean()) if finite.size else None,
+        baseline=baseline_of(data, chosen),
+        rare=_is_rare(data, chosen),
+    )
 
 
-def _groups(data: xr.Dataset, name: str, layer: int, head: int) -> Iterator[dict[str, Any]]:
+def _groups(data: xr.Dataset, name: str, head: Head) -> Iterator[Group]:
     """The slices of a large measure, one group for each label of all but the longest dimension."""
-    axes = further(data, name)
+    axes, measure = further_axes(data, name), measure_of(data, name)
     longest = max(axes, key=lambda axis: len(axes[axis]))
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for cut in slices(data, name):
-        key = tuple(label for axis, label in cut.at.items() if axis != longest)
-        line = {"label": cut.at[longest], "rare": _is_rare(data, cut)}
-        groups.setdefault(key, []).append(_line(data, cut, layer, head) | line)
-    for key, lines in groups.items():
-        labels = ", ".join(map(plain_label, key))
-        title = title_of(name).title
-        yield {
-            "name": name,
-            "title": f"{title}: {labels}" if labels else title,
-            "axis": DIMENSIONS.get(longest, longest),
-            "enough": ENOUGH,
-            "lines": [line for line in lines if line["value"] is not None],
-        }
+    groups: dict[str, list[Line]] = {}
+    for chosen in slices(data, name):
+        others = [plain_label(label) for axis, label in chosen.at.items() if axis != longest]
+        line = _line(data, chosen, head, chosen.at[longest])
+        groups.setdefault(", ".join(others), []).append(line)
+    for labels, lines in groups.items():
+        yield Group(
+            name=name,
+            title=f"{measure.title}: {labels}" if labels else measure.title,
+            axis=axis_title(measure, longest),
+            enough=ENOUGH,
+            lines=[line for line in lines if line.value is not None],
+        )
 
 
-def _best_relation(data: xr.Dataset, layer: int, head: int) -> dict[str, Any] | None:
-    """The relation with enough words for which the head is furthest above its baseline."""
-    if "relation_accuracy" not in data:
-        return None
-    cuts = (cut for cut in slices(data, "relation_accuracy") if not _is_rare(data, cut))
-    lines = [_line(data, cut, layer, head) for cut in cuts]
-    known = [line for line in lines if line["value"] is not None and line["baseline"] is not None]
-    best = max(known, key=_margin, default=None)
-    return best if best is not None and _margin(best) > 0 else None
-
-
-def _is_rare(data: xr.Dataset, cut: Slice) -> bool:
+def _is_rare(data: xr.Dataset, chosen: Slice) -> bool:
     """Whether the slice is of a relation with too few words to say anything."""
-    if "relation_count" not in data or "relation" not in cut.at:
+    if "relation_count" not in data or "relation" not in chosen.at:
         return False
-    return float(data["relation_count"].sel(relation=cut.at["relation"])) < ENOUGH
+    return float(data["relation_count"].sel(relation=chosen.at["relation"])) < ENOUGH
 
 
-def _margin(line: dict[str, Any]) -> float:
-    return line["value"] - line["baseline"]["value"]
+def _mentions(statements: Statements, name: str) -> Iterator[Mention]:
+    """The rows of stored tables that name the head in any column but their first."""
+    return (each for table in statements.tables for each in _mentions_in(table, name))
+
+
+def _mentions_in(table: Table, name: str) -> Iterator[Mention]:
+    for row in table.rows:
+        (_, first), *others = row.items()
+        for column, value in others:
+            if isinstance(value, str) and value.split(" ")[0] == name:
+                yield Mention(table.title, plain_label(str(first)), plain_label(column))
+
+
+def _closest(own: str, names: list[str], distances: np.ndarray) -> list[Neighbour]:
+    order = [i for i in np.argsort(distances, kind="stable") if names[i] != own]
+    known = [i for i in order if np.isfinite(distances[i])][:NEAREST]
+    return [Neighbour(names[i], float(distances[i])) for i in known]
+
+
+def _standardised(data: xr.Dataset) -> tuple[list[str], np.ndarray]:
+    """Every measure without further dimensions as a column over heads, mean 0 and deviation 1."""
+    plain = [name for name in measure_names(data) if not further_axes(data, name)]
+    heads = [name_head(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
+    if not plain:
+        return heads, np.full((len(heads), 1), np.nan)
+    table = np.stack([data[name].transpose(*GRID).values.ravel() for name in plain], 1)
+    table = np.where(np.isfinite(table), table, np.nan)
+    spread = np.nanstd(table, 0)
+    kept = spread > 0
+    scaled = (table[:, kept] - np.nanmean(table[:, kept], 0)) / spread[kept]
+    return heads, np.nan_to_num(scaled)
+
+
+def _exemplars(opened: OpenRun, head: Head) -> list[Exemplar]:
+    """The head's stored sentences, surest first."""
+    own = [one for one in opened.run.exemplars if (one["layer"], one["head"]) == head]
+    return [_exemplar(one) for one in sorted(own, key=lambda one: -one["weight"])]
+
+
+def _exemplar(one: dict[str, Any]) -> Exemplar:
+    labels = [label(token) for token in one["tokens"]]
+    return Exemplar(
+        rank=one["rank"],
+        weight=one["weight"],
+        query=one["query"],
+        key=one["key"],
+        text=one["text"],
+        tokens=one["tokens"],
+        labels=labels,
+        pieces=[label(bare(token)) for token in one["tokens"]],
+        spaces=list(spaces_before(one["tokens"], one["text"])),
+        rtl=is_right_to_left(labels),
+    )

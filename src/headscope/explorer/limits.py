@@ -1,4 +1,4 @@
-"""How much one visitor may ask of the explorer."""
+"""What a visitor may ask for, and how a request is refused."""
 
 from dataclasses import dataclass
 
@@ -14,3 +14,19 @@ class Limits:
     blocks: int = 32  # of a long text in one request
     waiting: int = 8  # texts in the queue, the one being traced included
     seconds: float = 60.0  # until a visitor is told to come back
+
+
+class RefusedError(Exception):
+    """Becomes the answer `{"error": message}` with this status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class BusyError(RefusedError):
+    """The model has too much to do: come back later."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(503, message)

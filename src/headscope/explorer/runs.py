@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -13,19 +14,20 @@ import xarray as xr
 
 import headscope
 from headscope.errors import RunError
-from headscope.explorer.refusal import RefusedError
+from headscope.explorer.limits import RefusedError
+from headscope.files import find_place
 from headscope.results.dataset import load
+from headscope.results.statements import Statements, read_statements
 
 RUN, RESULT, EXEMPLARS = "run.json", "result.nc", "exemplars.parquet"
 State = Literal["complete", "unfinished", "damaged"]
 Stamp = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
+@dataclass(frozen=True)
 class Run:
     """One run directory as it is now: what it says about itself and what can be read of it."""
 
-    slug: str
     path: Path
     state: State
     notes: tuple[str, ...]  # what a visitor should know, in sentences
@@ -46,34 +48,52 @@ class Run:
 
     @property
     def corpus(self) -> str | None:
-        """The corpus in words: how much of which."""
+        """The corpus in words: how much of which, and where it lies."""
         count, mark = self._said("corpus", "sentences"), self._said("corpus", "fingerprint")
-        return None if mark is None else f"{count} sentences of corpus {mark[:8]}"
+        name, path = self._said("corpus", "name"), self._said("corpus", "path")
+        if count is None or (mark is None and name is None):
+            return None
+        which = name or f"corpus {str(mark)[:8]}"
+        place = "" if path in (None, name) else f" ({path})"
+        return f"{count} {'sentence' if count == '1' else 'sentences'} of {which}{place}"
 
     def _said(self, part: str, name: str) -> str | None:
         found = self.about.get(part)
         value = found.get(name) if isinstance(found, dict) else None
         return None if value is None else str(value)
 
+
+@dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
+class OpenRun:
+    """A run under its short name."""
+
+    slug: str
+    run: Run
+
     @property
     def data(self) -> xr.Dataset:
         """The result; a RefusedError with the notes where there is none."""
-        if self.result is None:
+        if self.run.result is None:
             raise RefusedError(
-                409, f"The run {self.slug} has no result to show. {' '.join(self.notes)}"
+                409, f"The run {self.slug} has no result to show. {' '.join(self.run.notes)}"
             )
-        return self.result
+        return self.run.result
+
+    @cached_property
+    def statements(self) -> Statements:
+        """The tables, judged claims and chosen heads that are stored with the result."""
+        return read_statements(self.data)
 
 
 class Library:
     """The runs by short name; a run is read again when its files have changed."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[str | Path]) -> None:
         self._paths: dict[str, Path] = {}
-        for path in paths:
+        for path in map(_folder, paths):
             _require_run(path)
             self._paths[_slug(path, self._paths)] = path
-        self._read: dict[str, tuple[Stamp, Run]] = {}
+        self._read: dict[str, tuple[Stamp, OpenRun]] = {}
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -85,7 +105,7 @@ class Library:
         for slug in self.slugs:
             self.run(slug)
 
-    def run(self, slug: str) -> Run:
+    def run(self, slug: str) -> OpenRun:
         """The run of that name, or a RefusedError."""
         if slug not in self._paths:
             known = ", ".join(self._paths) or "none"
@@ -94,28 +114,34 @@ class Library:
         stamp = _stamp(path)
         known = self._read.get(slug)
         if known is None or known[0] != stamp:
-            known = (stamp, read_run(slug, path))
+            known = (stamp, OpenRun(slug, read_run(path)))
             self._read[slug] = known
         return known[1]
 
 
-def read_run(slug: str, path: Path) -> Run:
+def read_run(path: Path) -> Run:
     """Read what can be read; what cannot becomes a note that says how to repair it."""
     about, notes = _about(path)
     notes += _version_notes(about)
     if not (path / RESULT).exists():
-        return Run(slug, path, "unfinished", (*notes, _how_to_finish(path, about)), about)
+        return Run(path, "unfinished", (*notes, _how_to_finish(path, about)), about)
     try:
         result = _only_stack(load(path))
     except (RunError, RuntimeError) as error:  # a damaged file can make HDF5 fail in its own ways
-        return Run(slug, path, "damaged", (*notes, str(error)), about)
+        return Run(path, "damaged", (*notes, str(error)), about)
     exemplars, problem = _exemplars(path / EXEMPLARS)
-    return Run(slug, path, "complete", (*notes, *problem), about, result, exemplars)
+    return Run(path, "complete", (*notes, *problem), about, result, exemplars)
 
 
 def _only_stack(result: xr.Dataset) -> xr.Dataset:
     """Without the dimension of stacks where there is one: a study reads the encoder alone."""
     return result.isel(stack=0) if result.sizes.get("stack") == 1 else result
+
+
+def _folder(path: str | Path) -> Path:
+    """The run's directory, also where its result.nc was named, which `study` prints."""
+    place = find_place(path)
+    return place.parent if place.name == RESULT else place
 
 
 def _require_run(path: Path) -> None:

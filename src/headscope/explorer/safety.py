@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headscope.explorer.refusal import RefusedError
+from headscope.explorer.limits import RefusedError
 
 COOKIE = "headscope_token"
 POLICY = (

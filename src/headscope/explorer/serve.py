@@ -1,4 +1,4 @@
-"""Running the explorer: bind first, so that a taken port is said before anything is loaded."""
+"""Running the explorer: a missing run or model and a taken port are said before it starts."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def serve(
-    runs: Sequence[Path],
+    runs: Sequence[str | Path],
     *,
     model: str | None = None,
     host: str = "127.0.0.1",
@@ -31,6 +31,8 @@ def serve(
     from headscope.explorer.texts import Texts
 
     library, access = Library(runs), Access.for_host(host)
+    if model is not None:
+        check_model(model)
     with bind(host, port) as listener:
         texts = Texts(model, None if model is None else lambda: _load(model))
         app = create_app(library, texts, access)
@@ -41,6 +43,23 @@ def serve(
         listener.listen()
         ready(address(listener, access))
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def check_model(name: str) -> None:
+    """Refuse a model that is nowhere to be found; its weights are loaded in the background."""
+    from headscope.model.failure import explain
+    from headscope.model.hub import is_reachable
+    from headscope.model.source import find_source
+
+    source = find_source(name)
+    if not source.hub:
+        return
+    from transformers.utils.hub import cached_file
+
+    try:
+        cached_file(source.place, "config.json", local_files_only=not is_reachable())
+    except Exception as error:  # the hub has many, which the loader puts into words
+        raise explain(error, source, "configuration") from error
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -5,57 +5,32 @@ that fails, times out or comes while the queue is full gets an answer; the next 
 """
 
 import asyncio
+import json
+import struct
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from headscope.errors import HeadscopeError
-from headscope.explorer.layerwise import layerwise
-from headscope.explorer.limits import Limits
-from headscope.explorer.refusal import BusyError, RefusedError
+from headscope.explorer.limits import BusyError, Limits, RefusedError
+from headscope.explorer.schemas import ModelFacts, TextLimits, TextRequest
+from headscope.explorer.typed import check_limits
 from headscope.views import window
 from headscope.views.payload import Payload
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from headscope.model.model import Model
     from headscope.model.trace import Trace
     from headscope.views import View
 
 HANDOVER = 0.0005  # seconds
-Kind = Literal["head", "model", "neuron"]
-KINDS: tuple[str, ...] = get_args(Kind)
-
-
-@dataclass(frozen=True)
-class TextRequest:
-    """What a visitor wants traced and how it is to be shown."""
-
-    text: str
-    pair: str | None = None
-    target: str | None = None
-    generate: int = 0
-    kind: str = "head"
-    layer: int | None = None
-    head: int | None = None
-    blocks: list[int] | None = None  # of a long text, whose trace comes without any
-
-
-@dataclass(frozen=True)
-class ModelFacts:
-    """What the pages need to know about the model."""
-
-    name: str
-    state: Literal["none", "loading", "ready", "failed"]
-    reason: str | None = None
-    layers: int | None = None
-    heads: int | None = None
-    causal: bool | None = None
-    encoder_decoder: bool | None = None
-    max_length: int | None = None
+Capture = Callable[[int], "Trace"]
 
 
 class Texts:
@@ -71,6 +46,10 @@ class Texts:
         self._model: Future[Model] | None = (
             None if load is None else self._worker.submit(gently, load)
         )
+
+    def offered(self) -> TextLimits:
+        """What may be asked of the model."""
+        return TextLimits(self.limits.text, self.limits.generate, self.limits.weights)
 
     def facts(self) -> ModelFacts:
         """The state of the model now; never waits."""
@@ -168,37 +147,16 @@ def _chosen(blocks: Sequence[bytes], wanted: Sequence[int]) -> tuple[bytes, ...]
 
 
 def check_request(request: TextRequest, limits: Limits) -> None:
-    """Refuse what is empty, too long or not a view, before it takes a place in the queue."""
-    if request.kind not in KINDS:
-        raise RefusedError(422, f"There is no view {request.kind!r}; there are {', '.join(KINDS)}.")
+    """Refuse what is empty or too long, before it takes a place in the queue."""
     if not request.text.strip():
         raise RefusedError(422, "The text is empty; type at least one word.")
-    for name in ("text", "pair", "target"):
-        length = len(getattr(request, name) or "")
-        if length > limits.text:
-            raise RefusedError(
-                413, f"The {name} has {length:,} characters; the explorer takes {limits.text:,}."
-            )
-    if len(request.blocks or ()) > limits.blocks:
-        raise RefusedError(
-            422, f"{len(request.blocks or ())} blocks are asked for; the most is {limits.blocks}."
-        )
-    if not 0 <= request.generate <= limits.generate:
-        raise RefusedError(
-            422, f"generate is {request.generate}; give 0 to {limits.generate} tokens."
-        )
+    check_limits(request, limits)
 
 
 def sentence(error: BaseException) -> str:
     """The first line of an error, as a sentence for a visitor."""
     lines = str(error).strip().splitlines()
     return lines[0][:500] if lines else type(error).__name__
-
-
-def session(facts: ModelFacts, limits: Limits) -> dict[str, Any]:
-    """What the pages ask first: the model and what may be asked of it."""
-    shown = {name: getattr(limits, name) for name in ("text", "generate", "weights")}
-    return {"model": asdict(facts), "limits": shown}
 
 
 def _facts(model: "Model") -> ModelFacts:
@@ -232,3 +190,72 @@ def _check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
             f"takes {most}. Shorten it.",
         )
     return is_long
+
+
+@dataclass(frozen=True)
+class Layers(Mapping[int, "Tensor"]):
+    """Something of every layer by its number, captured when it is asked for."""
+
+    numbers: tuple[int, ...]
+    read: Callable[[int], "Tensor"]
+
+    def __getitem__(self, layer: int) -> "Tensor":
+        return self.read(layer)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def layerwise(model: "Model", capture: Capture) -> "Trace":
+    """A long text's trace, captured layer by layer as its layers are looked at.
+
+    One layer is in memory at a time; `capture` traces the layers of one number. Queries and keys
+    are not part of it: the views of long texts need weights and norms alone.
+    """
+    once = lru_cache(maxsize=1)(capture)
+    first = once(min(layer for stack in model.stacks for layer in stack.attending))
+    plans = {stack.name: stack for stack in model.stacks}
+    stacks = {
+        name: replace(
+            stack,
+            layers=plans[stack.name].attending,
+            weights=Layers(plans[stack.name].attending, _weights(once, name)),
+            query=None,
+            key=None,
+            value=None,
+            bias=None,
+            value_norms=None
+            if stack.value_norms is None
+            else Layers(plans[stack.name].attending, _norms(once, name)),
+        )
+        for name, stack in first.stacks.items()
+    }
+    return replace(first, stacks=stacks)
+
+
+def _weights(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
+    return lambda layer: capture(layer).stacks[stack].weights[layer]
+
+
+def _norms(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
+    def read(layer: int) -> "Tensor":
+        norms = capture(layer).stacks[stack].value_norms
+        assert norms is not None  # the first layer had them
+        return norms[layer]
+
+    return read
+
+
+def frame(payload: Payload) -> Iterator[bytes]:
+    """A view's payload on the wire: length of the header, the header as JSON, the blocks.
+
+    The length has 4 bytes, little-endian; the header is `{"header": …, "blocks": [sizes]}`.
+    """
+    sizes = [len(block) for block in payload.blocks]
+    head = json.dumps({"header": payload.header, "blocks": sizes}, allow_nan=False).encode()
+    yield struct.pack("<I", len(head))
+    yield head
+    yield from payload.blocks

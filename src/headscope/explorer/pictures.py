@@ -1,0 +1,224 @@
+"""What the pages draw of a result: measures over heads, two runs side by side, the map of heads."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from headscope.errors import RunError
+from headscope.explorer.limits import RefusedError
+from headscope.explorer.runs import OpenRun
+from headscope.explorer.schemas import (
+    Axis,
+    Clusters,
+    Comparison,
+    Correlation,
+    Difference,
+    DifferenceRow,
+    Grid,
+    MappedHead,
+    MeasureEntry,
+    Picture,
+    Profile,
+    Values,
+)
+from headscope.heads import name_head, read_head
+from headscope.results.compare import Row, clear_and_all, compare_results, largest
+from headscope.results.dataset import left_out
+from headscope.results.measure import GRID, Measure, measure_names, measure_of
+from headscope.results.slices import (
+    MARK,
+    Slice,
+    baseline_of,
+    cut,
+    further_axes,
+    plain_label,
+    select,
+)
+
+FEWEST = 3  # with two heads every r is ±1
+MOST_ROWS = 100
+PARTS = ("first", "second", "difference", "low", "high", "effect")
+
+
+def catalogue(data: xr.Dataset) -> list[MeasureEntry]:
+    """What the menus offer."""
+    return [_entry(data, measure_of(data, name)) for name in measure_names(data)]
+
+
+def axis_title(measure: Measure, axis: str) -> str:
+    """What a dimension of a measure is called."""
+    return measure.axes.get(axis, plain_label(axis).capitalize())
+
+
+def picture(data: xr.Dataset, spec: str) -> Picture:
+    """One slice with everything that the overview shows beside it."""
+    chosen = find(data, spec)
+    measure = chosen.measure
+    return Picture(
+        spec=chosen.spec,
+        title=chosen.title,
+        meaning=measure.meaning,
+        unit=measure.unit,
+        formula=measure.formula,
+        reference=measure.reference,
+        more=measure.more,
+        layers=whole_numbers(data["layer"]),
+        heads=whole_numbers(data["head"]),
+        values=_grid(chosen.values),
+        errors=None if chosen.errors is None else _grid(chosen.errors),
+        profile=profile(data, chosen),
+        baseline=baseline_of(data, chosen),
+        published=chosen.published,
+    )
+
+
+def find(data: xr.Dataset, spec: str) -> Slice:
+    """The slice that a spec in an address names."""
+    try:
+        return cut(data, spec)
+    except RunError as error:
+        raise RefusedError(404, str(error)) from error
+
+
+def profile(data: xr.Dataset, chosen: Slice) -> Profile:
+    """One value a layer: pooled where the study pooled, otherwise the mean over heads."""
+    pooled = f"{chosen.measure.name}_by_layer"
+    if pooled not in data:
+        return Profile(_values(chosen.values.mean("head", skipna=True)), None, False)
+    errors = f"{pooled}_se"
+    return Profile(
+        _values(select(data[pooled], chosen.at)),
+        _values(select(data[errors], chosen.at)) if errors in data else None,
+        True,
+    )
+
+
+def correlation(data: xr.Dataset, x: str, y: str) -> Correlation:
+    """Pearson's r, its p, and the number of heads that have both values."""
+    left, right = find(data, x).values.values.ravel(), find(data, y).values.values.ravel()
+    known = np.isfinite(left) & np.isfinite(right)
+    left, right = left[known], right[known]
+    if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return Correlation(None, None, len(left))
+    r, p = stats.pearsonr(left, right)
+    return Correlation(number(r), number(p), len(left))
+
+
+def clusters(data: xr.Dataset) -> Clusters:
+    """Position and behaviour of every head, or a RefusedError that says why there is no map."""
+    if "head_position" not in data:
+        raise RefusedError(409, _why_no_map(data))
+    positions = data["head_position"].transpose("unit", "axis")
+    heads = [
+        MappedHead(
+            name=str(name),
+            layer=read_head(str(name)).layer,
+            x=number(x),
+            y=number(y),
+            behaviour=behaviour_of(data, *read_head(str(name))),
+        )
+        for name, (x, y) in zip(positions["unit"].values, positions.values, strict=True)
+    ]
+    return Clusters(
+        heads=heads,
+        behaviours=sorted({head.behaviour for head in heads if head.behaviour is not None}),
+        stress=number(positions.attrs.get("stress", np.nan)),
+    )
+
+
+def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
+    """The label that the study gave the head, None where it gives none."""
+    if "behaviour" not in data:
+        return None
+    return str(data["behaviour"].sel(layer=layer, head=head).values.item())
+
+
+@lru_cache(maxsize=16)
+def comparison(a: OpenRun, b: OpenRun) -> Comparison:
+    """The largest differences over all shared measures, and how many are clear of zero."""
+    found = compare_results(a.data, b.data, names=(a.slug, b.slug))
+    clear, count = clear_and_all(found)
+    return Comparison(
+        confidence=found.confidence,
+        notes=list(found.notes),
+        measures=[one.name for one in found.measures],
+        clear=clear,
+        intervals=count,
+        rows=[_row(a.data, row) for row in largest(found, MOST_ROWS)],
+    )
+
+
+def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
+    """Values, differences and intervals of every head for one slice."""
+    chosen = find(a.data, spec)
+    name = chosen.measure.name
+    find(b.data, spec)
+    keep = [each for each in (name, f"{name}_se") if each in a.data and each in b.data]
+    found = compare_results(a.data[keep], b.data[keep], names=(a.slug, b.slug))
+    one = next(measure for measure in found.measures if measure.name == name)
+    parts: dict[str, Any] = {
+        part: _grid(select(getattr(one, part), chosen.at).transpose(*GRID)) for part in PARTS
+    }
+    return Difference(
+        spec=chosen.spec,
+        title=chosen.title,
+        confidence=found.confidence,
+        layers=whole_numbers(a.data["layer"]),
+        heads=whole_numbers(a.data["head"]),
+        **parts,
+    )
+
+
+def number(value: Any) -> float | None:
+    """A number as JSON has it: None where it is not finite."""
+    plain = float(value)
+    return plain if np.isfinite(plain) else None
+
+
+def whole_numbers(coordinate: xr.DataArray) -> list[int]:
+    """A coordinate's numbers."""
+    return [int(value) for value in coordinate.values]
+
+
+def _entry(data: xr.Dataset, measure: Measure) -> MeasureEntry:
+    axes = further_axes(data, measure.name)
+    return MeasureEntry(
+        name=measure.name,
+        title=measure.title,
+        meaning=measure.meaning,
+        unit=measure.unit,
+        errors=f"{measure.name}_se" in data,
+        axes=[Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
+    )
+
+
+def _row(data: xr.Dataset, row: Row) -> DifferenceRow:
+    values: dict[str, Any] = {part: number(getattr(row, part)) for part in PARTS}
+    title = measure_of(data, row.measure).title
+    labels = ", ".join(map(plain_label, row.at))
+    return DifferenceRow(
+        measure=row.measure,
+        title=f"{title}: {labels}" if labels else title,
+        spec=MARK.join((row.measure, *row.at)),
+        head=name_head(row.layer, row.head),
+        clear=bool(row.is_clear),
+        **values,
+    )
+
+
+def _why_no_map(data: xr.Dataset) -> str:
+    if "head_divergence" not in data:
+        known = left_out(data).get("head_divergence")
+        return known or "This study has no map of heads; `headscope study clark2019` makes one."
+    return f"There is no map of these heads: {data['head_divergence'].attrs.get('no_map')}."
+
+
+def _values(array: xr.DataArray) -> Values:
+    return [number(value) for value in array.values]
+
+
+def _grid(array: xr.DataArray) -> Grid:
+    return [[number(value) for value in row] for row in array.transpose(*GRID).values]

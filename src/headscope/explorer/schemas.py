@@ -1,0 +1,339 @@
+"""Everything the API sends and receives, as types.
+
+They are the only place where a field is declared: the OpenAPI document, the checks of what is
+received, the JSON that is sent and the types of the pages' JavaScript follow from them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from headscope.results.measure import Published
+from headscope.results.slices import BaselineValue
+from headscope.results.statements import Choice, JudgedClaim
+from headscope.views.state import Kind
+
+Values = list[float | None]
+Grid = list[list[float | None]]  # layer head
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Bounds the size of a field by the entry of that name in `Limits`."""
+
+    limit: str
+    least: int = 0
+
+
+Text = Annotated[str, AtMost("text")]
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """A text to trace and how it is to be shown."""
+
+    text: Annotated[str, AtMost("text", least=1)]
+    pair: Text | None = None
+    target: Text | None = None
+    generate: Annotated[int, AtMost("generate")] = 0
+    kind: Kind = "head"
+    layer: int | None = None
+    head: int | None = None
+    blocks: Annotated[list[int], AtMost("blocks")] | None = None  # of a long text
+
+
+RECEIVED = (TextRequest,)  # fields with a default may be left out; what is sent has every field
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request is not answered as asked."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run in the menus; layers and heads are their numbers, not how many there are."""
+
+    slug: str
+    study: str
+    state: Literal["complete", "unfinished", "damaged"]
+    notes: list[str]
+    model: str | None
+    corpus: str | None
+    layers: list[int]
+    heads: list[int]
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What the pages need to know about the model."""
+
+    name: str
+    state: Literal["none", "loading", "ready", "failed"]
+    reason: str | None = None
+    layers: int | None = None
+    heads: int | None = None
+    causal: bool | None = None
+    encoder_decoder: bool | None = None
+    max_length: int | None = None
+
+
+@dataclass(frozen=True)
+class TextLimits:
+    """What may be asked of the model."""
+
+    text: int
+    generate: int
+    weights: int
+
+
+@dataclass(frozen=True)
+class Session:
+    """The runs and the model."""
+
+    version: str
+    runs: list[RunSummary]
+    model: ModelFacts
+    limits: TextLimits
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension of a measure beside layer and head."""
+
+    name: str
+    title: str
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class MeasureEntry:
+    """One measure in the menus."""
+
+    name: str
+    title: str
+    meaning: str
+    unit: str
+    errors: bool
+    axes: list[Axis]
+
+
+@dataclass(frozen=True)
+class RunDetail(RunSummary):
+    """One run: its summary, what run.json says, and its measures."""
+
+    about: Mapping[str, Any]
+    measures: list[MeasureEntry]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One value for each layer: pooled over heads where the study pooled, else their mean."""
+
+    values: Values
+    errors: Values | None
+    pooled: bool
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One slice of a measure over layers and heads."""
+
+    spec: str
+    title: str
+    meaning: str
+    unit: str
+    formula: str
+    reference: str
+    more: str
+    layers: list[int]
+    heads: list[int]
+    values: Grid
+    errors: Grid | None
+    profile: Profile
+    baseline: BaselineValue | None
+    published: Published | None
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's r of two measures over heads, and its p."""
+
+    r: float | None
+    p: float | None
+    heads: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """A slice of a measure at one head; rank 1 is the largest of all heads."""
+
+    spec: str
+    title: str
+    label: str
+    unit: str
+    value: float | None
+    error: float | None
+    rank: int | None
+    of: int
+    mean: float | None
+    baseline: BaselineValue | None
+    rare: bool  # too few words to say anything
+
+
+@dataclass(frozen=True)
+class Group:
+    """The slices of a measure that has many, at one head."""
+
+    name: str
+    title: str
+    axis: str
+    enough: int
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another head and how far it is."""
+
+    name: str
+    distance: float
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest heads, and what the distance is."""
+
+    basis: str
+    heads: list[Neighbour]
+
+
+@dataclass(frozen=True)
+class Exemplar:
+    """A stored sentence: `labels` are its tokens to be shown, `spaces` join `pieces` to a text."""
+
+    rank: int
+    weight: float
+    query: int
+    key: int
+    text: str
+    tokens: list[str]
+    labels: list[str]
+    pieces: list[str]
+    spaces: list[bool]
+    rtl: bool
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A row of a stored table that names the head."""
+
+    table: str
+    row: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """Everything the run knows about one head."""
+
+    name: str
+    layer: int
+    head: int
+    behaviour: str | None
+    measures: list[Line]
+    groups: list[Group]
+    mentions: list[Mention]
+    choices: list[Choice]
+    nearest: Neighbours
+    exemplars: list[Exemplar]
+
+
+@dataclass(frozen=True)
+class MappedHead:
+    """A head's place on the map."""
+
+    name: str
+    layer: int
+    x: float | None
+    y: float | None
+    behaviour: str | None
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The map of heads."""
+
+    heads: list[MappedHead]
+    behaviours: list[str]
+    stress: float | None
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table as the run holds it."""
+
+    name: str
+    title: str
+    caption: str
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+@dataclass(frozen=True)
+class Said:
+    """The tables, judged claims and chosen heads that are stored with a run."""
+
+    tables: list[StoredTable]
+    findings: list[JudgedClaim]
+    choices: list[Choice]
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """One head and slice in two runs."""
+
+    measure: str
+    title: str
+    spec: str
+    head: str
+    clear: bool
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    effect: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The largest differences of two runs, and how many intervals leave out zero."""
+
+    confidence: float
+    notes: list[str]
+    measures: list[str]
+    clear: int
+    intervals: int
+    rows: list[DifferenceRow]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One slice of a measure in two runs."""
+
+    spec: str
+    title: str
+    confidence: float
+    layers: list[int]
+    heads: list[int]
+    first: Grid
+    second: Grid
+    difference: Grid
+    low: Grid
+    high: Grid
+    effect: Grid

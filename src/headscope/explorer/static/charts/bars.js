@@ -1,0 +1,37 @@
+/** Labels with a bar each, largest first, the baseline as a tick: what a head attends to and from. */
+
+import { at } from "./axes.js";
+import { canvasOf } from "./figure.js";
+import { s } from "../shell/dom.js";
+import { number, plain, withError } from "../shell/format.js";
+import { ink } from "../shell/look.js";
+
+const ROW = 22;
+
+/**
+ * @typedef {import("../types.js").Line & {value: number}} Line  one that has a value
+ *
+ * @param {Line[]} lines
+ * @param {{width: number, label: string}} options
+ * @returns {SVGSVGElement}
+ */
+export function labelBars(lines, { width, label }) {
+  const most = Math.max(...lines.map((line) => Math.max(line.value, line.baseline?.value ?? 0)), 1e-12);
+  const longest = Math.max(...lines.map((line) => plain(line.label).length));
+  const x = { low: 0, high: most, from: Math.min(150, 14 + longest * 7.2), to: width - 92 };
+  const rows = lines.map((line, i) => row(line, x, i * ROW + 4, width));
+  return s("svg", canvasOf(width, lines.length * ROW + 8, { role: "img", "aria-label": label }), ...rows);
+}
+
+/** @param {Line} line @param {import("./axes.js").Scale} x @param {number} y @param {number} width */
+function row(line, x, y, width) {
+  const { ink: dark, faint, bar, mark } = ink();
+  const middle = y + ROW / 2;
+  const name = s("text", { x: x.from - 8, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: dark }, plain(line.label));
+  const box = s("rect", { x: x.from, y: middle - 6, width: Math.max(0.5, at(x, line.value) - x.from), height: 12, rx: 2, fill: bar });
+  const value = s("text", { x: width - 44, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: dark, "font-size": 11.5 }, number(line.value));
+  const rank = s("text", { x: width - 2, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: faint, "font-size": 11 }, line.rank === null ? "" : `#${line.rank}`);
+  const tick = line.baseline ? s("line", { x1: at(x, line.baseline.value), x2: at(x, line.baseline.value), y1: middle - 9, y2: middle + 9, stroke: mark, "stroke-width": 2 }) : "";
+  const said = `${plain(line.label)}: ${withError(line.value, line.error)}, rank ${line.rank} of ${line.of}${line.baseline ? `; ${line.baseline.means} ${number(line.baseline.value)}` : ""}`;
+  return s("g", {}, s("title", {}, said), name, box, tick, value, rank);
+}

@@ -1,0 +1,50 @@
+/** The frame around every figure: title, what it says, and the buttons that take it home. */
+
+import { saveDrawing, saveRows } from "./download.js";
+import { h } from "../shell/dom.js";
+
+/** @typedef {import("./download.js").Rows} Rows */
+/** @typedef {import("../shell/dom.js").Child} Child */
+
+/**
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {SVGSVGElement} parts.drawing
+ * @param {() => Rows} parts.rows  the numbers in the drawing
+ * @param {Child} [parts.caption]
+ * @param {Child} [parts.extra]  controls beside the title
+ * @param {string} [parts.kind]  class that places the figure in its page
+ * @returns {HTMLElement}
+ */
+export function figure({ title, drawing, rows, caption, extra, kind = "" }) {
+  const save = [
+    saveButton("SVG", `Download “${title}” as SVG`, () => saveDrawing(drawing, title)),
+    saveButton("CSV", `Download the numbers of “${title}” as CSV`, () => saveRows(rows(), title)),
+  ];
+  const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), extra ?? null, h("span", { class: "space" }), ...save);
+  const body = h("div", { class: "figure-body", tabindex: 0, role: "group", "aria-label": title }, drawing);
+  return h("figure", { class: `figure ${kind}` }, bar, body, caption ? h("figcaption", {}, caption) : null);
+}
+
+/** @param {string} text @param {string} label @param {() => void} act */
+export function saveButton(text, label, act) {
+  return h("button", { type: "button", class: "button small", "aria-label": label, title: label, click: act }, text);
+}
+
+/**
+ * An empty drawing that scales down with the page.
+ * @param {number} width
+ * @param {number} height
+ * @param {import("../shell/dom.js").Attributes} [more]
+ * @returns {import("../shell/dom.js").Attributes}
+ */
+export function canvasOf(width, height, more = {}) {
+  return {
+    viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`,
+    width: Math.ceil(width),
+    height: Math.ceil(height),
+    "font-family": 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif',
+    "font-size": 12,
+    ...more,
+  };
+}

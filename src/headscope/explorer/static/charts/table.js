@@ -1,0 +1,85 @@
+/** A table that sorts by any column; numbers sort downward first. */
+
+import { saveRows } from "./download.js";
+import { h } from "../shell/dom.js";
+import { saveButton } from "./figure.js";
+import { headIn, number } from "../shell/format.js";
+
+/** @typedef {string | number | boolean | null} Value */
+/** @typedef {{name: string, title?: string, show?: (value: Value, row: Value[]) => import("../shell/dom.js").Child, numeric?: boolean}} Column  `show` gives undefined for what is shown as it is */
+
+/**
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {string} [parts.note]
+ * @param {Column[]} parts.columns
+ * @param {Value[][]} parts.rows
+ * @param {string} parts.sort  "" or a column's name, with a minus for downward
+ * @param {(sort: string) => void} parts.onSort
+ * @param {string} [parts.kind]
+ * @returns {HTMLElement}
+ */
+export function sortable({ title, note, columns, rows, sort, onSort, kind = "" }) {
+  const body = h("tbody");
+  const head = h("tr");
+  let order = sort;
+  const numeric = columns.map((column, place) => column.numeric ?? rows.every((row) => row[place] === null || typeof row[place] === "number"));
+  const draw = () => {
+    head.replaceChildren(...columns.map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)));
+    body.replaceChildren(...sorted(columns, rows, order).map((row) => line(columns, row, numeric)));
+  };
+  const choose = (/** @type {string} */ next) => {
+    order = next;
+    draw();
+    onSort(next);
+    /** @type {HTMLElement | null} */ (head.querySelector(`[data-column="${CSS.escape(next.replace(/^-/, ""))}"]`))?.focus();
+  };
+  draw();
+  const csv = saveButton("CSV", `Download “${title}” as CSV`, () => saveRows([columns.map((one) => one.name), ...sorted(columns, rows, order)], title));
+  const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), h("span", { class: "space" }), csv);
+  const table = h("table", {}, h("caption", { class: "hidden" }, title), h("thead", {}, head), body);
+  const scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
+  return h("section", { class: `figure ${kind}` }, bar, scroll, note ? h("p", { class: "caption" }, note) : null);
+}
+
+/** @param {Column} column @param {boolean} numeric @param {string} order @param {(order: string) => void} choose */
+function heading(column, numeric, order, choose) {
+  const up = order === column.name;
+  const down = order === `-${column.name}`;
+  const next = down ? column.name : up ? `-${column.name}` : numeric ? `-${column.name}` : column.name;
+  const title = column.title ?? column.name;
+  const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, up ? "▲" : down ? "▼" : "");
+  const button = h("button", { type: "button", "data-column": column.name, click: () => choose(next) }, ...(numeric ? [arrow, title] : [title, arrow]));
+  return h("th", { scope: "col", class: numeric ? "numeric" : "", "aria-sort": up ? "ascending" : down ? "descending" : null }, button);
+}
+
+/** @param {Column[]} columns @param {Value[][]} rows @param {string} order @returns {Value[][]} */
+function sorted(columns, rows, order) {
+  const place = columns.findIndex((column) => column.name === order.replace(/^-/, ""));
+  if (place < 0) return rows;
+  const sign = order.startsWith("-") ? -1 : 1;
+  return [...rows].sort((a, b) => compare(a[place], b[place], sign));
+}
+
+/** Missing values come last whichever way. @param {Value} a @param {Value} b @param {number} sign */
+function compare(a, b, sign) {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+  return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
+}
+
+/** @param {Column[]} columns @param {Value[]} row @param {boolean[]} numeric */
+function line(columns, row, numeric) {
+  const cells = columns.map((column, i) => {
+    const value = row[i];
+    const kind = numeric[i] ? "numeric" : typeof value === "string" && headIn(value) === value.split(" ")[0] ? "head" : "";
+    return h("td", { class: kind }, column.show?.(value, row) ?? plainly(value));
+  });
+  return h("tr", {}, ...cells);
+}
+
+/** @param {Value} value @returns {string} */
+function plainly(value) {
+  if (typeof value === "number") return Number.isInteger(value) ? value.toLocaleString("en") : number(value);
+  return value === null ? "–" : String(value);
+}

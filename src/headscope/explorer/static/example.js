@@ -1,3 +1,0 @@
-/** The sentence that stands in the box before anything is typed. */
-
-export const EXAMPLE = "The lawyer met the doctor because she needed advice.";

@@ -1,0 +1,92 @@
+/** Clusters: heads that attend alike lie close together. */
+
+import { askClusters, askPicture, askRun } from "../shell/api.js";
+import { measureMenus, menu, validSpec } from "../shell/controls.js";
+import { h, s } from "../shell/dom.js";
+import { canvasOf, figure } from "../charts/figure.js";
+import { number, plain } from "../shell/format.js";
+import { byName, colorOf, domainOf } from "../charts/heatmap.js";
+import { ink, kindColor, sequential } from "../shell/look.js";
+import { change, go } from "../shell/place.js";
+import { scatter, shape } from "../charts/scatter.js";
+
+/** @typedef {import("../shell/main.js").Context} Context */
+/** @typedef {import("../types.js").RunDetail} RunDetail */
+/** @typedef {import("../types.js").Clusters} Clusters */
+/** @typedef {import("../types.js").MappedHead} Head */
+/** @typedef {{color: (head: Head) => string, shape: (head: Head) => number, legend: Node}} Coloring */
+
+const MOST_NAMES = 40;
+
+/** @type {import("../shell/main.js").Page} */
+export const clustersPage = {
+  needsRun: true,
+  fluid: true,
+  async render(context) {
+    const slug = context.run?.slug ?? "";
+    const [run, map] = await Promise.all([askRun(slug), askClusters(slug)]);
+    const by = ["layer", "behaviour", "measure"].includes(context.params.color) ? context.params.color : map.behaviours.length ? "behaviour" : "layer";
+    const spec = validSpec(run.measures, context.params.measure, "entropy");
+    const coloring = by === "layer" ? byLayer(run) : by === "behaviour" ? byBehaviour(map) : byMeasure(await askPicture(slug, spec));
+    return { nodes: page(context, run, map, by, spec, coloring) };
+  },
+};
+
+/** @param {Context} context @param {RunDetail} run @param {Clusters} map @param {string} by @param {string} spec @param {Coloring} coloring @returns {Node[]} */
+function page(context, run, map, by, spec, coloring) {
+  const readout = h("p", { class: "readout" });
+  const tell = (/** @type {string | null} */ name) => {
+    const head = map.heads.find((one) => one.name === name);
+    readout.replaceChildren(...(head ? [h("strong", {}, head.name), head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : ""] : ["Point at a head for its name; click or Enter opens its card."]));
+  };
+  tell(null);
+  const points = map.heads.flatMap((one) => (one.x === null || one.y === null ? [] : [{ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape(one) }]));
+  const width = context.room - 34;
+  const drawing = scatter(points, { width, height: Math.min(600, Math.max(360, width * 0.62)), label: "Map of heads", bare: true, named: points.length <= MOST_NAMES, selected: new Set(), onOpen: (name) => go("head", { run: run.slug, head: name }), onLook: tell });
+  const rows = () => [["name", "x", "y", "behaviour"], ...map.heads.map((one) => [one.name, one.x, one.y, one.behaviour])];
+  const stress = map.stress === null ? "" : ` Normalised stress ${number(map.stress)}.`;
+  const caption = h("div", {}, readout, coloring.legend, h("p", {}, `Distances approximate the Jensen–Shannon divergence between heads (metric MDS); the axes have no meaning of their own.${stress}`));
+  const options = [{ value: "behaviour", text: "Behaviour" }, { value: "layer", text: "Layer" }, { value: "measure", text: "A measure" }].filter((one) => one.value !== "behaviour" || map.behaviours.length);
+  const controls = [menu({ id: "color", label: "Colour", options, value: by, onChange: (color) => change({ color }) })];
+  if (by === "measure") controls.push(measureMenus("measure", "Measure", run.measures, spec, (measure) => change({ measure })));
+  return [h("div", { class: "title" }, h("h1", {}, "Which heads are alike?")), h("div", { class: "controls" }, ...controls), figure({ title: "Map of heads", drawing, rows, caption })];
+}
+
+/** @param {RunDetail} run @returns {Coloring} */
+function byLayer(run) {
+  const color = (/** @type {number} */ layer) => sequential(0.25 + (0.75 * run.layers.indexOf(layer)) / Math.max(1, run.layers.length - 1));
+  const items = run.layers.map((layer) => legendItem(color(layer), 0, `Layer ${layer}`));
+  return { color: (head) => color(head.layer), shape: () => 0, legend: h("p", { class: "legend" }, ...items) };
+}
+
+/** @param {Clusters} map @returns {Coloring} */
+function byBehaviour(map) {
+  const kinds = map.behaviours.filter((one) => one !== "other");
+  const place = (/** @type {Head} */ head) => kinds.indexOf(head.behaviour ?? "other");
+  const colorAt = (/** @type {number} */ i) => (i < 0 ? ink().faint : kindColor(i));
+  // Colours that come round again, or nearly, come with another shape.
+  const shapeAt = (/** @type {number} */ i) => (i < 0 ? 0 : (i + 1 + 2 * Math.floor(i / 5)) % 5);
+  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), shapeAt(kinds.indexOf(name)), plain(name)));
+  return { color: (head) => colorAt(place(head)), shape: (head) => shapeAt(place(head)), legend: h("p", { class: "legend" }, ...items) };
+}
+
+/** @param {import("../types.js").Picture} picture @returns {Coloring} */
+function byMeasure(picture) {
+  const values = byName(picture);
+  const domain = domainOf(picture.values);
+  const color = (/** @type {Head} */ head) => {
+    const value = values.get(head.name) ?? null;
+    return value === null ? ink().none : colorOf(value, domain);
+  };
+  const items = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const value = domain[0] + share * (domain[1] - domain[0]);
+    return legendItem(colorOf(value, domain), 0, number(value));
+  });
+  return { color, shape: () => 0, legend: h("p", { class: "legend" }, h("strong", {}, picture.title), ...items) };
+}
+
+/** @param {string} color @param {number} kind @param {string} text */
+function legendItem(color, kind, text) {
+  const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, { fill: color, stroke: ink().rule, "stroke-width": 0.5 }));
+  return h("span", { class: "legend-item" }, mark, text);
+}

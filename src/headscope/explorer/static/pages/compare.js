@@ -1,0 +1,115 @@
+/** Compare: two runs side by side, what differs and by how much more than chance. */
+
+import { askComparison, askDifference, askRun } from "../shell/api.js";
+import { measureMenus, menu, validSpec } from "../shell/controls.js";
+import { h } from "../shell/dom.js";
+import { figure } from "../charts/figure.js";
+import { headNames, signed } from "../shell/format.js";
+import { domainOf, gridRows, heatmap } from "../charts/heatmap.js";
+import { intervals } from "../charts/intervals.js";
+import { sentences } from "../shell/messages.js";
+import { address, change, go } from "../shell/place.js";
+import { sortable } from "../charts/table.js";
+
+/** @typedef {import("../shell/main.js").Context} Context */
+/** @typedef {import("../types.js").Difference} Difference */
+
+const MOST_INTERVALS = 20;
+
+/** @type {import("../shell/main.js").Page} */
+export const comparePage = {
+  needsRun: false,
+  fluid: true,
+  async render(context) {
+    const runs = context.session.runs.filter((one) => one.state === "complete");
+    const title = h("div", { class: "title" }, h("h1", {}, "What changed?"));
+    if (runs.length < 2) return { nodes: [title, h("div", { class: "note" }, sentences("Comparing needs two finished runs of one study: `headscope serve RUN_A RUN_B`."))] };
+    const a = runs.find((one) => one.slug === context.params.a) ?? runs.find((one) => one.slug === context.run?.slug) ?? runs[0];
+    const b = runs.find((one) => one.slug === context.params.b) ?? runs.find((one) => one.slug !== a.slug && one.study === a.study) ?? runs[1];
+    const choose = h("div", { class: "controls" }, runMenu("a", "First", runs, a.slug), runMenu("b", "Second", runs, b.slug));
+    return { nodes: [title, choose, ...(await body(context, a.slug, b.slug))] };
+  },
+};
+
+/** @param {string} id @param {string} label @param {import("../types.js").RunSummary[]} runs @param {string} value */
+function runMenu(id, label, runs, value) {
+  const options = runs.map((one) => ({ value: one.slug, text: `${one.slug} (${[one.study, one.model].filter(Boolean).join(", ")})` }));
+  return menu({ id, label, options, value, onChange: (next) => change({ [id]: next }) });
+}
+
+/** @param {Context} context @param {string} a @param {string} b @returns {Promise<Node[]>} */
+async function body(context, a, b) {
+  const [found, run] = await Promise.all([askComparison(a, b), askRun(a)]);
+  const measures = run.measures.filter((one) => found.measures.includes(one.name));
+  const spec = validSpec(measures, context.params.measure ?? found.rows[0]?.spec, measures[0].name);
+  const picture = await askDifference(a, b, spec);
+  const menus = measureMenus("measure", "Measure", measures, spec, (measure) => change({ measure }));
+  const third = context.room > 900 ? (context.room - 48) / 3 : context.room;
+  const domain = domainOf([...picture.first, ...picture.second]);
+  return [
+    h("div", { class: "controls" }, menus),
+    h("div", { class: "thirds" },
+      map("first", a, picture, a, third, domain),
+      map("second", b, picture, b, third, domain),
+      map("difference", b, picture, "Difference, second − first", third, undefined)),
+    h("div", { class: "pair" }, intervalFigure(picture, a, b, context.room), largestTable(context, found, a, b)),
+    h("div", { class: "caption" }, ...found.notes.map(sentences)),
+  ];
+}
+
+/** @param {"first" | "second" | "difference"} part @param {string} run  whose cards the cells open @param {Difference} picture @param {string} title @param {number} room @param {[number, number] | undefined} domain */
+function map(part, run, picture, title, room, domain) {
+  const grid = { layers: picture.layers, heads: picture.heads, values: picture[part], errors: null };
+  const unclear = domain ? undefined : unclearHeads(picture);
+  const drawn = heatmap(grid, { label: `${title}: ${picture.title}`, room: room - 34, domain, dimmed: unclear && ((name) => unclear.has(name)), onOpen: (name) => go("head", { run, head: name }) });
+  prefixIds(drawn.drawing, part);
+  return figure({ title, drawing: drawn.drawing, rows: () => gridRows(grid), caption: domain ? null : h("p", {}, "Pale: the interval includes zero.") });
+}
+
+/** Three maps on one page need their own ids. @param {SVGSVGElement} drawing @param {string} prefix */
+function prefixIds(drawing, prefix) {
+  for (const cell of drawing.querySelectorAll("[id]")) cell.id = `${prefix}-${cell.id}`;
+}
+
+/** @param {Difference} picture @returns {Set<string>} */
+function unclearHeads(picture) {
+  return new Set(each(picture).filter((one) => one.low !== null && one.high !== null && one.low <= 0 && one.high >= 0).map((one) => one.name));
+}
+
+/** @param {Difference} picture @returns {{name: string, difference: number, low: number | null, high: number | null}[]} */
+function each(picture) {
+  const [differences, low, high] = [picture.difference.flat(), picture.low.flat(), picture.high.flat()];
+  return headNames(picture).flatMap((name, i) => {
+    const difference = differences[i];
+    return difference === null ? [] : [{ name, difference, low: low[i], high: high[i] }];
+  });
+}
+
+/** @param {Difference} picture @param {string} a @param {string} b @param {number} room */
+function intervalFigure(picture, a, b, room) {
+  const all = each(picture).sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference));
+  const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
+  const drawing = intervals(all.slice(0, MOST_INTERVALS), { width, label: `Largest differences in ${picture.title}`, axis: `${b} − ${a}` });
+  const rows = () => [["name", "difference", "low", "high"], ...all.map((one) => [one.name, one.difference, one.low, one.high])];
+  const caption = `${Math.round(100 * picture.confidence)} % intervals (b − a) ± 1.96·√(se² + se²): normal approximation, the runs taken as independent. Over the same texts they are not, and the intervals are wider than they need be.`;
+  return figure({ title: "Largest differences of heads", drawing, rows, caption: h("p", {}, caption) });
+}
+
+/** @param {import("../charts/table.js").Value} value @returns {string} */
+const difference = (value) => (typeof value === "number" ? signed(value) : "–");
+
+/** @param {Context} context @param {import("../types.js").Comparison} found @param {string} a @param {string} b */
+function largestTable(context, found, a, b) {
+  const rows = found.rows.map((one) => [one.head, one.title, one.first, one.second, one.difference, one.low, one.high, one.effect, one.spec]);
+  const chance = Math.round(found.intervals * (1 - found.confidence));
+  return sortable({
+    title: "Over all measures", rows, sort: context.params.sort ?? "", onSort: (sort) => change({ sort }, { replace: true, quiet: true }), kind: "tall",
+    columns: [
+      { name: "head", show: (value) => h("a", { href: address("head", { run: b, head: String(value) }) }, String(value)) },
+      { name: "measure", show: (value, row) => h("a", { href: address("compare", { run: context.params.run, a, b, measure: String(row[8]) }) }, String(value)) },
+      { name: "first" }, { name: "second" },
+      { name: "difference", show: difference }, { name: "low", show: difference }, { name: "high", show: difference }, { name: "effect", show: difference },
+    ],
+    note: `Effect: the difference in standard deviations over the heads of both runs; ordered by how much of it the interval guarantees. ${found.clear.toLocaleString("en")} of ${found.intervals.toLocaleString("en")} intervals leave out zero; about ${chance.toLocaleString("en")} would by chance.`,
+  });
+}

@@ -1,0 +1,41 @@
+/** Findings: the paper's claims held against the run, and the heads that it names as worth a look. */
+
+import { askStatements } from "../shell/api.js";
+import { h } from "../shell/dom.js";
+import { headName, plain } from "../shell/format.js";
+import { address } from "../shell/place.js";
+
+/** @typedef {import("../types.js").JudgedClaim} JudgedClaim */
+/** @typedef {import("../types.js").Choice} Choice */
+
+/** @type {import("../shell/main.js").Page} */
+export const findingsPage = {
+  needsRun: true,
+  async render({ run }) {
+    const slug = run?.slug ?? "";
+    const { findings, choices } = await askStatements(slug);
+    const title = h("div", { class: "title" }, h("h1", {}, "Does it hold here?"));
+    const claims = findings.length ? claimTable(findings) : h("p", { class: "note" }, "The study makes no claims to be judged.");
+    return { nodes: choices.length ? [title, claims, chosen(slug, choices)] : [title, claims] };
+  },
+};
+
+/** @param {JudgedClaim[]} findings */
+function claimTable(findings) {
+  const head = h("tr", {}, ...["Claim", "Published", "Measured", "Holds", "Rule"].map((name) => h("th", { scope: "col", class: "plain" }, name)));
+  const rows = findings.map((one) =>
+    h("tr", {}, h("td", {}, one.claim), h("td", {}, one.published), h("td", {}, one.measured), h("td", {}, h("span", { class: "verdict", "data-holds": one.holds }, one.holds)), h("td", { class: "faint" }, one.rule)),
+  );
+  const table = h("table", { class: "claims" }, h("caption", { class: "hidden" }, "Claims of the paper"), h("thead", {}, head), h("tbody", {}, ...rows));
+  const scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Claims of the paper" }, table);
+  return h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")), scroll, h("p", { class: "caption" }, "Judged by the stated rule when the run was finished; the report has the same verdicts."));
+}
+
+/** @param {string} run @param {Choice[]} choices */
+function chosen(run, choices) {
+  const items = choices.map((one) => {
+    const name = headName(one.layer, one.head);
+    return h("li", {}, h("a", { href: address("head", { run, head: name }) }, name), h("span", {}, ` ${one.why} `), h("span", { class: "faint" }, plain(one.table)));
+  });
+  return h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Heads worth a look")), h("ul", { class: "choices" }, ...items));
+}

@@ -1,0 +1,100 @@
+/** Numbers and labels for readers. */
+
+const MINUS = "\u2212";
+
+/** @param {number | null | undefined} value @returns {string} three significant places, never more than five characters of them */
+export function number(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  if (size < 0.001 || size >= 100000) return value.toExponential(1).replaceAll("-", MINUS);
+  const places = size < 0.1 ? 4 : size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0;
+  return value.toFixed(places).replace("-", MINUS);
+}
+
+/**
+ * As short as a heatmap cell needs.
+ * @param {number | null | undefined} value
+ * @param {number} most  the largest value beside it: decides the places
+ * @returns {string}
+ */
+export function brief(value, most) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "";
+  if (value === 0) return "0";
+  if (most < 0.02) return value.toExponential(0).replaceAll("-", MINUS);
+  const places = most < 0.1 ? 3 : most < 2 ? 2 : most < 20 ? 1 : 0;
+  const text = value.toFixed(places);
+  return Number(text) === 0 ? "0" : text.replace("-", MINUS).replace(/^(\u2212?)0\./, "$1.");
+}
+
+/** @param {number | null} value @returns {string} with its sign */
+export function signed(value) {
+  const text = number(value);
+  return value !== null && value > 0 ? `+${text}` : text;
+}
+
+/** @param {number | null} value @param {number | null | undefined} error @returns {string} */
+export function withError(value, error) {
+  return error === null || error === undefined ? number(value) : `${number(value)} ± ${number(error)}`;
+}
+
+/** @param {number | null} p @returns {string} */
+export function probability(p) {
+  if (p === null) return "p –";
+  return p < 0.001 ? `p < 0.001` : `p = ${p.toFixed(3)}`;
+}
+
+/** @param {number} rank @returns {string} */
+export function ordinal(rank) {
+  if (rank === 1) return "first";
+  const ending = rank % 100 >= 11 && rank % 100 <= 13 ? "th" : (["th", "st", "nd", "rd"][rank % 10] ?? "th");
+  return `${rank}${ending}`;
+}
+
+/** @param {string} label @returns {string} */
+export function plain(label) {
+  return label.replaceAll("_", " ");
+}
+
+/** @param {number} low @param {number} high @param {number} wanted @returns {number[]} round numbers from low to high */
+export function ticks(low, high, wanted = 5) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((size) => size >= rough * 0.8) ?? rough;
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
+  return found;
+}
+
+/** @param {number} value @returns {string} */
+export function tickLabel(value) {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.001 || size >= 100000)) return value.toExponential(0).replaceAll("-", MINUS);
+  return String(Number(value.toPrecision(6))).replace("-", MINUS);
+}
+
+/** @param {(number | null)[]} values @returns {number[]} */
+export function finite(values) {
+  return /** @type {number[]} */ (values.filter((value) => value !== null && Number.isFinite(value)));
+}
+
+/** The one spelling of a head's name. @param {number} layer @param {number} head @returns {string} */
+export function headName(layer, head) {
+  return `L${layer}H${head}`;
+}
+
+/** @param {{layers: number[], heads: number[]}} grid @returns {string[]} every head, by the numbers its layers have */
+export function headNames({ layers, heads }) {
+  return layers.flatMap((layer) => heads.map((head) => headName(layer, head)));
+}
+
+/** @param {string} text @returns {string | null} the head that a text begins with: L7H9 (paper 8-10) */
+export function headIn(text) {
+  return /^L\d+H\d+(?= \(|$)/.exec(text)?.[0] ?? null;
+}
+
+/** @param {number} count @param {string} noun @returns {string} 1 head, 2 heads */
+export function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,37 @@
+/** What is said instead of a figure. */
+
+import { Refused } from "./api.js";
+import { h } from "./dom.js";
+
+/** @typedef {import("../types.js").Session} Session */
+/** @typedef {import("../types.js").RunSummary} RunSummary */
+
+/** @param {unknown} error @returns {HTMLElement} */
+export function failure(error) {
+  const known = error instanceof Refused;
+  if (!known) console.error(error);
+  const said = known ? error.message : error instanceof TypeError && /fetch/i.test(error.message) ? "The explorer's server does not answer; is `headscope serve` still running?" : String(error);
+  return h("div", { class: "note", role: "alert" }, h("h1", {}, "This cannot be shown"), sentences(said));
+}
+
+/** @param {RunSummary | null} run @returns {HTMLElement} */
+export function runNotes(run) {
+  const notes = run?.notes ?? [];
+  return h("div", { class: "note", role: "status" }, ...notes.map(sentences));
+}
+
+/** Text between backticks is a command. @param {string} text @returns {HTMLElement} */
+export function sentences(text) {
+  const parts = text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+  return h("p", {}, ...parts);
+}
+
+/** @param {Session} session @returns {HTMLElement} */
+export function startPage(session) {
+  const commands = "headscope study vig2019 --model mini-gpt2 --corpus demo --out runs/mini\nheadscope serve runs/mini --model mini-gpt2";
+  const model = session.model.state === "none" ? null : h("p", {}, "A model is loaded: ", h("a", { href: "/text" }, "try a text"), ".");
+  return h(
+    "div", { class: "note" }, h("h1", {}, "No run is open"),
+    h("p", {}, "Make one and open it:"), h("pre", {}, commands), model,
+  );
+}

@@ -1,0 +1,290 @@
+// Printed by `python -m headscope.explorer.api` from the types in schemas.py.
+
+/** The runs and the model. */
+export interface Session {
+  version: string;
+  runs: RunSummary[];
+  model: ModelFacts;
+  limits: TextLimits;
+}
+
+/** One run: its summary, what run.json says, and its measures. */
+export interface RunDetail {
+  slug: string;
+  study: string;
+  state: "complete" | "unfinished" | "damaged";
+  notes: string[];
+  model: string | null;
+  corpus: string | null;
+  layers: number[];
+  heads: number[];
+  about: Record<string, unknown>;
+  measures: MeasureEntry[];
+  left_out: Record<string, string>;
+}
+
+/** One slice of a measure over layers and heads. */
+export interface Picture {
+  spec: string;
+  title: string;
+  meaning: string;
+  unit: string;
+  formula: string;
+  reference: string;
+  more: string;
+  layers: number[];
+  heads: number[];
+  values: ((number | null)[])[];
+  errors: ((number | null)[])[] | null;
+  profile: Profile;
+  baseline: BaselineValue | null;
+  published: Published | null;
+}
+
+/** Pearson's r of two measures over heads, and its p. */
+export interface Correlation {
+  r: number | null;
+  p: number | null;
+  heads: number;
+}
+
+/** Everything the run knows about one head. */
+export interface Card {
+  name: string;
+  layer: number;
+  head: number;
+  behaviour: string | null;
+  measures: Line[];
+  groups: Group[];
+  mentions: Mention[];
+  choices: Choice[];
+  nearest: Neighbours;
+  exemplars: Exemplar[];
+}
+
+/** The map of heads. */
+export interface Clusters {
+  heads: MappedHead[];
+  behaviours: string[];
+  stress: number | null;
+}
+
+/** The tables, judged claims and chosen heads that are stored with a run. */
+export interface Said {
+  tables: StoredTable[];
+  findings: JudgedClaim[];
+  choices: Choice[];
+}
+
+/** The largest differences of two runs, and how many intervals leave out zero. */
+export interface Comparison {
+  confidence: number;
+  notes: string[];
+  measures: string[];
+  clear: number;
+  intervals: number;
+  rows: DifferenceRow[];
+}
+
+/** One slice of a measure in two runs. */
+export interface Difference {
+  spec: string;
+  title: string;
+  confidence: number;
+  layers: number[];
+  heads: number[];
+  first: ((number | null)[])[];
+  second: ((number | null)[])[];
+  difference: ((number | null)[])[];
+  low: ((number | null)[])[];
+  high: ((number | null)[])[];
+  effect: ((number | null)[])[];
+}
+
+/** A text to trace and how it is to be shown. */
+export interface TextRequest {
+  text: string;
+  pair?: string | null;
+  target?: string | null;
+  generate?: number;
+  kind?: "head" | "model" | "neuron";
+  layer?: number | null;
+  head?: number | null;
+  blocks?: number[] | null;
+}
+
+/** What the pages need to know about the model. */
+export interface ModelFacts {
+  name: string;
+  state: "none" | "loading" | "ready" | "failed";
+  reason: string | null;
+  layers: number | null;
+  heads: number | null;
+  causal: boolean | null;
+  encoder_decoder: boolean | null;
+  max_length: number | null;
+}
+
+/** What may be asked of the model. */
+export interface TextLimits {
+  text: number;
+  generate: number;
+  weights: number;
+}
+
+/** One value for each layer: pooled over heads where the study pooled, else their mean. */
+export interface Profile {
+  values: (number | null)[];
+  errors: (number | null)[] | null;
+  pooled: boolean;
+}
+
+/** The nearest heads, and what the distance is. */
+export interface Neighbours {
+  basis: string;
+  heads: Neighbour[];
+}
+
+/** One run in the menus; layers and heads are their numbers, not how many there are. */
+export interface RunSummary {
+  slug: string;
+  study: string;
+  state: "complete" | "unfinished" | "damaged";
+  notes: string[];
+  model: string | null;
+  corpus: string | null;
+  layers: number[];
+  heads: number[];
+}
+
+/** One measure in the menus. */
+export interface MeasureEntry {
+  name: string;
+  title: string;
+  meaning: string;
+  unit: string;
+  errors: boolean;
+  axes: Axis[];
+}
+
+/** The number that a slice is held against, and what it is in words. */
+export interface BaselineValue {
+  value: number;
+  means: string;
+}
+
+/** What a paper reports for a slice of the measure, in its own model. */
+export interface Published {
+  says: string;
+  source: string;
+  value: number | null;
+  at: Record<string, string>;
+}
+
+/** A slice of a measure at one head; rank 1 is the largest of all heads. */
+export interface Line {
+  spec: string;
+  title: string;
+  label: string;
+  unit: string;
+  value: number | null;
+  error: number | null;
+  rank: number | null;
+  of: number;
+  mean: number | null;
+  baseline: BaselineValue | null;
+  rare: boolean;
+}
+
+/** The slices of a measure that has many, at one head. */
+export interface Group {
+  name: string;
+  title: string;
+  axis: string;
+  enough: number;
+  lines: Line[];
+}
+
+/** A row of a stored table that names the head. */
+export interface Mention {
+  table: string;
+  row: string;
+  column: string;
+}
+
+/** A head worth looking at, for which table, and why. */
+export interface Choice {
+  table: string;
+  layer: number;
+  head: number;
+  why: string;
+}
+
+/** A stored sentence: `labels` are its tokens to be shown, `spaces` join `pieces` to a text. */
+export interface Exemplar {
+  rank: number;
+  weight: number;
+  query: number;
+  key: number;
+  text: string;
+  tokens: string[];
+  labels: string[];
+  pieces: string[];
+  spaces: boolean[];
+  rtl: boolean;
+}
+
+/** A head's place on the map. */
+export interface MappedHead {
+  name: string;
+  layer: number;
+  x: number | null;
+  y: number | null;
+  behaviour: string | null;
+}
+
+/** A table as the run holds it. */
+export interface StoredTable {
+  name: string;
+  title: string;
+  caption: string;
+  columns: string[];
+  rows: ((string | number | boolean | null)[])[];
+}
+
+/** A claim of the paper held against the result by a stated rule. */
+export interface JudgedClaim {
+  claim: string;
+  published: string;
+  measured: string;
+  holds: "yes" | "no" | "unclear" | "not measured" | "for comparison";
+  rule: string;
+}
+
+/** One head and slice in two runs. */
+export interface DifferenceRow {
+  measure: string;
+  title: string;
+  spec: string;
+  head: string;
+  clear: boolean;
+  first: number | null;
+  second: number | null;
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  effect: number | null;
+}
+
+/** Another head and how far it is. */
+export interface Neighbour {
+  name: string;
+  distance: number;
+}
+
+/** A dimension of a measure beside layer and head. */
+export interface Axis {
+  name: string;
+  title: string;
+  labels: string[];
+}
