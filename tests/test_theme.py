@@ -1,9 +1,15 @@
-"""Head colours can be told apart, whatever the eye."""
+"""Every colour has one home, and head colours can be told apart, whatever the eye."""
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from headscope.theme import DARK, LIGHT, NEGATIVE, POSITIVE, head_color
+import headscope
+from headscope.theme import HEADS, NEGATIVE, POSITIVE, SCREEN, css_variables, head_color
+
+LIGHT, DARK = HEADS
 
 # Machado et al. 2009, severity 1, in linear RGB.
 SIGHTS = {
@@ -77,3 +83,55 @@ def test_positive_and_negative_differ_for_every_eye(sight: str) -> None:
 def test_heads_beyond_the_palette_begin_again() -> None:
     assert head_color(0) == head_color(64) == LIGHT[0]
     assert len(set(LIGHT)) == len(set(DARK)) == 64
+
+
+PACKAGE = Path(headscope.__file__).parent
+NAMED = "white|black|red|green|blue|orange|yellow|purple|gray|grey|silver|navy|teal"
+# A number after # or in rgb() and hsl(), or a name where a colour is expected.
+LITERAL = re.compile(
+    r"(?<![\w&/])#(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{6}|[0-9a-fA-F]{3,4})\b(?!-)"
+    r"|\b(?:rgb|hsl)a?\(\s*\d"
+    rf"|(?:colou?rs?|background|fill|stroke|border)[\w-]*\s*[=:]\s*[\"']?(?:{NAMED})\b",
+)
+GENERATED = {"views/static/theme.css", "views/static/core/theme.js"}  # held by tests/views
+SOURCES = sorted(
+    path.relative_to(PACKAGE).as_posix()
+    for ending in ("py", "js", "css", "html")
+    for path in PACKAGE.rglob(f"*.{ending}")
+)
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name not in GENERATED | {"theme.py"}])
+def test_no_colour_stands_outside_the_theme(name: str) -> None:
+    text = (PACKAGE / name).read_text(encoding="utf-8")
+    assert [found[0] for found in LITERAL.finditer(text)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "color: #fff;",
+        'INK = "#24292f"',
+        "fill='#1c212880'",
+        "rgb(1, 2, 3)",
+        "hsla(120 50% 50%)",
+        'facecolor="white"',
+        "border-color: red",
+    ],
+)
+def test_a_colour_is_recognised(line: str) -> None:
+    assert LITERAL.search(line)
+
+
+@pytest.mark.parametrize("line", ["see #12", "href='#content'", "&#123;", "color: var(--ink)"])
+def test_what_is_no_colour_is_left_alone(line: str) -> None:
+    assert not LITERAL.search(line)
+
+
+def test_custom_properties_are_light_and_dark_by_system_and_by_attribute() -> None:
+    light, system, chosen = css_variables(only={"ink", "accent-soft"}).splitlines()
+    ink = SCREEN["ink"]
+    assert light.startswith(":root { color-scheme: light; --ink: " + ink.light)
+    assert system.startswith("@media (prefers-color-scheme: dark) { :root:not([data-theme])")
+    assert chosen.startswith(':root[data-theme="dark"] { color-scheme: dark; --ink: ' + ink.dark)
+    assert all("--accent-soft: #" in line for line in (light, system, chosen))
