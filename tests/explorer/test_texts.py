@@ -17,7 +17,7 @@ from headscope.explorer.limits import Limits
 from headscope.explorer.refusal import BusyError, RefusedError
 from headscope.explorer.texts import TextRequest, Texts
 from headscope.views import window
-from headscope.views.block import Quantised, dequantise, dequantise_tile
+from headscope.views.quantise import Quantised, dequantise, dequantise_tile
 from tests.explorer import own_loop
 from tests.explorer.tiny import tiny_model
 

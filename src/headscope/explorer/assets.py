@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -40,10 +41,12 @@ def load_assets() -> dict[str, Asset]:
     """Every asset by its address."""
     assets: dict[str, Asset] = {}
     for prefix, package in FOLDERS.items():
-        for file in files(package).joinpath("static").iterdir():
-            kind = TYPES.get("." + file.name.rpartition(".")[2])
+        folder = Path(str(files(package).joinpath("static")))
+        for file in folder.rglob("*.*"):
+            kind = TYPES.get(file.suffix)
             if kind is not None:
-                assets[prefix + file.name] = Asset(file.read_bytes(), kind)
+                name = file.relative_to(folder).as_posix()
+                assets[prefix + name] = Asset(file.read_bytes(), kind)
     return assets
 
 

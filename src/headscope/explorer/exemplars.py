@@ -3,8 +3,7 @@
 from typing import Any
 
 from headscope.explorer.runs import Run
-from headscope.views.label import is_right_to_left, label
-from headscope.views.spacing import bare, spaces_before
+from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
 
 def exemplars_of(run: Run, layer: int, head: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from headscope.heads import name_head
 from headscope.studies.study import Choice
-from headscope.views.spacing import bare, spaces_before
+from headscope.views.labels import bare, spaces_before
 
 Exemplar = dict[str, Any]
 
