@@ -8,7 +8,6 @@ view is a kind here, `static/KIND/view.js` and `figures/KIND.py`.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from numbers import Real
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -229,7 +228,7 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
     elif SETTINGS[name].choices:
         for one in (value,) if isinstance(value, str) else value:
             _require_choice(name, one, tuple(SETTINGS[name].choices))
-    elif name == "mass" and not (isinstance(value, Real) and 0 < value <= 1):
+    elif name == "mass" and not (isinstance(value, int | float) and 0 < value <= 1):
         raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
     elif name == "window":
         _check_window(value, stack)

@@ -97,4 +97,4 @@ def _resize(drawn: "Figure", width: float, *, scale_text: bool) -> None:
     wide, tall = drawn.get_size_inches()
     drawn.set_size_inches(width, tall * width / wide)
     for text in drawn.findobj(Text) if scale_text else ():
-        text.set_fontsize(text.get_fontsize() * width / wide)
+        text.set_fontsize(float(text.get_fontsize()) * width / wide)
