@@ -228,12 +228,17 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
     elif SETTINGS[name].choices:
         for one in (value,) if isinstance(value, str) else value:
             _require_choice(name, one, tuple(SETTINGS[name].choices))
-    elif name == "mass" and not (isinstance(value, int | float) and 0 < value <= 1):
-        raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
+    elif name == "mass":
+        _check_mass(value)
     elif name == "window":
         _check_window(value, stack)
     elif name == "pinned":
         _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
+
+
+def _check_mass(mass: Any) -> None:
+    if not (isinstance(mass, int | float) and 0 < mass <= 1):
+        raise ViewError(f"mass is {mass}; give a share above 0 and up to 1.")
 
 
 def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
