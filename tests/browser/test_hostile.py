@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from headscope.views import View, head_view, model_view, neuron_view
-from headscope.views.label import label
+from headscope.views.labels import label
 from tests.browser.conftest import Watched
 from tests.views.traces import HOSTILE, random_trace, side
 

@@ -12,8 +12,8 @@ from jupyter_client.manager import start_new_kernel
 from playwright.sync_api import BrowserContext, Route
 
 from headscope.views import View, head_view, model_view, neuron_view
-from headscope.views.modules import script, static
-from headscope.views.widget import NAMES
+from headscope.views.page import script, style
+from headscope.views.state import SETTINGS
 from tests.browser.conftest import Watched, watch
 from tests.views.traces import known_trace, random_trace
 
@@ -45,7 +45,7 @@ window.start = (values, blocks) => {
 };
 window.started = true;
 """
-PAGE = f"<!doctype html><meta charset=utf-8><style>{static('view.css')}</style><div id=cell></div>"
+PAGE = f"<!doctype html><meta charset=utf-8><style>{style()}</style><div id=cell></div>"
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def show(cell: Watched, values: dict[str, Any], blocks: bytes) -> None:
 
 def traits(view: View) -> dict[str, Any]:
     """What a notebook would send."""
-    return {name: getattr(view.widget, name) for name in ("header", *NAMES)}
+    return {name: getattr(view.widget, name) for name in ("header", *SETTINGS)}
 
 
 @pytest.mark.parametrize("make", [head_view, model_view, neuron_view])
@@ -174,7 +174,7 @@ view.widget.observe(lambda change: seen.append((change.name, change.new)), ["lay
     opened = [one for one in messages if "header" in one.get("data", {}).get("state", {})]
     (widget,) = opened
     state = widget["data"]["state"]
-    show(cell, {name: state[name] for name in ("header", *NAMES)}, bytes(widget["buffers"][0]))
+    show(cell, {name: state[name] for name in ("header", *SETTINGS)}, bytes(widget["buffers"][0]))
 
     _, messages = run(kernel, "view.widget.layer = 2")
     cell.page.evaluate("values => window.model.fromPython(values)", messages[0]["data"]["state"])

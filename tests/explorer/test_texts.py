@@ -16,7 +16,7 @@ from headscope.explorer.limits import BusyError, Limits, RefusedError
 from headscope.explorer.schemas import TextRequest
 from headscope.explorer.texts import Texts
 from headscope.views import window
-from headscope.views.block import Quantised, dequantise, dequantise_tile
+from headscope.views.quantise import Quantised, dequantise, dequantise_tile
 from tests.explorer import own_loop
 from tests.explorer.tiny import tiny_model
 from tests.explorer.wire import unframe

@@ -1,11 +1,14 @@
 """Figures without a browser: vector, real text, and the lines the weights ask for."""
 
+import re
 import warnings
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from PIL import Image
 
 from headscope.errors import ViewError
@@ -118,3 +121,58 @@ def test_plain_text_needs_one_font_and_unknown_letters_are_reported() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert families("\ue0f1", embedded=False) == ["DejaVu Sans"]
+
+
+def width_of(svg: Path) -> float:
+    """The width of a figure in inches."""
+    return float(ElementTree.parse(svg).getroot().attrib["width"].removesuffix("pt")) / 72
+
+
+def sizes_of(svg: Path) -> set[float]:
+    """The sizes of its texts in points."""
+    return {float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("name", ["head", "model", "neuron"])
+def test_a_figure_has_the_width_that_was_asked_for(tmp_path: Path, name: str) -> None:
+    usual = VIEWS[name].save(tmp_path / "usual.svg")
+    narrow = VIEWS[name].save(tmp_path / "narrow.svg", width=width_of(usual) / 2)
+    assert width_of(narrow) == pytest.approx(width_of(usual) / 2)
+    assert max(sizes_of(narrow)) == pytest.approx(max(sizes_of(usual)) / 2, rel=0.01)
+
+
+def test_font_and_size_are_chosen(tmp_path: Path) -> None:
+    text = VIEWS["head"].save(tmp_path / "x.svg", font="DejaVu Serif", size=11).read_text("utf-8")
+    assert "font-size: 11px; font-family: 'DejaVu Serif', 'DejaVu Sans'" in text
+    pdf = VIEWS["head"].save(tmp_path / "x.pdf", font="DejaVu Serif").read_bytes()
+    assert b"DejaVuSerif" in pdf
+
+
+def test_dpi_is_that_of_a_picture(tmp_path: Path) -> None:
+    usual = Image.open(VIEWS["head"].save(tmp_path / "a.png")).width
+    assert Image.open(VIEWS["head"].save(tmp_path / "b.png", dpi=150)).width == usual // 2
+
+
+def test_the_users_own_rcparams_are_respected(tmp_path: Path) -> None:
+    with rc_context({"font.family": ["DejaVu Sans Mono"], "font.size": 12.0, "savefig.dpi": 150}):
+        text = VIEWS["head"].save(tmp_path / "x.svg").read_text("utf-8")
+        small = Image.open(VIEWS["head"].save(tmp_path / "x.png")).width
+    assert "font-size: 12px; font-family: 'DejaVu Sans Mono', 'DejaVu Sans'" in text
+    assert small == Image.open(VIEWS["head"].save(tmp_path / "y.png")).width // 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "options", "message"),
+    [
+        ("html", {"width": 3}, "width: for print only"),
+        ("pdf", {"font": "DejaVu Sanz"}, "is not installed here; did you mean 'DejaVu Sans'"),
+        ("pdf", {"width": 0}, "width is 0; give a number above 0"),
+        ("png", {"size": -1}, "size is -1"),
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused(
+    tmp_path: Path, ending: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ViewError, match=message):
+        VIEWS["head"].save(tmp_path / f"x.{ending}", **options)
+    assert list(tmp_path.iterdir()) == []

@@ -59,7 +59,7 @@ def test_words_sum_over_keys_and_average_over_queries() -> None:
 
 def test_hidden_mass_is_the_mean_share_of_the_shown_queries() -> None:
     trace = known_trace()
-    state = initial_state(trace, hide="first")
+    state = initial_state(trace, "head", hide="first")
     stack = trace.default
     picture = drawing(stack.weights[0].numpy(), stack, state)
     assert picture.hidden == pytest.approx((0.25 + 0.1) / 2)
@@ -70,7 +70,7 @@ def test_hidden_mass_is_the_mean_share_of_the_shown_queries() -> None:
 def test_a_sentence_pair_keeps_one_quarter_of_the_matrix(pair: str) -> None:
     trace = random_trace(tokens=pair_side(), causal=False)
     stack = trace.default
-    state = initial_state(trace, pair=pair)
+    state = initial_state(trace, "head", pair=pair)
     shown = drawing(stack.weights[0].numpy(), stack, state).shown
     first, second = ("ab".index(letter) for letter in pair)
     for query, key in product(range(12), range(12)):
@@ -81,7 +81,7 @@ def test_a_sentence_pair_keeps_one_quarter_of_the_matrix(pair: str) -> None:
 def test_bins_keep_the_mass_of_a_row() -> None:
     trace = random_trace(tokens=pair_side(), causal=False)
     stack = trace.default
-    picture = drawing(stack.weights[0].numpy(), stack, initial_state(trace))
+    picture = drawing(stack.weights[0].numpy(), stack, initial_state(trace, "head"))
     small = binned(picture, 5)
     assert small.weights.shape == (4, 5, 5)
     np.testing.assert_allclose(small.weights.sum(-1), 1, rtol=1e-5)
@@ -91,7 +91,7 @@ def test_bins_keep_the_mass_of_a_row() -> None:
 def test_the_strongest_lines_are_kept() -> None:
     trace = known_trace()
     stack = trace.default
-    picture: Drawing = drawing(stack.weights[0].numpy(), stack, initial_state(trace))
+    picture: Drawing = drawing(stack.weights[0].numpy(), stack, initial_state(trace, "head"))
     found = lines(picture, 1.0)
     assert sorted(strongest(found, 2).weight) == pytest.approx([0.75, 1.0])
     assert strongest(found, 99) is found

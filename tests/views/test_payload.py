@@ -10,9 +10,9 @@ import torch
 from headscope.errors import ViewError
 from headscope.model.trace import Trace
 from headscope.views import head_view, model_view, neuron_view
-from headscope.views.block import Quantised, dequantise, unpack
 from headscope.views.page import embedded_json
-from headscope.views.payload import no_rollout
+from headscope.views.quantise import Quantised, dequantise, unpack
+from headscope.views.weights import no_rollout
 from tests.views.traces import HOSTILE, encoder_decoder_trace, random_trace, side
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from headscope.views.rollout import rollout
-from headscope.views.scores import head_scores
+from headscope.views.weights import head_scores, rollout
 from tests.views.traces import known_trace, random_trace
 
 WEIGHTS = [random_trace(sink=True).weights[layer].double().numpy() for layer in range(3)]

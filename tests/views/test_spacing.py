@@ -2,7 +2,7 @@
 
 import pytest
 
-from headscope.views.spacing import bare, spaces_before
+from headscope.views.labels import bare, spaces_before
 
 
 def joined(tokens: list[str], text: str) -> str:

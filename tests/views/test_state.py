@@ -1,17 +1,20 @@
 """Settings: what can be asked, and errors that name it."""
 
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pytest
 
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view
-from headscope.views.state import initial_state
+from headscope.views.state import KINDS, SETTINGS, Kind, initial_state, settings_of
+from tests.views.generated import GENERATED, STATIC
 from tests.views.traces import encoder_decoder_trace, random_trace
 
 
 def test_a_view_opens_with_the_first_layer_and_all_heads() -> None:
-    state = initial_state(random_trace())
+    state = initial_state(random_trace(), "head")
     assert (state.stack, state.layer, state.heads, state.layers) == (
         "self",
         0,
@@ -21,8 +24,8 @@ def test_a_view_opens_with_the_first_layer_and_all_heads() -> None:
 
 
 def test_an_encoder_decoder_model_opens_with_its_encoder() -> None:
-    assert initial_state(encoder_decoder_trace()).stack == "encoder"
-    assert initial_state(encoder_decoder_trace(), stack="cross").stack == "cross"
+    assert initial_state(encoder_decoder_trace(), "head").stack == "encoder"
+    assert initial_state(encoder_decoder_trace(), "head", stack="cross").stack == "cross"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,9 @@ def test_an_encoder_decoder_model_opens_with_its_encoder() -> None:
         ({"layer": 3}, "Layer 3 is not in this trace; it has 0 to 2."),
         ({"layer": -1}, "Layer -1 is not in this trace; it has 0 to 2."),
         ({"heads": [0, 9]}, "Head 9 is not in this trace; it has 0 to 3."),
+        ({"heads": "all"}, "heads is 'all'; give a number, or several in a list."),
+        ({"heads": 1.5}, "heads is 1.5; give a number, or several in a list."),
+        ({"mass": "half"}, "mass is half; give a share above 0 and up to 1."),
         ({"heads": []}, "heads is empty; name at least one, or leave it out to get all."),
         ({"pinned": "q10"}, "pinned is 'q10', but there are only tokens 0 to 9."),
         ({"pinned": "x1"}, "pinned is 'x1'; write q3 for query token 3 or k3 for key token 3."),
@@ -48,10 +54,37 @@ def test_a_wrong_setting_is_refused_by_name(settings: dict[str, Any], message: s
 
 
 def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ViewError, match="A view has no setting 'colour'; it has stack, layer"):
+    with pytest.raises(
+        ViewError, match="The model view has no setting 'colour'; it has stack, layer"
+    ):
         model_view(random_trace(), colour="red")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_view_refuses_settings_of_other_views(kind: Kind) -> None:
+    for name in set(SETTINGS) - set(settings_of(kind)):
+        with pytest.raises(ViewError, match=f"The {kind} view has no setting '{name}'"):
+            initial_state(random_trace(), kind, **{name: 0})
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_what_is_generated_from_python_is_up_to_date(name: str) -> None:
+    written = (STATIC / name).read_text(encoding="utf-8")
+    assert written == GENERATED[name](), "run `python -m tests.views.generated`"
+
+
+def test_a_kind_is_a_declaration_a_module_and_a_figure() -> None:
+    assert {folder.name for folder in STATIC.iterdir() if folder.is_dir()} == {*KINDS, "core"}
+    for kind in KINDS:
+        assert f"export function {kind}View(" in (STATIC / kind / "view.js").read_text("utf-8")
+        assert import_module(f"headscope.views.figures.{kind}").draw
+
+
+def test_one_head_needs_no_list() -> None:
+    assert initial_state(random_trace(), "head", heads=2).heads == (2,)
+    assert initial_state(random_trace(), "model", heads=np.int64(2)).heads == (2,)
+
+
 def test_numbers_and_tokens_are_taken_as_people_write_them() -> None:
-    state = initial_state(random_trace(), heads=[3, 1, 1], pinned=4, hide="first")
+    state = initial_state(random_trace(), "head", heads=[3, 1, 1], pinned=4, hide="first")
     assert (state.heads, state.pinned, state.hide) == ((1, 3), "q4", ("first",))

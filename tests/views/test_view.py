@@ -1,5 +1,6 @@
 """View objects: pages, files, and what a notebook asks of them."""
 
+import errno
 import re
 from importlib import util
 from pathlib import Path
@@ -23,6 +24,25 @@ def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> Non
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
     with pytest.raises(ViewError, match="cannot be written: No such file"):
         head_view(random_trace()).save(tmp_path / "missing" / f"x.{ending}")
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png", "pdf"])
+def test_a_full_disk_leaves_the_old_file_and_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    path = tmp_path / f"x.{ending}"
+    path.write_bytes(b"old")
+
+    def fill(self: Path, content: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    with pytest.raises(ViewError, match=rf"x\.{ending} cannot be written: No space left on device"):
+        head_view(random_trace()).save(path)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"old"
 
 
 def test_the_page_may_load_nothing_and_holds_no_address() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view
-from headscope.views.widget import NAMES
+from headscope.views.state import SETTINGS
 from tests.views.traces import encoder_decoder_trace, random_trace
 
 
@@ -16,7 +16,7 @@ def test_every_setting_is_a_trait_with_the_views_value() -> None:
         shown = getattr(view.widget, name)
         assert shown == (list(value) if isinstance(value, tuple) else value)
         assert view.widget.trait_metadata(name, "sync")
-    assert set(NAMES) == set(asdict(view.state))
+    assert set(SETTINGS) == set(asdict(view.state))
 
 
 def test_the_payload_travels_once_as_bytes() -> None:

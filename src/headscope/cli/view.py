@@ -1,48 +1,144 @@
 """headscope view: the attention of one text, as a page or a figure."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
+from headscope.errors import ViewError
+from headscope.views.state import SETTINGS, Kind, Theme
+
+_ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
+
+
+_Text = Annotated[
+    str,
+    typer.Argument(
+        metavar="TEXT", help="What the model reads: a text, a text file, or - for stdin."
+    ),
+]
+_Model = Annotated[
+    str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id.")
+]
+_Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf.")]
+_Pair = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="A second text, for models of pairs.")
+]
+_Target = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the decoder reads, where there is one.")
+]
+_Generate = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Let the model write up to N tokens more.")
+]
+_Layer = Annotated[
+    int | None, typer.Option(metavar="L", help="Keep only this layer; the first is 0.")
+]
+_Heads = Annotated[
+    str | None, typer.Option(metavar="0,3", help="Keep only these heads; the first is 0.")
+]
+_Hide = Annotated[
+    str | None,
+    typer.Option(metavar=",".join(SETTINGS["hide"].choices), help="Tokens to leave out."),
+]
+_Theme = Annotated[Theme, typer.Option(help=f"Of the page; {SETTINGS['theme'].meaning}.")]
+_Truncate = Annotated[
+    bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")
+]
+_Device = Annotated[
+    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
+]
+_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
+
 
 def view(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
-    model: Annotated[
-        str,
-        typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id."),
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf.")],
-    kind: Annotated[Literal["head", "model", "neuron"], typer.Option(help="Which view.")] = "head",
-    pair: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="A second text, for models of pairs.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the decoder reads, where there is one.")
-    ] = None,
-    generate: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Let the model write up to N tokens more.")
-    ] = 0,
-    layer: Annotated[
-        int | None, typer.Option(metavar="L", help="The layer to open with; the first is 0.")
-    ] = None,
-    heads: Annotated[
-        str | None, typer.Option(metavar="0,3", help="The heads to show; the first is 0.")
-    ] = None,
+    text: _Text,
+    model: _Model,
+    out: _Out,
+    kind: Annotated[Kind, typer.Option(help="Which view.")] = "head",
+    pair: _Pair = None,
+    target: _Target = None,
+    generate: _Generate = 0,
+    layer: _Layer = None,
+    heads: _Heads = None,
+    hide: _Hide = None,
+    theme: _Theme = "auto",
+    truncate: _Truncate = False,
+    device: _Device = None,
+    dtype: _Dtype = "float32",
 ) -> None:
     """Show what each head looks at in one text."""
     from headscope.model.load import load
-    from headscope.views.request import save_view
+    from headscope.views.view import check_ending, open_view
 
-    save_view(
-        load(model),
-        text,
-        out,
-        kind=kind,
-        pair=pair,
-        target=target,
+    check_ending(out)
+    settings = _settings(kind, layer, heads, hide, theme)
+    first, second, written = read_text(text), read_text(pair), read_text(target)
+    trace = load(model, device=device, dtype=dtype).trace(
+        first or "",
+        second,
+        target=written,
         generate=generate,
-        layer=layer,
-        heads=heads,
+        truncate=truncate,
+        # Only what is shown is kept: all matrices of a long text do not fit into memory.
+        layers=None if layer is None else [layer],
+        heads=None if heads is None else parse_heads(heads),
     )
+    open_view(trace, kind, **settings).save(out)
     typer.echo(str(out))
+
+
+def read_text(said: str | None) -> str | None:
+    """The text itself, that of a file, or for `-` what comes from standard input."""
+    if said is None:
+        return None
+    try:
+        said.encode("utf-8")
+        if said == "-":
+            return sys.stdin.buffer.read().decode("utf-8").strip("\n")
+        if _names_file(said):
+            return Path(said).read_text(encoding="utf-8").strip("\n")
+    except UnicodeError:
+        shown = said.encode("utf-8", "backslashreplace").decode("utf-8")
+        raise ViewError(f"{shown} is not UTF-8; convert it, for example by iconv.") from None
+    except OSError as error:
+        raise ViewError(f"{said} cannot be read: {error.strerror}.") from error
+    return said
+
+
+def _names_file(said: str) -> bool:
+    """Whether a text is the name of a file; a file that is not there is refused, not drawn."""
+    if "\n" in said or len(said) > 1000:
+        return False
+    path = Path(said)
+    if path.suffix and path.is_file():
+        return True
+    if path.suffix.lower() in _ENDINGS_OF_TEXTS and " " not in said:
+        raise ViewError(f"There is no file {said}; give its right path, or the text itself.")
+    return False
+
+
+def parse_heads(text: str) -> list[int]:
+    """`0,3` and `0-3` as numbers."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise ViewError(f"Heads are {text!r}; write them like 0,3 or 0-3.")
+        numbers.extend(range(int(first), int(last if dash else first) + 1))
+    return numbers
+
+
+def _settings(
+    kind: Kind, layer: int | None, heads: str | None, hide: str | None, theme: Theme
+) -> dict[str, Any]:
+    """The options as settings of this kind of view; one that it does not have is refused there."""
+    numbers = None if heads is None else parse_heads(heads)
+    shown: dict[str, Any] = {"theme": theme, "hide": hide.split(",") if hide else None}
+    if kind == "model":
+        return {**shown, "layers": layer, "heads": numbers}
+    if kind == "head":
+        return {**shown, "layer": layer, "heads": numbers}
+    if numbers is not None and len(numbers) > 1:
+        raise ViewError(f"The neuron view takes one head, not {len(numbers)}.")
+    return {**shown, "layer": layer, "head": numbers[0] if numbers else None}

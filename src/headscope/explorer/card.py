@@ -17,8 +17,7 @@ from headscope.results.heads import check_heads
 from headscope.results.measure import GRID, measure_names, measure_of
 from headscope.results.slices import Slice, baseline_of, further_axes, plain_label, slices
 from headscope.results.statements import Statements, Table
-from headscope.views.label import is_right_to_left, label
-from headscope.views.spacing import bare, spaces_before
+from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
 ENOUGH = 20  # words of a relation: with fewer some head is right by chance
 FEW = 3  # a measure with up to this many slices is listed, one with more is drawn as bars

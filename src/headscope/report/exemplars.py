@@ -7,7 +7,7 @@ from typing import Any
 from headscope.heads import name_head
 from headscope.results.exemplars import Exemplar
 from headscope.results.statements import Choice
-from headscope.views.spacing import bare, spaces_before
+from headscope.views.labels import bare, spaces_before
 
 
 @dataclass(frozen=True)

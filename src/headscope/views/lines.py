@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.views.label import label
+from headscope.views.labels import label
 from headscope.views.window import cut, spans
 
 if TYPE_CHECKING:

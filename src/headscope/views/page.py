@@ -1,11 +1,23 @@
-"""A view as one HTML file: code, style and data inside, nothing fetched, ever."""
+"""A view as one HTML file: code, style and data inside, nothing fetched, ever.
+
+The code in `static/` is plain ES modules that a server can hand out as they are. A page and a
+notebook widget need a single text, so imports are resolved here: each module becomes a function
+that returns its exports, placed after the modules it imports.
+"""
 
 import base64
 import html
 import json
+import posixpath
+import re
+from functools import cache
+from importlib.resources import files
 
-from headscope.views.modules import script, static
 from headscope.views.payload import Payload
+
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+_COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 
 # Only what is written in the page itself may run; nothing can be loaded or sent.
 _POLICY = (
@@ -42,7 +54,7 @@ def page(payload: Payload) -> str:
     return _PAGE.format(
         policy=_POLICY,
         title=html.escape(f"{header['kind'].capitalize()} view · {header['model']}"),
-        style=static("view.css"),
+        style=style(),
         header=embedded_json(header),
         blocks="\n".join(map(_block, range(len(payload.blocks)), payload.blocks)),
         code=script("page"),
@@ -58,3 +70,60 @@ def embedded_json(value: object) -> str:
 def _block(number: int, data: bytes) -> str:
     encoded = base64.b64encode(data).decode("ascii")
     return f'<script type="text/plain" id="headscope-block-{number}">{encoded}</script>'
+
+
+def style() -> str:
+    """The style sheet of the views, colours first."""
+    return static("theme.css") + static("view.css")
+
+
+@cache
+def script(entry: str) -> str:
+    """The module `entry` and all it imports, as one module; its comments are left behind."""
+    *imported, last = in_order(entry)
+    return _COMMENT.sub("", "\n".join([*map(_wrapped, imported), _linked(last)]))
+
+
+@cache
+def static(name: str) -> str:
+    """The text of one file in `static/`."""
+    return files("headscope.views").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def in_order(entry: str) -> list[str]:
+    """`entry` and what it imports, each after its own imports."""
+    order: list[str] = []
+    _visit(entry, order, ())
+    return order
+
+
+def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
+    if name in path:
+        raise ImportError(f"static modules import in a circle: {' → '.join((*path, name))}")
+    if name in order:
+        return
+    for _, imported in _IMPORT.findall(static(f"{name}.js")):
+        _visit(_resolved(name, imported), order, (*path, name))
+    order.append(name)
+
+
+def _wrapped(name: str) -> str:
+    text = _linked(name)
+    exports = ", ".join(found[1] for found in _EXPORT.findall(text))
+    body = _EXPORT.sub(r"\1", text)
+    return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
+
+
+def _linked(name: str) -> str:
+    return _IMPORT.sub(
+        lambda found: f"const {found[1]} = {_variable(_resolved(name, found[2]))};\n",
+        static(f"{name}.js"),
+    )
+
+
+def _resolved(name: str, imported: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), imported))
+
+
+def _variable(name: str) -> str:
+    return "$" + name.replace("/", "$")

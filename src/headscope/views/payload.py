@@ -5,27 +5,31 @@ of which only those of the shown window are decoded. The same payload feeds the 
 self-contained HTML page and the explorer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from headscope import theme
 from headscope.errors import ViewError
 from headscope.views import window
-from headscope.views.block import pack, quantise, quantise_tile
-from headscope.views.blocks import Blocks
-from headscope.views.label import is_right_to_left, label
-from headscope.views.rollout import rollout
-from headscope.views.scores import head_scores
+from headscope.views.labels import is_right_to_left, label
+from headscope.views.quantise import pack, quantise, quantise_tile
 from headscope.views.state import Kind, ViewState
+from headscope.views.weights import (
+    checked_weights,
+    head_scores,
+    no_rollout,
+    numbers_of,
+    rollout,
+    times,
+)
 
 if TYPE_CHECKING:
     from headscope.model.trace import Side, StackTrace, Trace
 
-VERSION = 2
+VERSION = 3
 Scores = Mapping[str, Any]  # name -> (layer, head) numbers
 
 
@@ -42,6 +46,33 @@ class Payload:
         return self.header["tile"] is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks(Sequence[bytes]):
+    """Blocks by number; `add` takes the function that makes one and hands out its number."""
+
+    makers: list[Callable[[], bytes]] = field(default_factory=list)
+
+    def add(self, make: Callable[[], bytes]) -> int:
+        """The number of a new block."""
+        self.makers.append(make)
+        return len(self.makers) - 1
+
+    def __len__(self) -> int:
+        return len(self.makers)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return Blocks(self.makers[index])
+        return self.makers[index]()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (make() for make in self.makers)
+
+
 def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None = None) -> Payload:
     """Everything the view of this kind can show of `trace`."""
     blocks = Blocks()
@@ -53,7 +84,6 @@ def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None 
         "model": trace.model,
         "causal": trace.is_causal,
         "prompt": trace.prompt_length,
-        "palette": {"light": theme.LIGHT, "dark": theme.DARK},
         "tile": window.TILE if tiled else None,
         "stacks": stacks,
         "state": asdict(state),
@@ -82,33 +112,6 @@ def _stack(
         "scores": ordering_scores(stack, scores) if kind == "model" else {},
         "neurons": _neurons(stack, blocks) if kind == "neuron" else None,
     }
-
-
-def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
-    """One layer's weights as numbers that can be drawn, or an error that says where they cannot."""
-    weights = _numbers(stack.weights[layer])
-    expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
-    if weights.shape != expected:
-        raise ViewError(
-            f"Layer {layer} has weights of shape {_times(weights.shape)}, but its heads, query "
-            f"tokens and key tokens make {_times(expected)}; give the tokens of these weights."
-        )
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        head, query, key = (int(places[0]) for places in np.nonzero(wrong))
-        raise ViewError(
-            f"Layer {layer} head {stack.heads[head]} has the weight {weights[head, query, key]} "
-            f"from token {query} to token {key}; attention weights are finite and not negative."
-        )
-    return weights
-
-
-def _times(shape: Iterable[int]) -> str:
-    return " × ".join(map(str, shape))
-
-
-def _numbers(tensor: Any) -> np.ndarray:
-    return tensor.detach().cpu().float().numpy()
 
 
 def _side(side: "Side") -> dict[str, Any]:
@@ -145,7 +148,7 @@ def _tiles(stack: "StackTrace", blocks: Blocks) -> dict[str, Any]:
 
     def make(layer: int, queries: slice, keys: slice) -> bytes:
         whole = scales(layer)
-        return quantise_tile(_numbers(stack.weights[layer][:, queries, keys]), whole)
+        return quantise_tile(numbers_of(stack.weights[layer][:, queries, keys]), whole)
 
     rows, columns = window.tiles(len(stack.queries)), window.tiles(len(stack.keys))
     return {
@@ -184,18 +187,6 @@ def _add_rollout(
     sets["rollout"] = {"heads": [0], "layers": _weights(layers, blocks)}
 
 
-def no_rollout(stack: "StackTrace") -> str | None:
-    """Why rollout cannot be computed, or None where it can."""
-    if stack.name == "cross":
-        return "Rollout follows one sequence through its layers; cross-attention joins two."
-    if list(stack.layers) != list(range(len(stack.layers))):
-        return "Rollout multiplies every layer from the first on; some were not captured."
-    if window.is_long(stack):
-        most = window.SPAN * window.TILE
-        return f"Rollout multiplies whole layers; it is left out for more than {most} tokens."
-    return None
-
-
 def ordering_scores(stack: "StackTrace", extra: Scores) -> dict[str, list[list[float | None]]]:
     """What heads can be ordered by: a row for each layer of the stack, a number for each head."""
     rows = [head_scores(checked_weights(stack, layer)) for layer in stack.layers]
@@ -210,7 +201,7 @@ def _given_scores(name: str, values: Any, stack: "StackTrace") -> list[list[floa
     layers, heads = list(stack.layers), list(stack.heads)
     if array.ndim != 2 or array.shape[0] <= max(layers) or array.shape[1] <= max(heads):
         raise ViewError(
-            f"The score {name!r} has shape {_times(array.shape)}; give one number for each layer "
+            f"The score {name!r} has shape {times(array.shape)}; give one number for each layer "
             f"and head, at least {max(layers) + 1} × {max(heads) + 1}."
         )
     return [_rounded(row) for row in array[np.ix_(layers, heads)]]
@@ -248,4 +239,4 @@ def _floats(tensor: Any, blocks: Blocks) -> dict[str, Any]:
 
 
 def _packed(tensor: Any) -> bytes:
-    return pack(_numbers(tensor).astype("<f4"))
+    return pack(numbers_of(tensor).astype("<f4"))

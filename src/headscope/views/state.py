@@ -1,8 +1,15 @@
-"""What a view currently shows: the same names in Python, in the widget's traits and in the URL."""
+"""The kinds of views and their settings, declared once.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+Keyword arguments, the widget's traits, options of the command line, the explorer's API, the names
+in a page's URL and the module `static/core/settings.js` derive from the declarations here. A new
+view is a kind here, `static/KIND/view.js` and `figures/KIND.py`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.errors import ViewError
 from headscope.views.window import is_long, last_window, window_of
@@ -11,50 +18,179 @@ if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
 
 Kind = Literal["head", "model", "neuron"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Theme = Literal["auto", "light", "dark"]
+_LINES: tuple[Kind, ...] = ("head", "model")
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "weights": ("raw", "norm", "rollout"),
-    "unit": ("token", "word"),
-    "pair": ("all", "aa", "ab", "ba", "bb"),
-    "direction": ("vertical", "horizontal"),
-    "theme": ("auto", "light", "dark"),
-    "thumbnail": ("lines", "matrix"),
-    "neurons": ("number", "contribution"),
-}
-HIDEABLE = ("first", "special")
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of the views: which of them have it, and what it may be."""
+
+    title: str
+    meaning: str
+    kinds: tuple[Kind, ...]
+    choices: Mapping[str, str]  # value to its name on screen; empty where the trace decides
+
+
+def _setting(
+    title: str,
+    meaning: str,
+    kinds: tuple[Kind, ...] = KINDS,
+    *,
+    choices: Mapping[str, str] | None = None,
+    **default: Any,
+) -> Any:
+    """A field of the state; without a default its first value is taken from the trace."""
+    return field(metadata={"setting": Setting(title, meaning, kinds, choices or {})}, **default)
 
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """Every setting of the three views; a view ignores what it has no control for."""
+    """What a view shows now."""
 
-    stack: str
-    layer: int
-    layers: tuple[int, ...]  # model view: rows shown
-    heads: tuple[int, ...]  # head and model view: heads shown
-    head: int  # model view: the enlarged one; neuron view: the one taken apart
-    window: tuple[int, int] = (0, 0)  # long inputs: first tile shown of queries and of keys
-    pinned: str | None = None  # "q3": query token 3, "k0": key token 0
-    weights: str = "raw"
-    unit: str = "token"
-    mass: float = 0.95  # share of each row kept, strongest lines first
-    hide: tuple[str, ...] = ()
-    pair: str = "all"
-    direction: str = "vertical"
-    theme: str = "auto"
-    thumbnail: str = "lines"
-    order: str = "number"
-    ascending: bool = False
-    ranked: bool = False  # order across layers instead of within each
-    enlarged: bool = False
-    neurons: str = "number"
-    expanded: bool = True
+    stack: str = _setting("Attention", "self, encoder, decoder or cross")
+    layer: int = _setting("Layer", "the layer shown; model view: that of the enlarged head")
+    layers: tuple[int, ...] = _setting("Layers", "the rows shown", ("model",))
+    heads: tuple[int, ...] = _setting("Heads", "the heads shown", _LINES)
+    head: int = _setting("Head", "the head that is enlarged or taken apart", ("model", "neuron"))
+    window: tuple[int, int] = _setting(
+        "Window", "long inputs: first tile shown of queries and of keys", _LINES, default=(0, 0)
+    )
+    pinned: str | None = _setting("Pinned", "q3 is query token 3, k0 is key token 0", default=None)
+    weights: str = _setting(
+        "Weights",
+        "what the lines show",
+        _LINES,
+        default="raw",
+        choices={"raw": "Raw", "norm": "Norm", "rollout": "Rollout"},
+    )
+    unit: str = _setting(
+        "Unit",
+        "what the lines join",
+        _LINES,
+        default="token",
+        choices={"token": "Tokens", "word": "Words"},
+    )
+    mass: float = _setting(
+        "Mass", "the share of each row that is kept, strongest lines first", default=0.95
+    )
+    hide: tuple[str, ...] = _setting(
+        "Hide",
+        "tokens left out",
+        _LINES,
+        default=(),
+        choices={"first": "Hide first token", "special": "Hide special tokens"},
+    )
+    pair: str = _setting(
+        "Sentences",
+        "which sentence of a pair looks at which",
+        _LINES,
+        default="all",
+        choices={"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"},
+    )
+    direction: str = _setting(
+        "Layout",
+        "tokens in columns or in rows",
+        ("head",),
+        default="vertical",
+        choices={"vertical": "Vertical", "horizontal": "Horizontal"},
+    )
+    theme: str = _setting(
+        "Theme",
+        "auto is what the system has",
+        default="auto",
+        choices={theme: theme.capitalize() for theme in get_args(Theme)},
+    )
+    thumbnail: str = _setting(
+        "Thumbnails",
+        "how a head is drawn small",
+        ("model",),
+        default="lines",
+        choices={"lines": "Lines", "matrix": "Matrix"},
+    )
+    order: str = _setting(
+        "Order by", "number, or the score that heads are ordered by", ("model",), default="number"
+    )
+    ascending: bool = _setting("Ascending", "lowest score first", ("model",), default=False)
+    ranked: bool = _setting(
+        "Across layers", "order across layers instead of within each", ("model",), default=False
+    )
+    enlarged: bool = _setting("Enlarged", "one head is shown large", ("model",), default=False)
+    neurons: str = _setting(
+        "Neurons",
+        "how neurons are ordered",
+        ("neuron",),
+        default="number",
+        choices={"number": "By number", "contribution": "By contribution"},
+    )
+    expanded: bool = _setting("Vectors", "whether the vectors are shown", ("neuron",), default=True)
 
 
-def initial_state(trace: "Trace", **wanted: Any) -> ViewState:
+SETTINGS: dict[str, Setting] = {one.name: one.metadata["setting"] for one in fields(ViewState)}
+
+
+def settings_of(kind: Kind) -> list[str]:
+    """The names of the settings that a kind of view has."""
+    return [name for name, setting in SETTINGS.items() if kind in setting.kinds]
+
+
+def javascript() -> str:
+    """The module from which the pages take kinds and settings."""
+    types = [
+        f" * @property {{{_JAVASCRIPT[one.type]}}} {one.name}  {SETTINGS[one.name].meaning}"
+        for one in fields(ViewState)
+    ]
+    shown = {
+        name: {"title": setting.title, "kinds": setting.kinds, "choices": setting.choices}
+        for name, setting in SETTINGS.items()
+    }
+    lines = [f"  {name}: {json.dumps(one, ensure_ascii=False)}," for name, one in shown.items()]
+    typed = "Record<keyof State, {title: string, kinds: string[], choices: Record<string, string>}>"
+    return "\n".join([
+        "/**",
+        " * Kinds and settings of the views, generated from views/state.py: change them there.",
+        " *",
+        f" * @typedef {{{' | '.join(json.dumps(kind) for kind in KINDS)}}} Kind",
+        " *",
+        " * @typedef {object} State",
+        *types,
+        " */",
+        "",
+        f"/** @type {{{typed}}} */",
+        "export const SETTINGS = {",
+        *lines,
+        "};",
+        "",
+    ])  # fmt: skip
+
+
+def javascript_of_kinds() -> str:
+    """The module that finds the view of a kind."""
+    imports = [f'import {{ {kind}View }} from "./{kind}/view.js";' for kind in KINDS]
+    known = ", ".join(f"{kind}: {kind}View" for kind in KINDS)
+    first = (
+        "/** The view of every kind, generated from views/state.py: declare a new kind there. */"
+    )
+    return "\n".join([first, "", *imports, "", f"export const VIEWS = {{ {known} }};", ""])
+
+
+_JAVASCRIPT: dict[Any, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    str | None: "string | null",
+    tuple[int, ...]: "number[]",
+    tuple[int, int]: "number[]",
+    tuple[str, ...]: "string[]",
+}
+
+
+def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
     """The state a view opens with: the defaults, changed where the caller said so."""
     asked = {name: value for name, value in wanted.items() if value is not None}
-    _check_names(asked)
+    _check_names(kind, asked)
     stack = chosen_stack(trace, asked.pop("stack", None))
     start = ViewState(
         stack=stack.name,
@@ -78,8 +214,8 @@ def chosen_stack(trace: "Trace", name: str | None) -> "StackTrace":
 
 def checked(state: ViewState, stack: "StackTrace") -> ViewState:
     """`state`, or an error that names what could have been asked."""
-    for field in fields(state):
-        check_setting(field.name, getattr(state, field.name), stack)
+    for name in SETTINGS:
+        check_setting(name, getattr(state, name), stack)
     return state
 
 
@@ -89,17 +225,20 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
         _require_numbers("Layer", value, stack.layers)
     elif name in ("head", "heads"):
         _require_numbers("Head", value, stack.heads)
-    elif name in CHOICES:
-        _require_choice(name, value, CHOICES[name])
-    elif name == "hide":
-        for what in value:
-            _require_choice("hide", what, HIDEABLE)
-    elif name == "mass" and not 0 < value <= 1:
-        raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
+    elif SETTINGS[name].choices:
+        for one in (value,) if isinstance(value, str) else value:
+            _require_choice(name, one, tuple(SETTINGS[name].choices))
+    elif name == "mass":
+        _check_mass(value)
     elif name == "window":
         _check_window(value, stack)
     elif name == "pinned":
         _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
+
+
+def _check_mass(mass: Any) -> None:
+    if not (isinstance(mass, int | float) and 0 < mass <= 1):
+        raise ViewError(f"mass is {mass}; give a share above 0 and up to 1.")
 
 
 def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
@@ -147,18 +286,22 @@ def _check_window(window: Sequence[int], stack: "StackTrace") -> None:
         )
 
 
-def _numbers(name: str, wanted: Iterable[int]) -> tuple[int, ...]:
-    numbers = tuple(sorted({int(number) for number in wanted}))
+def _numbers(name: str, wanted: int | Iterable[int]) -> tuple[int, ...]:
+    try:
+        several = wanted if isinstance(wanted, Iterable) else (wanted,)
+        numbers = tuple(sorted({index(number) for number in several}))
+    except TypeError:
+        raise ViewError(f"{name} is {wanted!r}; give a number, or several in a list.") from None
     if not numbers:
         raise ViewError(f"{name} is empty; name at least one, or leave it out to get all.")
     return numbers
 
 
-def _check_names(asked: dict[str, Any]) -> None:
-    known = [field.name for field in fields(ViewState)]
+def _check_names(kind: Kind, asked: Iterable[str]) -> None:
+    known = settings_of(kind)
     for name in asked:
         if name not in known:
-            raise ViewError(f"A view has no setting {name!r}; it has {', '.join(known)}.")
+            raise ViewError(f"The {kind} view has no setting {name!r}; it has {', '.join(known)}.")
 
 
 def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -169,9 +312,9 @@ def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
 def _check_pin(pinned: str | None, queries: int, keys: int) -> None:
     if pinned is None:
         return
-    side, index = pinned[:1], pinned[1:]
+    side, number = pinned[:1], pinned[1:]
     count = {"q": queries, "k": keys}.get(side)
-    if count is None or not index.isdigit():
+    if count is None or not number.isdigit():
         raise ViewError(f"pinned is {pinned!r}; write q3 for query token 3 or k3 for key token 3.")
-    if int(index) >= count:
+    if int(number) >= count:
         raise ViewError(f"pinned is {pinned!r}, but there are only tokens 0 to {count - 1}.")

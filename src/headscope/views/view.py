@@ -1,6 +1,7 @@
 """The three views as Python objects: they show themselves in a notebook and save to any format."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -8,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import ViewError
+from headscope.files import find_place, replacing
+from headscope.views.neurons import require_neurons
 from headscope.views.page import page
 from headscope.views.payload import Payload, Scores, payload
-from headscope.views.state import Kind, ViewState
+from headscope.views.state import KINDS, Kind, ViewState, initial_state
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
@@ -33,16 +36,38 @@ class View:
         """A self-contained page: no network, works from a file."""
         return page(self.payload)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the view; the ending decides the format: .html, .svg, .png or .pdf."""
-        target = Path(path)
-        ending = check_ending(target)
-        if ending == ".html":
-            _write(target, self.html())
-        else:
-            from headscope.views.figures import save_figure
+    def save(
+        self,
+        path: str | Path,
+        *,
+        width: float | None = None,
+        font: str | None = None,
+        size: float | None = None,
+        dpi: float | None = None,
+    ) -> Path:
+        """Write the view; the ending decides the format: .html, .svg, .png or .pdf.
 
-            save_figure(self.trace, self.kind, self.state, self.scores, target)
+        The options are for print: `width` of the figure in inches, `font` family, `size` of the
+        text in points, `dpi` of a PNG. What is not given is taken from matplotlib's rcParams where
+        they were changed.
+        """
+        target = find_place(path)
+        ending = check_ending(target)
+        given = {"width": width, "font": font, "size": size, "dpi": dpi}
+        options = {name: value for name, value in given.items() if value is not None}
+        if ending != ".html":
+            from headscope.views.figures import render
+
+            _write(
+                target, render(self.trace, self.kind, self.state, self.scores, ending, **options)
+            )
+        elif options:
+            raise ViewError(
+                f"{', '.join(options)}: for print only; save as .svg, .png or .pdf, or leave it "
+                "out: a page fits its window."
+            )
+        else:
+            _write(target, self.html().encode("utf-8"))
         return target
 
     @cached_property
@@ -72,6 +97,53 @@ class View:
         return f"<{self.kind} view of {self.trace.model}: {len(self.trace.tokens)} tokens>"
 
 
+def open_view(trace: "Trace", kind: Kind, *, scores: Scores | None = None, **settings: Any) -> View:
+    """A view of any kind; `settings` are those that the kind has in `headscope.views.state`."""
+    if kind not in KINDS:
+        raise ViewError(f"There is no view {kind!r}; choose {', '.join(KINDS)}.")
+    if kind == "neuron":
+        require_neurons(trace)
+    return View(trace, kind, initial_state(trace, kind, **settings), scores)
+
+
+def head_view(
+    trace: "Trace",
+    *,
+    layer: int | None = None,
+    heads: int | Sequence[int] | None = None,
+    **settings: Any,
+) -> View:
+    """Lines from token to token, one colour per head.
+
+    `settings` are the other names of the view's state: stack, pinned, weights, unit, mass, hide,
+    pair, direction, theme.
+    """
+    return open_view(trace, "head", layer=layer, heads=heads, **settings)
+
+
+def model_view(
+    trace: "Trace",
+    *,
+    layers: int | Sequence[int] | None = None,
+    heads: int | Sequence[int] | None = None,
+    scores: Scores | None = None,
+    **settings: Any,
+) -> View:
+    """Every layer and head as a thumbnail.
+
+    `scores` are further numbers to order the heads by: a name and one number for each layer and
+    head, such as a result's `dependency_alignment`.
+    """
+    return open_view(trace, "model", scores=scores, layers=layers, heads=heads, **settings)
+
+
+def neuron_view(
+    trace: "Trace", *, layer: int | None = None, head: int | None = None, **settings: Any
+) -> View:
+    """How query and key vectors of one head make the weights of one token."""
+    return open_view(trace, "neuron", layer=layer, head=head, **settings)
+
+
 def check_ending(target: Path) -> str:
     """The ending of the file, if a view can be saved as that."""
     ending = target.suffix.lower()
@@ -83,8 +155,10 @@ def check_ending(target: Path) -> str:
     return ending
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, content: bytes) -> None:
+    """Write the file in one step: what cannot be finished leaves nothing behind."""
     try:
-        target.write_text(text, encoding="utf-8")
+        with replacing(target) as temporary:
+            temporary.write_bytes(content)
     except OSError as error:
-        raise ViewError(f"{target} cannot be written: {error.strerror}.") from error
+        raise ViewError(f"{target} cannot be written: {error.strerror or error}.") from error

@@ -6,14 +6,27 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 from anywidget import AnyWidget
 
-from headscope.views.modules import script, static
+from headscope.views.page import script, style
 from headscope.views.payload import Payload
-from headscope.views.state import ViewState, check_setting, chosen_stack
+from headscope.views.state import SETTINGS, ViewState, check_setting, chosen_stack
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
 
-NAMES = tuple(field.name for field in fields(ViewState))
+
+def _trait(kind: Any) -> Any:
+    """The trait of a setting's type."""
+    made = {
+        str: traitlets.Unicode,
+        int: traitlets.Int,
+        float: traitlets.Float,
+        bool: traitlets.Bool,
+        str | None: lambda: traitlets.Unicode(allow_none=True),
+        tuple[int, ...]: lambda: traitlets.List(traitlets.Int()),
+        tuple[int, int]: lambda: traitlets.List(traitlets.Int()),
+        tuple[str, ...]: lambda: traitlets.List(traitlets.Unicode()),
+    }[kind]()
+    return made.tag(sync=True)
 
 
 class ViewWidget(AnyWidget):
@@ -23,32 +36,16 @@ class ViewWidget(AnyWidget):
     """
 
     _esm = script("widget")
-    _css = static("view.css")
+    _css = style()
 
     header = traitlets.Dict().tag(sync=True)
     blocks = traitlets.Bytes().tag(sync=True)
+    vars().update({setting.name: _trait(setting.type) for setting in fields(ViewState)})
 
-    stack = traitlets.Unicode().tag(sync=True)
-    layer = traitlets.Int().tag(sync=True)
-    layers = traitlets.List(traitlets.Int()).tag(sync=True)
-    heads = traitlets.List(traitlets.Int()).tag(sync=True)
-    head = traitlets.Int().tag(sync=True)
-    window = traitlets.List(traitlets.Int()).tag(sync=True)
-    pinned = traitlets.Unicode(allow_none=True).tag(sync=True)
-    weights = traitlets.Unicode().tag(sync=True)
-    unit = traitlets.Unicode().tag(sync=True)
-    mass = traitlets.Float().tag(sync=True)
-    hide = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    pair = traitlets.Unicode().tag(sync=True)
-    direction = traitlets.Unicode().tag(sync=True)
-    theme = traitlets.Unicode().tag(sync=True)
-    thumbnail = traitlets.Unicode().tag(sync=True)
-    order = traitlets.Unicode().tag(sync=True)
-    ascending = traitlets.Bool().tag(sync=True)
-    ranked = traitlets.Bool().tag(sync=True)
-    enlarged = traitlets.Bool().tag(sync=True)
-    neurons = traitlets.Unicode().tag(sync=True)
-    expanded = traitlets.Bool().tag(sync=True)
+    if TYPE_CHECKING:  # the traits of the settings
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, trace: "Trace", payload: Payload, state: ViewState) -> None:
         self._trace = trace
@@ -64,7 +61,7 @@ class ViewWidget(AnyWidget):
         wanted = asked["blocks"]
         self.send({"blocks": wanted}, [self._payload.blocks[index] for index in wanted])
 
-    @traitlets.validate(*NAMES)
+    @traitlets.validate(*SETTINGS)
     def _check(self, proposal: Any) -> Any:
         name = proposal["trait"].name
         chosen = proposal["value"] if name == "stack" else self.stack

@@ -1,11 +1,14 @@
 """Fonts that have the letters a figure needs."""
 
 import warnings
+from difflib import get_close_matches
 from functools import cache
 
-from headscope.views.label import label
+from headscope.errors import ViewError
+from headscope.views.labels import label
 
 _FIRST = "DejaVu Sans"  # comes with matplotlib
+_GENERIC = ("serif", "sans-serif", "monospace", "cursive", "fantasy")
 _UNFIT = ("Serif", "Mono", "DejaVu", "Last Resort", "STIX", "cm")
 
 
@@ -27,6 +30,22 @@ def families(text: str, *, embedded: bool = True) -> list[str]:
     if missing and embedded:
         _warn(missing)
     return chosen
+
+
+def check_font(name: str) -> None:
+    """Refuse a font that is not installed: another one would take its place unseen."""
+    if name in _GENERIC or name in _files():
+        return
+    near = get_close_matches(name, _files(), 1)
+    hint = f"did you mean {near[0]!r}?" if near else "save as .svg, or choose serif or sans-serif."
+    raise ViewError(f"The font {name!r} is not installed here; {hint}")
+
+
+def points(size: float) -> float:
+    """A size of text that goes with the size of the figure's font, which is 8 points by default."""
+    from matplotlib import rcParams
+
+    return rcParams["font.size"] * size / 8
 
 
 def _warn(missing: set[str]) -> None:

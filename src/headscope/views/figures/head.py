@@ -7,26 +7,27 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
-from headscope.theme import head_color
-from headscope.views.figures.weights import chosen_weights, reference
-from headscope.views.label import is_right_to_left, short
+from headscope.theme import PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
+from headscope.views.figures.fonts import points
+from headscope.views.labels import is_right_to_left, short
 from headscope.views.lines import Drawing, Lines, Units, drawing, lines, opacity, strongest, width
 from headscope.views.state import chosen_stack
+from headscope.views.weights import chosen_weights, reference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from headscope.model.trace import Trace
+    from headscope.views.payload import Scores
     from headscope.views.state import ViewState
 
 _PITCH = 0.17  # inches from token to token
 _SPAN = 2.2  # inches between the two columns of tokens
 _LABEL = 1.4  # inches for the tokens of each side
 MOST_LINES = 12_000  # as on screen; more is fog
-_INK, _FAINT, _RULE = "#1c2128", "#646d78", "#d5dae0"
 
 
-def head_figure(trace: "Trace", state: "ViewState") -> Figure:
+def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     """Lines from the attending to the attended tokens of one layer."""
     stack = chosen_stack(trace, state.stack)
     heads, weights = chosen_weights(stack, state.weights, state.layer, state.heads)
@@ -130,7 +131,7 @@ def _draw_side(
     depth = _depth(is_query, vertical) + (-0.08 if is_query else 0.08)
     for index, text in enumerate(units.labels):
         along = (index + 2.5) * _PITCH
-        style: dict[str, Any] = {"color": _INK if kept[index] else _RULE}
+        style: dict[str, Any] = {"color": PRINT_INK if kept[index] else PRINT_RULE}
         if vertical:
             side = "right" if is_query else "left"
             axes.text(depth, along, short(text), style, ha=side, va="center")
@@ -150,19 +151,19 @@ def _draw_boundary(
         return
     along = (index + 2.0) * _PITCH
     ends = ([0, across], [along, along]) if vertical else ([along, along], [0, across])
-    axes.plot(*ends, color=_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    axes.plot(*ends, color=PRINT_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
 
 
 def _draw_title(figure: Figure, text: str, heads: list[int], kind: str) -> None:
     """What is shown, and the heads in their colours."""
     wide, tall = figure.get_size_inches()
     line = 0.13 / tall
-    figure.text(0.5, 1 - line, short(text, 60), ha="center", va="center", color=_FAINT)
+    figure.text(0.5, 1 - line, short(text, 60), ha="center", va="center", color=PRINT_FAINT)
     if kind == "rollout":
-        figure.text(0.5, 1 - 2.2 * line, "rollout", ha="center", va="center", color=_FAINT)
+        figure.text(0.5, 1 - 2.2 * line, "rollout", ha="center", va="center", color=PRINT_FAINT)
         return
     step = min(0.3 / wide, 0.9 / len(heads))
     for place, head in enumerate(heads):
         across = 0.5 + (place - (len(heads) - 1) / 2) * step
-        style = {"color": head_color(head), "weight": "bold", "size": 7}
+        style = {"color": head_color(head), "weight": "bold", "size": points(7)}
         figure.text(across, 1 - 2.2 * line, f"H{head}", style, ha="center", va="center")

@@ -8,11 +8,13 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from headscope.errors import ViewError
-from headscope.theme import LIGHT
-from headscope.views.figures.weights import chosen_weights, reference
+from headscope.heads import name_head
+from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
+from headscope.views.figures.fonts import points
 from headscope.views.lines import binned, drawing, lines, opacity, width
 from headscope.views.payload import Scores, ordering_scores
 from headscope.views.state import chosen_stack
+from headscope.views.weights import chosen_weights, reference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,11 +24,10 @@ if TYPE_CHECKING:
 
 _SIZE = 0.62  # inches of one thumbnail
 _MOST_BINS = {"lines": 28, "matrix": 64}  # as on screen
-_COLOR = LIGHT[0]
-_RULE, _FAINT = "#d5dae0", "#646d78"
+_COLOR = head_color(0)
 
 
-def model_figure(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
+def draw(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
     """Every chosen layer (rows) and head (columns), in the order of the state."""
     stack = chosen_stack(trace, state.stack)
     rows = _ordered_rows(stack, state, scores)
@@ -44,7 +45,7 @@ def model_figure(trace: "Trace", state: "ViewState", scores: Scores | None) -> F
     figure.subplots_adjust(
         left=0.1 / wide, right=1 - 0.1 / wide, top=1 - 0.45 / tall, bottom=0.1 / tall, wspace=0.1
     )
-    figure.text(0.5, 1 - 0.15 / tall, trace.model, ha="center", va="center", color=_FAINT)
+    figure.text(0.5, 1 - 0.15 / tall, trace.model, ha="center", va="center", color=PRINT_FAINT)
     return figure
 
 
@@ -87,9 +88,9 @@ def _thumbnail(
     axes.axis("on")
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
-        spine.set(color=_RULE, linewidth=0.6)
-    name = f"L{layer}" if state.weights == "rollout" else f"L{layer}H{head}"
-    axes.set_title(name, fontsize=6, color=_FAINT, pad=2)
+        spine.set(color=PRINT_RULE, linewidth=0.6)
+    name = f"L{layer}" if state.weights == "rollout" else name_head(layer, head)
+    axes.set_title(name, fontsize=points(6), color=PRINT_FAINT, pad=2)
     small = binned(picture, _MOST_BINS[state.thumbnail])
     if state.thumbnail == "matrix":
         _matrix(axes, small.weights[0] / most)
@@ -99,7 +100,7 @@ def _thumbnail(
 
 
 def _matrix(axes: "Axes", weights: np.ndarray) -> None:
-    colors = LinearSegmentedColormap.from_list("head", ["#ffffff", _COLOR])
+    colors = LinearSegmentedColormap.from_list("head", HEAD_MAP)
     axes.pcolormesh(opacity(weights), cmap=colors, vmin=0, vmax=1, linewidth=0)
     axes.invert_yaxis()
 

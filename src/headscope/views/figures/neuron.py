@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from headscope.theme import NEGATIVE, POSITIVE
-from headscope.views.label import label, short
+from headscope.theme import POSITIVE, PRINT_FAINT, SIGN_MAP
+from headscope.views.figures.fonts import points
+from headscope.views.labels import label, short
 from headscope.views.neurons import (
     Neurons,
     Parts,
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from headscope.model.trace import Trace
+    from headscope.views.payload import Scores
     from headscope.views.state import ViewState
 
 _PITCH = 0.19  # inches from row to row
 _WORD, _STRIP, _FIGURE, _BAR, _GAP = 1.2, 1.5, 0.62, 0.7, 0.12
-_FAINT = "#646d78"
-_COLORS = LinearSegmentedColormap.from_list("sign", [NEGATIVE, "#ffffff", POSITIVE])
+_COLORS = LinearSegmentedColormap.from_list("sign", SIGN_MAP)
 
 
-def neuron_figure(trace: "Trace", state: "ViewState") -> Figure:
+def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     """From the query of one token to its weights, a row per key token."""
     require_neurons(trace)
     stack = chosen_stack(trace, state.stack)
@@ -52,7 +53,7 @@ def neuron_figure(trace: "Trace", state: "ViewState") -> Figure:
     )
     _draw_numbers(axes, columns, parts)
     title = f"{trace.model} · layer {state.layer} · head {state.head}"
-    axes.text(0.1, 0.5 * _PITCH, title, color=_FAINT, va="center")
+    axes.text(0.1, 0.5 * _PITCH, title, color=PRINT_FAINT, va="center")
     return figure
 
 
@@ -73,8 +74,10 @@ def _draw_vectors(
     _strip(axes, neurons.query[query][None, order], left, _row(-1))
     _strip(axes, neurons.key[:, order], left, _row(0))
     _strip(axes, parts.products[:, order], right, _row(0))
-    axes.text(left, _row(-2), "query, then keys", color=_FAINT, fontsize=7, va="center")
-    axes.text(right, _row(-2), "query × key", color=_FAINT, fontsize=7, va="center")
+    axes.text(
+        left, _row(-2), "query, then keys", color=PRINT_FAINT, fontsize=points(7), va="center"
+    )
+    axes.text(right, _row(-2), "query × key", color=PRINT_FAINT, fontsize=points(7), va="center")
 
 
 def _strip(axes: "Axes", values: np.ndarray, left: float, top: float) -> None:
@@ -98,16 +101,26 @@ def _draw_numbers(axes: "Axes", columns: list[tuple[str, np.ndarray]], parts: Pa
     named = [*columns, ("weight", parts.weights)]
     for column, (name, values) in enumerate(named):
         edge = start + (column + 1) * _FIGURE
-        axes.text(edge, _row(-2), name, ha="right", va="center", color=_FAINT, fontsize=7)
+        axes.text(
+            edge, _row(-2), name, ha="right", va="center", color=PRINT_FAINT, fontsize=points(7)
+        )
         for row, value in enumerate(values):
             text = "masked" if np.isneginf(value) else f"{value:.3f}".replace("-", "−")
-            axes.text(edge, _row(row), text, ha="right", va="center", fontsize=7)
+            axes.text(edge, _row(row), text, ha="right", va="center", fontsize=points(7))
     left = start + len(named) * _FIGURE + 0.08
     rows = [_row(row) for row in range(len(parts.weights))]
     axes.barh(rows, _BAR * parts.weights, height=0.5 * _PITCH, left=left, color=POSITIVE)
     if parts.sink > 0:
         text = f"learned sink: {parts.sink:.3f}"
-        axes.text(left, _row(len(rows)), text, ha="right", va="center", fontsize=7, color=_FAINT)
+        axes.text(
+            left,
+            _row(len(rows)),
+            text,
+            ha="right",
+            va="center",
+            fontsize=points(7),
+            color=PRINT_FAINT,
+        )
 
 
 def _row(index: int) -> float:

@@ -1,11 +1,11 @@
 /**
  * One view in an element: chooses the view by its kind, adds the title line, theme and print buttons.
  *
- * @typedef {import("./data.js").Data} Data
- * @typedef {import("./state.js").Store} Store
- * @typedef {import("./colors.js").Theme} Theme
- * @typedef {import("./scene.js").Scene} Scene
- * @typedef {import("./lines.js").Line} Line
+ * @typedef {import("./core/data.js").Data} Data
+ * @typedef {import("./core/state.js").Store} Store
+ * @typedef {import("./core/colors.js").Theme} Theme
+ * @typedef {import("./core/scene.js").Scene} Scene
+ * @typedef {import("./core/lines.js").Line} Line
  *
  * @typedef {object} View
  * @property {() => Promise<void>} update  draw the current state
@@ -23,13 +23,10 @@
  * @property {() => void} remove
  */
 
-import { button, element, segments } from "./controls.js";
-import { headView } from "./headview.js";
-import { modelView } from "./modelview.js";
-import { neuronView } from "./neuronview.js";
-import { savePdf, savePng, saveSvg } from "./print.js";
-
-const NAMES = { head: "Head view", model: "Model view", neuron: "Neuron view" };
+import { button, element, segments } from "./core/controls.js";
+import { options } from "./core/filters.js";
+import { savePdf, savePng, saveSvg } from "./core/print.js";
+import { VIEWS } from "./views.js";
 
 /**
  * @param {HTMLElement} el
@@ -42,15 +39,14 @@ export function mount(el, data, store) {
   el.append(root);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const theme = () => themeOf(store.state.theme, dark);
-  const kinds = { head: headView, model: modelView, neuron: neuronView };
   const top = element("header", { class: "hs-top" });
   root.append(top);
-  const view = kinds[data.header.kind](root, data, store, theme);
+  const view = VIEWS[data.header.kind](root, data, store, theme);
   const themeControl = fillTop(top, data, store, view);
 
   let work = Promise.resolve();
   const draw = () => {
-    root.dataset.theme = theme();
+    for (const one of [root, root.closest(".hs-page")]) one?.setAttribute("data-theme", theme());
     themeControl.update();
     work = view.update().catch((error) => showFailure(root, error));
     return work;
@@ -72,13 +68,9 @@ export function mount(el, data, store) {
 
 /** @param {HTMLElement} top @param {Data} data @param {Store} store @param {View} view */
 function fillTop(top, data, store, view) {
-  const themes = [
-    { value: "auto", text: "Auto" },
-    { value: "light", text: "Light" },
-    { value: "dark", text: "Dark" },
-  ];
-  const control = segments("Theme", themes, () => store.state.theme, (theme) => store.set({ theme }));
-  const title = element("h1", {}, NAMES[data.header.kind]);
+  const control = segments("Theme", options("theme"), () => store.state.theme, (theme) => store.set({ theme }));
+  const { kind } = data.header;
+  const title = element("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
   const model = element("span", { class: "hs-model" });
   model.textContent = data.header.model;
   top.append(

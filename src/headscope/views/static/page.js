@@ -1,9 +1,9 @@
 /** A self-contained page: the payload stands in script elements, the state in the URL. */
 
 import { mount } from "./app.js";
-import { Data, fromBase64 } from "./data.js";
-import { printPage } from "./print.js";
-import { bindHash, Store } from "./state.js";
+import { Data, fromBase64 } from "./core/data.js";
+import { printPage } from "./core/print.js";
+import { bindHash, Store } from "./core/state.js";
 
 /** @param {string} id @returns {string} */
 function embedded(id) {
@@ -22,7 +22,7 @@ Object.assign(window, {
     ready: app.ready,
     idle: app.idle,
     state: () => store.state,
-    set: (/** @type {Partial<import("./state.js").State>} */ patch) => store.set(patch),
+    set: (/** @type {Partial<import("./core/state.js").State>} */ patch) => store.set(patch),
     lines: () => app.view.lines(),
     scene: () => app.view.scene(),
     printPage: () => printPage(app.view.scene(), app.view.title()),

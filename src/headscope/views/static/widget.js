@@ -11,8 +11,8 @@
  */
 
 import { mount } from "./app.js";
-import { Data } from "./data.js";
-import { Store } from "./state.js";
+import { Data } from "./core/data.js";
+import { Store } from "./core/state.js";
 
 /** @param {{model: Model, el: HTMLElement}} context @returns {() => void} clean up */
 function render({ model, el }) {

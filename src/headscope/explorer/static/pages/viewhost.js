@@ -1,8 +1,8 @@
 /** A view of a traced text inside a page: the same modules as in a notebook, fed by the server. */
 
 import { mount } from "../../../views/static/app.js";
-import { Data, keysOf } from "../../../views/static/data.js";
-import { fromHash, Store, toHash } from "../../../views/static/state.js";
+import { Data, keysOf } from "../../../views/static/core/data.js";
+import { fromHash, Store, toHash } from "../../../views/static/core/state.js";
 import { askBlocks, askTrace } from "../shell/api.js";
 import { saveRows } from "../charts/download.js";
 import { saveButton } from "../charts/figure.js";
@@ -68,7 +68,7 @@ export class ViewHost {
   }
 }
 
-/** @param {import("../../../views/static/data.js").Stack[]} stacks @returns {string} */
+/** @param {import("../../../views/static/core/data.js").Stack[]} stacks @returns {string} */
 function counted(stacks) {
   const count = (/** @type {string} */ name) => stacks.find((stack) => stack.name === name)?.queries.labels.length;
   const [source, target] = [count("encoder"), count("decoder")];
@@ -93,7 +93,7 @@ async function saveWeights(data, store) {
   saveRows([["layer", "head", "query", "attending", "key", "attended", "weight"], ...lines], `${data.header.model} layer ${layer}`);
 }
 
-/** @param {import("../../../views/static/state.js").State} state @param {import("../../../views/static/state.js").State} initial */
+/** @param {import("../../../views/static/core/state.js").State} state @param {import("../../../views/static/core/state.js").State} initial */
 function keepInAddress(state, initial) {
   const hash = toHash({ ...state, theme: initial.theme }, initial);
   const { pathname, search } = window.location;

@@ -4,7 +4,7 @@
  * @typedef {import("../types.js").Session} Session
  * @typedef {import("../types.js").RunDetail} RunDetail
  * @typedef {import("../types.js").TextRequest} TextRequest
- * @typedef {import("../../../views/static/data.js").Header} Header
+ * @typedef {import("../../../views/static/core/data.js").Header} Header
  */
 
 /** @type {Map<string, Promise<unknown>>} */

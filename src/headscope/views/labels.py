@@ -1,0 +1,87 @@
+"""What a token looks like on screen and paper: always visible, never executed, never reordering.
+
+Also where a sentence has spaces between its tokens, so that it reads as it was written.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+SPACE = "\u2423"  # ␣
+LONGEST_IN_PRINT = 22
+CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
+
+# Signs that the font within matplotlib has: a figure must not depend on what is installed.
+_NAMED = {"\n": "\u23ce", "\t": "\u21e5"}
+
+
+def label(token: str) -> str:
+    """`token` with everything invisible made visible; a leading space is not part of the label."""
+    shown = "".join(map(_visible, token))
+    if shown.strip(" "):
+        return shown.strip(" ")
+    return SPACE * max(1, len(shown))
+
+
+def short(shown: str, longest: int = LONGEST_IN_PRINT) -> str:
+    """The label cut to what fits a printed column."""
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def is_right_to_left(labels: Iterable[str]) -> bool:
+    """Whether most labels that have a direction run from right to left."""
+    directions = [_direction(shown) for shown in labels]
+    return directions.count("right") > directions.count("left")
+
+
+def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
+    """For every token whether a space stands before it in `text`.
+
+    Tokens are looked for in the text one after the other. One that is not there, such as [CLS] or
+    half a character, is judged by its own mark: a leading space, or the lack of "##".
+    """
+    return tuple(_spaces(tokens, text))
+
+
+def bare(token: str) -> str:
+    """A token without the marks that tell whether it begins a word."""
+    shown = token.strip(" ").removeprefix(CONTINUES)
+    return shown or token
+
+
+def _direction(shown: str) -> str | None:
+    kinds = (_DIRECTIONS.get(unicodedata.bidirectional(char)) for char in shown)
+    return next((kind for kind in kinds if kind is not None), None)
+
+
+_DIRECTIONS = {"L": "left", "R": "right", "AL": "right"}
+
+
+def _visible(char: str) -> str:
+    if char in _NAMED:
+        return _NAMED[char]
+    category = unicodedata.category(char)
+    if category in ("Cc", "Cs", "Zl", "Zp") or (category == "Cf" and char not in _JOINERS):
+        return _code_point(char)
+    return " " if category == "Zs" else char
+
+
+_JOINERS = "\u200c\u200d"  # emoji sequences and Indic scripts need them
+
+
+def _code_point(char: str) -> str:
+    return f"‹U+{ord(char):04X}›"
+
+
+def _spaces(tokens: Sequence[str], text: str) -> Iterator[bool]:
+    marks_spaces = any(token.startswith(" ") for token in tokens)
+    text = text.lower() if len(text.lower()) == len(text) else text
+    at, follows = 0, True  # follows: the token before was found, so this one is next to it
+    for place, token in enumerate(tokens):
+        found = text.find(bare(token).lower(), at)
+        there = found >= 0 and (not follows or not text[at:found].strip())
+        if there:
+            yield place > 0 and (found == 0 or text[found - 1].isspace())
+            at = found + len(bare(token))
+        else:
+            yield place > 0 and (token.startswith(" ") if marks_spaces else token[:2] != CONTINUES)
+        follows = there

@@ -1,0 +1,321 @@
+/**
+ * Where a head view is drawn: two columns of tokens, the lines between them, numbers on hover.
+ *
+ * @typedef {import("../core/units.js").Drawing} Drawing
+ * @typedef {import("../core/lines.js").Line} Line
+ * @typedef {import("./geometry.js").Geometry} Geometry
+ * @typedef {import("./shapes.js").Look} Look
+ * @typedef {import("./shapes.js").Pin} Pin
+ * @typedef {import("../core/scene.js").Scene} Scene
+ * @typedef {import("../core/scene.js").Shape} Shape
+ *
+ * @typedef {object} Picture
+ * @property {Drawing} drawing
+ * @property {Look} look
+ * @property {string} direction
+ * @property {number} mass
+ * @property {Pin | null} pin
+ *
+ * @typedef {{pin: Pin | null, pair: Pin | null, drawn: number, total: number}} Focus
+ */
+
+import { COLORS } from "../core/theme.js";
+import { element } from "../core/controls.js";
+import { geometryOf, labelBox } from "./geometry.js";
+import { curveOf, labelShapes, markShapes, numberShapes } from "./shapes.js";
+import { cutoffs, overviewLines, tokenLines } from "../core/lines.js";
+import { paintAll, SANS } from "../core/scene.js";
+
+const MOST_PIXELS = 16e6;
+const MARGIN = 160;
+
+export class Stage {
+  /**
+   * @param {HTMLElement} parent
+   * @param {(pin: Pin | null) => void} onPin
+   * @param {(focus: Focus) => void} onFocus
+   */
+  constructor(parent, onPin, onFocus) {
+    this.onPin = onPin;
+    this.onFocus = onFocus;
+    this.root = element("div", { class: "hs-stage" });
+    this.overview = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
+    this.detail = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
+    this.columns = {
+      q: element("div", { class: "hs-tokens", role: "listbox", "aria-label": "Attending tokens", "data-side": "q" }),
+      k: element("div", { class: "hs-tokens", role: "listbox", "aria-label": "Attended tokens", "data-side": "k" }),
+    };
+    this.root.append(this.overview, this.detail, this.columns.q, this.columns.k);
+    parent.append(this.root);
+    /** @type {Picture | null} */
+    this.picture = null;
+    /** @type {Geometry | null} */
+    this.geometry = null;
+    /** @type {Pin | null} */
+    this.hover = null;
+    /** @type {Float32Array[]} */
+    this.cuts = [];
+    /** @type {Line[]} */
+    this.overviewDrawn = [];
+    this.total = 0;
+    /** @type {Line[]} */
+    this.drawn = [];
+    this.onScroll = () => this.picture && this.paintDetail(this.active());
+    this.listen();
+  }
+
+  listen() {
+    this.root.addEventListener("pointerover", (event) => this.setHover(pinOf(event.target)));
+    this.root.addEventListener("pointerleave", () => this.setHover(null));
+    this.root.addEventListener("focusin", (event) => this.setHover(pinOf(event.target)));
+    this.root.addEventListener("focusout", () => this.setHover(null));
+    this.root.addEventListener("click", (event) => this.togglePin(pinOf(event.target)));
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+    window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
+    window.addEventListener("resize", this.onScroll);
+  }
+
+  /** @param {Picture} picture */
+  show(picture) {
+    const before = this.picture;
+    this.picture = picture;
+    this.hover = null;
+    const room = this.root.parentElement?.clientWidth || 900;
+    const geometry = geometryOf(picture.drawing, picture.direction, room, measure);
+    const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
+    const renamed = !before || !sameLabels(before.drawing, picture.drawing);
+    this.geometry = geometry;
+    if (moved || renamed) this.place(picture.drawing, geometry);
+    this.markTokens();
+    this.drawOverview();
+    this.drawDetail();
+  }
+
+  /** @param {Drawing} drawing @param {Geometry} g */
+  place(drawing, g) {
+    this.root.style.width = `${g.width}px`;
+    this.root.style.height = `${g.height}px`;
+    this.root.style.fontSize = `${g.size}px`;
+    this.root.dataset.layout = g.vertical ? "vertical" : "horizontal";
+    fit(this.overview, g.width, g.height);
+    this.columns.q.replaceChildren(...drawing.queries.labels.map((text, i) => token("q", i, text, g)));
+    this.columns.k.replaceChildren(...drawing.keys.labels.map((text, i) => token("k", i, text, g)));
+  }
+
+  markTokens() {
+    const { drawing, pin } = this.current();
+    for (const side of /** @type {("q" | "k")[]} */ (["q", "k"])) {
+      const units = side === "q" ? drawing.queries : drawing.keys;
+      Array.from(this.columns[side].children).forEach((child, index) => {
+        const pinned = pin?.side === side && pin.index === index;
+        child.classList.toggle("hs-hidden", !units.kept[index]);
+        child.classList.toggle("hs-special", units.special[index]);
+        child.setAttribute("aria-selected", String(pinned));
+      });
+    }
+  }
+
+  drawOverview() {
+    const { drawing, look, mass } = this.current();
+    this.cuts = cutoffs(drawing, mass);
+    const found = overviewLines(drawing, this.cuts);
+    this.overviewDrawn = found.lines;
+    this.total = found.total;
+    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look), ...this.curves(found.lines)]);
+  }
+
+  drawDetail() {
+    const { drawing, look, pin } = this.current();
+    const active = this.active();
+    this.root.classList.toggle("hs-focused", active !== null);
+    this.drawn = active ? tokenLines(drawing, this.cuts, active.side, active.index) : this.overviewDrawn;
+    this.paintDetail(active);
+    this.markActive(active);
+    const pair = pin && this.hover && this.hover.side !== pin.side ? this.hover : null;
+    this.onFocus({ pin: active, pair, drawn: this.overviewDrawn.length, total: this.total });
+  }
+
+  /**
+   * Only the part of a long stage that is on screen, for speed; scrolling paints the rest.
+   * @param {Pin | null} active
+   */
+  paintDetail(active) {
+    const g = this.placed();
+    const { top, bottom } = this.onScreen();
+    this.detail.hidden = active === null || bottom <= top;
+    if (!active || bottom <= top) return;
+    fit(this.detail, g.width, bottom - top);
+    this.detail.style.top = `${top}px`;
+    this.paintOn(this.detail, this.detailShapes(active).filter((shape) => reaches(shape, top, bottom)), top);
+  }
+
+  /** The visible part of the stage and a little more. @returns {{top: number, bottom: number}} */
+  onScreen() {
+    const { top } = this.root.getBoundingClientRect();
+    const { height } = this.placed();
+    return {
+      top: Math.max(0, Math.floor(-top - MARGIN)),
+      bottom: Math.min(height, Math.ceil(window.innerHeight - top + MARGIN)),
+    };
+  }
+
+  /** @param {Pin} active @returns {Shape[]} */
+  detailShapes(active) {
+    const { drawing, look } = this.current();
+    const g = this.placed();
+    return [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...numberShapes(drawing, active, g, look)];
+  }
+
+  /** @param {Line[]} lines @returns {Shape[]} */
+  curves(lines) {
+    const { drawing, look } = this.current();
+    return lines.map((line) => curveOf(line, drawing, this.placed(), look)).filter((curve) => curve.alpha >= 1 / 255);
+  }
+
+  /** The token whose lines are shown: the hovered one, unless it only picks a partner of the pinned one. */
+  active() {
+    const { pin } = this.current();
+    return pin && (!this.hover || this.hover.side !== pin.side) ? pin : this.hover;
+  }
+
+  /** @param {Pin | null} active */
+  markActive(active) {
+    this.root.querySelector(".hs-active")?.classList.remove("hs-active");
+    if (active) this.columns[active.side].children[active.index]?.classList.add("hs-active");
+  }
+
+  /** @param {Pin | null} hover */
+  setHover(hover) {
+    if (!this.picture || samePin(hover, this.hover)) return;
+    this.hover = hover;
+    this.drawDetail();
+  }
+
+  /** @param {Pin | null} pin */
+  togglePin(pin) {
+    this.onPin(pin && samePin(pin, this.current().pin) ? null : pin);
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const at = pinOf(event.target);
+    if (!at) return;
+    const vertical = this.placed().vertical;
+    const [back, forth, left, right] = vertical
+      ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
+      : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+    if (event.key === back) this.focusToken(at.side, at.index - 1);
+    else if (event.key === forth) this.focusToken(at.side, at.index + 1);
+    else if (event.key === left) this.focusToken("q", at.index);
+    else if (event.key === right) this.focusToken("k", at.index);
+    else if (event.key === "Enter" || event.key === " ") this.togglePin(at);
+    else if (event.key === "Escape") this.onPin(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {"q" | "k"} side @param {number} index */
+  focusToken(side, index) {
+    const next = this.columns[side].children[index];
+    if (!(next instanceof HTMLElement)) return;
+    this.root.querySelectorAll(".hs-token[tabindex='0']").forEach((one) => one.setAttribute("tabindex", "-1"));
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  /** @param {HTMLCanvasElement} canvas @param {Shape[]} shapes @param {number} [top]  where the canvas begins */
+  paintOn(canvas, shapes, top = 0) {
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / this.placed().width;
+    pen.setTransform(scale, 0, 0, scale, 0, -top * scale);
+    paintAll(pen, shapes);
+  }
+
+  /** What is on screen now, as shapes for print. @returns {Scene} */
+  scene() {
+    const { drawing, look } = this.current();
+    const g = this.placed();
+    const active = this.active();
+    const numbers = active ? numberShapes(drawing, active, g, look) : [];
+    const shapes = [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...labelShapes(drawing, g, look), ...numbers];
+    return { width: g.width, height: g.height, paper: COLORS[look.theme].paper, shapes };
+  }
+
+  remove() {
+    window.removeEventListener("scroll", this.onScroll, { capture: true });
+    window.removeEventListener("resize", this.onScroll);
+  }
+
+  /** @returns {Picture} */
+  current() {
+    if (!this.picture) throw new Error("Nothing is shown yet.");
+    return this.picture;
+  }
+
+  /** @returns {Geometry} */
+  placed() {
+    if (!this.geometry) throw new Error("Nothing is placed yet.");
+    return this.geometry;
+  }
+}
+
+/** @param {"q" | "k"} side @param {number} index @param {string} text @param {Geometry} g */
+function token(side, index, text, g) {
+  const box = labelBox(g, side, index);
+  const label = element("div", { class: "hs-token", role: "option", "data-index": String(index), title: text, dir: "auto" });
+  label.tabIndex = side === "q" && index === 0 ? 0 : -1;
+  const name = element("span", {});
+  name.textContent = text;
+  label.append(name);
+  Object.assign(label.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
+  return label;
+}
+
+/** @param {Shape} shape @param {number} top @param {number} bottom */
+function reaches(shape, top, bottom) {
+  if (shape.kind === "cells") return true;
+  const [a, b] = shape.kind === "text" ? [shape.at[1] - 20, shape.at[1] + 20] : [shape.from[1], shape.to[1]];
+  return Math.max(a, b) >= top && Math.min(a, b) <= bottom;
+}
+
+/** @param {EventTarget | null} target @returns {Pin | null} */
+function pinOf(target) {
+  const found = target instanceof Element ? target.closest(".hs-token") : null;
+  const side = found?.parentElement?.dataset.side;
+  if (!(found instanceof HTMLElement) || !side) return null;
+  return { side: /** @type {"q" | "k"} */ (side), index: Number(found.dataset.index) };
+}
+
+/** @param {Pin | null} a @param {Pin | null} b */
+function samePin(a, b) {
+  return a?.side === b?.side && a?.index === b?.index;
+}
+
+/** @param {Drawing} a @param {Drawing} b */
+function sameLabels(a, b) {
+  return a.queries.labels.join("\0") === b.queries.labels.join("\0") && a.keys.labels.join("\0") === b.keys.labels.join("\0");
+}
+
+/** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+function fit(canvas, width, height) {
+  const sharp = Math.min(window.devicePixelRatio || 1, Math.sqrt(MOST_PIXELS / (width * height)));
+  const [across, down] = [Math.round(width * sharp), Math.round(height * sharp)];
+  if (canvas.width === across && canvas.height === down) return;
+  canvas.width = across;
+  canvas.height = down;
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+}
+
+/** @type {CanvasRenderingContext2D | null} */
+let ruler = null;
+
+/** @param {string} text @param {number} size @returns {number} */
+function measure(text, size) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return text.length * size * 0.6;
+  ruler.font = `${size}px ${SANS}`;
+  return ruler.measureText(text).width;
+}

@@ -1,0 +1,58 @@
+/**
+ * One head of the model view with its tokens, beside the thumbnails.
+ *
+ * @typedef {import("../core/data.js").Data} Data
+ * @typedef {import("../core/state.js").Store} Store
+ * @typedef {import("../core/colors.js").Theme} Theme
+ * @typedef {import("../core/units.js").Drawing} Drawing
+ */
+
+import { button, element } from "../core/controls.js";
+import { describe, lookOf, pinFrom, pinName } from "../head/view.js";
+import { Stage } from "../head/stage.js";
+import { drawingOf } from "../core/units.js";
+
+export class Enlarged {
+  /** @param {HTMLElement} parent @param {Data} data @param {Store} store */
+  constructor(parent, data, store) {
+    this.data = data;
+    this.store = store;
+    this.title = element("h2", {});
+    this.readout = element("p", { class: "hs-readout", role: "status" });
+    const close = button("Close", "Close (Escape)", () => store.set({ enlarged: false }));
+    const frame = element("div", { class: "hs-frame" });
+    this.root = element("section", { class: "hs-enlarged", "aria-label": "Enlarged head" });
+    this.root.append(element("div", { class: "hs-enlarged-top" }, this.title, close), this.readout, frame);
+    parent.append(this.root);
+    /** @type {Drawing | null} */
+    this.drawing = null;
+    this.stage = new Stage(
+      frame,
+      (pin) => store.set({ pinned: pin && this.drawing && pinName(pin, this.drawing) }),
+      (focus) => this.drawing && this.readout.replaceChildren(...describe(this.drawing, focus)),
+    );
+  }
+
+  /** @param {Theme} theme */
+  async update(theme) {
+    const { state } = this.store;
+    this.root.hidden = !state.enlarged;
+    if (!state.enlarged) return;
+    const stack = this.data.stack(state.stack);
+    const layer = await this.data.weights(stack, state.weights, state.layer, state.window);
+    if (state !== this.store.state) return;
+    const rollout = state.weights === "rollout";
+    this.title.textContent = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
+    this.drawing = drawingOf(stack, layer, state, rollout ? layer.heads : [state.head]);
+    const look = lookOf(this.data, stack, state, this.drawing, theme);
+    this.stage.show({ drawing: this.drawing, look, direction: "vertical", mass: state.mass, pin: pinFrom(state.pinned, this.drawing) });
+  }
+
+  scene() {
+    return this.stage.scene();
+  }
+
+  lines() {
+    return this.stage.drawn;
+  }
+}

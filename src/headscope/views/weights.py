@@ -1,0 +1,134 @@
+"""The weights that a view shows: raw, norm-weighted or rolled out; and scores to order heads."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.errors import ViewError
+from headscope.views import window
+
+if TYPE_CHECKING:
+    from headscope.model.trace import StackTrace
+
+
+def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
+    """One layer's weights as numbers that can be drawn, or an error that says where they cannot."""
+    weights = numbers_of(stack.weights[layer])
+    expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
+    if weights.shape != expected:
+        raise ViewError(
+            f"Layer {layer} has weights of shape {times(weights.shape)}, but its heads, query "
+            f"tokens and key tokens make {times(expected)}; give the tokens of these weights."
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        head, query, key = (int(places[0]) for places in np.nonzero(wrong))
+        raise ViewError(
+            f"Layer {layer} head {stack.heads[head]} has the weight {weights[head, query, key]} "
+            f"from token {query} to token {key}; attention weights are finite and not negative."
+        )
+    return weights
+
+
+def numbers_of(tensor: Any) -> np.ndarray:
+    """A tensor of any device and precision as a float32 array."""
+    return tensor.detach().cpu().float().numpy()
+
+
+def times(shape: Iterable[int]) -> str:
+    """A shape as people write it: 2 × 3."""
+    return " × ".join(map(str, shape))
+
+
+def chosen_weights(
+    stack: "StackTrace", kind: str, layer: int, heads: Sequence[int]
+) -> tuple[list[int], np.ndarray]:
+    """The heads to draw and their (head, query, key) weights; rollout counts as one head."""
+    if kind == "rollout":
+        return [0], _rollout(stack, layer)
+    weights = checked_weights(stack, layer)
+    if kind == "norm":
+        weights = weights * _factors(stack, layer)[:, None, :]
+    return list(heads), weights[[stack.heads.index(head) for head in heads]]
+
+
+def reference(kind: str, weights: np.ndarray) -> float:
+    """The weight that is drawn fully opaque: 1, or the largest where weights are norms."""
+    return max(float(weights.max(initial=0.0)), 1e-12) if kind == "norm" else 1.0
+
+
+def no_rollout(stack: "StackTrace") -> str | None:
+    """Why rollout cannot be computed, or None where it can."""
+    if stack.name == "cross":
+        return "Rollout follows one sequence through its layers; cross-attention joins two."
+    if list(stack.layers) != list(range(len(stack.layers))):
+        return "Rollout multiplies every layer from the first on; some were not captured."
+    if window.is_long(stack):
+        most = window.SPAN * window.TILE
+        return f"Rollout multiplies whole layers; it is left out for more than {most} tokens."
+    return None
+
+
+def rollout(layers: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Π ½(A + I) over the layers up to each one, heads averaged (Abnar & Zuidema 2020, Eq. 1–2).
+
+    Rows are normalised first, so that mass a model gave to a learned sink does not leak away.
+    """
+    flow = np.eye(layers[0].shape[-1]) if layers else np.eye(0)
+    flows = []
+    for weights in layers:  # head query key
+        flow = _mixed(weights.mean(0)) @ flow
+        flows.append(flow)
+    return flows
+
+
+def head_scores(weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores of one layer's heads for this one text, from (head, query, key) weights."""
+    return {
+        "entropy": _entropy(weights),
+        "distance": _distance(weights),
+        "largest weight": weights.max((1, 2), initial=0.0),
+        "first token": weights[:, :, 0].mean(1),
+        "previous token": _diagonal(weights, -1),
+        "same token": _diagonal(weights, 0),
+        "next token": _diagonal(weights, 1),
+    }
+
+
+def _rollout(stack: "StackTrace", layer: int) -> np.ndarray:
+    reason = no_rollout(stack)
+    if reason is not None:
+        raise ViewError(reason)
+    below = [number for number in stack.layers if number <= layer]
+    return rollout([checked_weights(stack, number) for number in below])[-1][None]
+
+
+def _factors(stack: "StackTrace", layer: int) -> np.ndarray:
+    if stack.value_norms is None:
+        raise ViewError(f"Norm-weighted attention is not available: {stack.no_norms}.")
+    return stack.value_norms[layer].double().numpy()
+
+
+def _mixed(average: np.ndarray) -> np.ndarray:
+    totals = average.sum(-1, keepdims=True)
+    rows = np.divide(average, totals, out=np.zeros_like(average), where=totals > 0)
+    return 0.5 * rows + 0.5 * np.eye(len(average))
+
+
+def _entropy(weights: np.ndarray) -> np.ndarray:
+    logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    return -(weights * logs).sum(-1).mean(-1)
+
+
+def _distance(weights: np.ndarray) -> np.ndarray:
+    """Mean |query − key| weighted by attention (Vig & Belinkov 2019, Eq. 6)."""
+    _, queries, keys = weights.shape
+    gap = np.abs(np.arange(queries)[:, None] - np.arange(keys)[None, :])
+    total = weights.sum((1, 2))
+    return np.divide((weights * gap).sum((1, 2)), total, out=np.zeros_like(total), where=total > 0)
+
+
+def _diagonal(weights: np.ndarray, offset: int) -> np.ndarray:
+    diagonal = np.diagonal(weights, offset, axis1=1, axis2=2)
+    return diagonal.sum(-1) / weights.shape[1]
