@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.files import SHARDS, write_atomically
+from headscope.files import write_atomically
 from headscope.observe.example import NO_LABEL, Example
 from headscope.studies.study import Setup
 from headscope.text.sentence import Sentence
@@ -39,7 +39,7 @@ Prepare = Callable[[int], tuple[Sentence, Example]]
 def write_exemplars(path: Path, result: xr.Dataset, setup: Setup, prepare: Prepare) -> None:
     """One row for every head and rank; `prepare` makes the input of a sentence again."""
     rows = [_row(cell, setup, prepare) for cell in _cells(result)]
-    with write_atomically(path, kept=SHARDS) as temporary:
+    with write_atomically(path) as temporary:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
 
 
