@@ -28,7 +28,7 @@ def find_place(place: str | Path) -> Path:
     """The path or URL that a user wrote; what its filesystem needs is named if it is missing."""
     if not isinstance(place, str):
         return place
-    if not place.strip():  # Path("") is the current directory, which nobody asked for
+    if not place.strip():  # Path("") is the current directory, hardly what was meant
         raise RunError("The path is empty; name a file or a directory.")
     if "://" not in place:
         return Path(place)
@@ -47,7 +47,7 @@ def replacing(place: Path) -> Iterator[Path]:
     """A local temporary file that takes the place when the block ends well.
 
     Beside a local file, so that it is renamed; for a URL the file is sent under another name and
-    moved there. Either way nobody ever sees half a file.
+    moved there. Either way no reader sees half a file.
     """
     if is_local(place):
         yield from _replacing_local(place)

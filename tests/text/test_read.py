@@ -7,6 +7,7 @@ import pytest
 import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text import read
+from headscope.text.alignment import align
 from headscope.text.corpus import Source
 from headscope.text.read import cache_directory
 from headscope.text.readers import SUFFIXES, list_formats
@@ -200,6 +201,9 @@ def test_a_word_written_as_one_is_one_word_by_default_and_said(tmp_path: Path) -
         assert corpus.remarks == (
             "de.conllu: 1 multiword token was taken as one word (docs/corpora.md).",
         )
+    tokens = [(0, 3), (4, 9), (10, 13), (14, 18), (18, 19)]
+    aligned = align(words, "Wir gehen zum Haus.", tokens, [False] * 5)
+    assert aligned.word_of_token == (0, 1, 2, 3, 4)  # was refused as "shared"
     kept = hs.read_corpus(path, fused="keep")
     assert [word.text for word in kept[0].words][2:4] == ["zu", "dem"]
     assert kept.remarks == ()

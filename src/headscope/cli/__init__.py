@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -75,7 +75,7 @@ def main() -> None:
     sys.exit(code)
 
 
-def _stop(message: str) -> None:
+def _stop(message: str) -> NoReturn:
     print(f"headscope: {message}", file=sys.stderr)
     sys.exit(MISTAKE)
 

@@ -38,7 +38,7 @@ Prepare = Callable[[int], tuple[Sentence, Example]]
 def write_exemplars(path: Path, result: xr.Dataset, setup: Setup, prepare: Prepare) -> None:
     """One row for every head and rank; `prepare` makes the input of a sentence again."""
     rows = [_row(cell, setup, prepare) for cell in _cells(result)]
-    with write_atomically(path, kept=SHARDS) as temporary:
+    with write_atomically(path) as temporary:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
 
 

@@ -26,7 +26,7 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
 
 
 def cut(lengths: Iterable[int], size: int) -> tuple[list[list[int]], list[int]]:
-    """Sentences of so many tokens packed in order into windows of at most `size` tokens.
+    """Pack sentences of these lengths, in order, into windows of at most `size` tokens.
 
     Returns the windows and the sentences that are too long for any window. A window never reaches
     over a sentence that was left out: what precedes it is no context of what follows.

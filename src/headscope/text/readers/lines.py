@@ -8,6 +8,8 @@ from typing import Literal
 from headscope.errors import CorpusError
 from headscope.text.sentence import Sentence
 
+Layout = Literal["sentences", "paragraphs"]
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -46,9 +48,6 @@ def _not_utf8(path: Path, offset: int) -> CorpusError:
 def document_numbers() -> Iterator[str]:
     """ "1", "2", … shared by all files of a corpus, so that two documents never share a name."""
     return map(str, count(1))
-
-
-Layout = Literal["sentences", "paragraphs"]
 
 
 def read_plain(
