@@ -56,11 +56,11 @@ def test_dynamic_int8_layers_of_torch_are_traced(name: str) -> None:
 
 def test_a_projection_of_another_precision_than_its_input_is_left_out() -> None:
     network = family("Llama").network()
-    for module in network.modules():
-        if type(module).__name__ == "LlamaAttention":
-            module.o_proj.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
-            module.o_proj.register_forward_pre_hook(lambda _, args: (args[0].bfloat16(),))  # pyright: ignore[reportCallIssue]
-            module.o_proj.register_forward_hook(lambda _, __, output: output.float())  # pyright: ignore[reportCallIssue]
+    for name, module in network.named_modules():
+        if name.endswith("o_proj"):
+            module.to(torch.bfloat16)
+            module.register_forward_pre_hook(lambda _, args: (args[0].bfloat16(),))
+            module.register_forward_hook(lambda _, __, output: output.float())
     trace = Model(network, tokenizer()).trace("Birds sing")
     assert trace.default.norms is None
 

@@ -60,8 +60,8 @@ class RowAttention:
 class TextAttention:
     """One text's attention in one layer as its parts: weight = exp(scaling·q·k + bias − lse).
 
-    There is no padding here. `visible` gives the additive bias of some queries where the mask is
-    more than causal or full.
+    There is no padding here. `bias` gives the additive mask of some queries where it is more than
+    causal or full.
     """
 
     query: Float[Tensor, "head query dim"]
@@ -76,7 +76,7 @@ class TextAttention:
         return f"TextAttention({heads} heads, {queries} × {self.key.shape[1]} tokens)"
 
     def scores(self, start: int, stop: int, keys: int) -> Float[Tensor, "head query key"]:
-        """Scores of some queries for the first so many keys, in float32 at least.
+        """Scores of some queries for the first `keys` keys, in float32 at least.
 
         Unseen pairs get a finite number so low that their weight is zero.
         """

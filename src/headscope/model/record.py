@@ -117,7 +117,7 @@ def _check_memory(
 
 
 def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
-    """Who looks and who is looked at, by stack."""
+    """The tokens on both axes, by stack."""
     own = side(source)
     queries: dict[Stack, Side] = {"self": own, "encoder": own}
     keys: dict[Stack, Side] = {"self": own, "encoder": own}

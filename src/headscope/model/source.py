@@ -39,7 +39,7 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What `from_pretrained` is given, and whom to blame if it fails."""
+    """What `from_pretrained` is given, and what a user can do if it fails."""
 
     name: str  # as the user wrote it
     place: str  # a directory or a hub id

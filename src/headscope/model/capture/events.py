@@ -63,7 +63,7 @@ class Recorder:
         self.events: list[Event] = []
 
     def watch(self, call: Call) -> None:
-        """Take down an attention call; the outermost list of layers is the one that counts."""
+        """Record an attention call; the outermost list of layers is the one that counts."""
         self.events.append(Event(call, self._places[0] if self._places else None))
 
     @contextmanager

@@ -46,7 +46,7 @@ class Modes:
 
     @contextmanager
     def masks(self, mode: Mode) -> Iterator[None]:
-        """The masks that the network needs in a mode: deferred where it can bear it."""
+        """The masks that the network needs in a mode: deferred where it accepts that."""
         if mode in self.refused:
             raise CaptureError(
                 f"The attention of {self.model} cannot be computed by {mode}: "

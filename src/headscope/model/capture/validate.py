@@ -1,4 +1,4 @@
-"""Every captured layer is checked before anybody sees it: a wrong number never leaves silently.
+"""Every captured layer is checked before it is shown: a wrong number is an error, never a result.
 
 ```
           keys  a b c ·        · is padding: its rows are not looked at, its columns must be empty
