@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import headscope as hs
 from headscope.engine import partial
 from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
 from headscope.model.capture.modes import Mode
+from headscope.metrics.spread import CORRELATION, CORRELATION_P
 from headscope.observe.inputs import Example
 from headscope.results.measure import DERIVED, Measure
 from headscope.studies import STUDIES, find_study
@@ -118,7 +120,7 @@ def test_without_matrices_a_metric_gives_the_same_or_is_refused_by_its_type(
     case: tuple, way: Mode
 ) -> None:
     metric, examples, setup = case
-    if isinstance(metric, MatrixMetric | BatchMetric):
+    if isinstance(case[0], MatrixMetric | BatchMetric):
         said = rf"{metric.name} (needs|compares) whole attention matrices.* attention=dense"
         with pytest.raises(RunError, match=said):
             observe(setup.model, examples[:6], [metric], BATCH_TOKENS, way)
@@ -156,3 +158,11 @@ def test_every_measure_says_what_it_is_and_its_baselines_exist() -> None:
             words = (measure.title, measure.meaning, measure.formula, measure.reference)
             assert all(words), measure.name
             assert {each.variable for each in measure.baselines} <= names_of(measures.values())
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_variable_of_vig2019_has_a_measure(kind: str) -> None:
+    result = hs.study("vig2019", MODELS[kind](), Corpus.from_sentences(make_sentences(40)))
+    measures = [measure for metric, _, _ in prepare("vig2019", kind) for measure in metric.measures]
+    known = names_of((*measures, CORRELATION, CORRELATION_P))
+    assert not {str(name) for name in result.data_vars} - known
