@@ -19,9 +19,8 @@ from headscope.engine.memory import default_batch_tokens
 from headscope.engine.partial import Counts
 from headscope.engine.run import Run, open_run, read_settings
 from headscope.engine.shards import check_context, draw_documents, make_shards
-from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
-from headscope.files import find_place
+from headscope.files import find_place, write_bytes
 from headscope.metrics.metric import Metric, Variables
 from headscope.model.model import Model
 from headscope.observe.example import Example
@@ -29,11 +28,12 @@ from headscope.observe.long import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.studies import find_study
-from headscope.studies.study import Setup, Study
+from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 from headscope.workers.engine import Engine, Pool, find_engine
 from headscope.workers.overlapped import OverlappedEngine
+from headscope.workers.threads import use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
@@ -77,7 +77,7 @@ def study(
         return result.load(run.result)
     run = _compute_shards(run, chosen, setup, engine)
     with use_threads(run.settings[THREADS]):
-        return _finish(run, chosen, setup)
+        return _finish(run, chosen, setup, engine)
 
 
 def _batch_tokens(model: Model, path: Path) -> int:
@@ -176,7 +176,7 @@ def _keep(run: Run, done: Iterator[tuple[Shard, bytes]]) -> Iterator[Shard]:
         yield shard
 
 
-def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
+def _finish(run: Run, study: Study, setup: Setup, engine: str | Engine) -> xr.Dataset:
     """Merge the shards in order, compute the result and write it."""
     shards = len(make_shards(setup, _shard_sentences(setup.model)))
     metrics = study.metrics(setup)
@@ -186,13 +186,31 @@ def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
     for name, metric in metrics.items():
         variables |= metric.compute(sums[name], run.records(name, shards))
     merged = result.build(variables, _attributes(study, setup, counts))
-    dataset = study.derive(study.complete(setup, run.path, merged))
+    dataset = study.complete(setup, run.path, merged)
+    for stage in study.stages:
+        dataset = _run_stage(run, stage, setup, dataset, engine)
+    dataset = study.derive(dataset)
     if setup.model.is_encoder_decoder:
         dataset = dataset.expand_dims(stack=["encoder"])
     run.record({"counts": vars(counts)})
     _write_exemplars(run, study, setup, dataset)
     result.save(dataset, run.result)
     return dataset
+
+
+def _run_stage(
+    run: Run, stage: Stage[Any], setup: Setup, dataset: xr.Dataset, engine: str | Engine
+) -> xr.Dataset:
+    """Compute the pieces of a stage that are missing, and the result with all of them."""
+    pieces = stage.pieces(setup, dataset)
+    files = {piece: run.path / f"{stage.name}-{n:02d}.npz" for n, piece in enumerate(pieces)}
+    missing = [piece for piece, file in files.items() if not file.exists()]
+    work = stage.work(setup, dataset, run.settings[THREADS], run.path)
+    with _open(engine if missing else "local", setup.model) as pool:
+        done = pool.run(work, missing) if missing else iter(())
+        for piece, content in show_progress(done, len(missing), "pieces", label=stage.name):
+            write_bytes(files[piece], content)
+    return stage.finish(setup, dataset, {piece: files[piece].read_bytes() for piece in pieces})
 
 
 def _check_counts(counts: Counts) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headscope.errors import RunError
+from headscope.errors import ModelError, RunError
 from headscope.metrics.metric import Grid, Metric
+from headscope.workers.engine import Piece, Work
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from headscope.observe.example import Example
     from headscope.observe.long import Attention
     from headscope.results.findings import Finding
+    from headscope.results.measure import Measure
     from headscope.text.corpus import Corpus
     from headscope.text.sentence import Sentence
 
@@ -49,6 +51,16 @@ class Setup:
         by_length = "dense" if self.context is None else "auto"
         return self.options.get("attention") or by_length
 
+    def check_model(self, fingerprint: str) -> None:
+        """Refuse a model with other weights than the one that the run was started with."""
+        model = self.model
+        if model.fingerprint != fingerprint:
+            raise ModelError(
+                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
+                f"started ({fingerprint}); give every node the same files, or give a network "
+                "that you changed as load(network, tokenizer=…)."
+            )
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -77,6 +89,39 @@ class Part:
     inputs: Callable[[Setup, Sequence["Sentence"], int], Inputs]  # the int: number of the first
     metrics: tuple[Metric, ...]
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
+
+
+class Stage(Protocol[Piece]):
+    """Work on top of the merged result, such as training probes on it.
+
+    The engine runs it as it runs shards: every piece by any worker in any order, its bytes kept in
+    the run directory, only what is missing computed when a run is continued. Pieces are hashable
+    and always the same for the same setup and result. `finish` may get no pieces at all.
+    """
+
+    @property
+    def name(self) -> str:
+        """A name for the folder of its files."""
+        ...
+
+    def pieces(self, setup: Setup, result: "xr.Dataset") -> Sequence[Piece]:
+        """What can be computed independently; nothing where the stage does not apply."""
+        ...
+
+    def work(
+        self, setup: Setup, result: "xr.Dataset", threads: int, folder: Path
+    ) -> Work[Piece, bytes]:
+        """What is done to every piece, with exactly that many threads.
+
+        `folder` is the run directory: a long piece may leave checkpoints there where it can.
+        """
+        ...
+
+    def finish(
+        self, setup: Setup, result: "xr.Dataset", outcomes: Mapping[Piece, bytes]
+    ) -> "xr.Dataset":
+        """The result with what follows from the outcomes of all pieces."""
+        ...
 
 
 def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
@@ -138,7 +183,9 @@ class Study:
     unit: str = "sentences"  # what its inputs are
     complete: Callable[[Setup, Path, "xr.Dataset"], "xr.Dataset"] = lambda setup, folder, result: (
         result
-    )  # what needs the model once more when the shards are merged; before `derive`
+    )  # what needs the model once more when the shards are merged; before the stages
+    stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
+    measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a run: the defaults and what was given instead."""

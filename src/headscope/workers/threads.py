@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
-    """Exactly so many threads within the block."""
+    """Use this many threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
