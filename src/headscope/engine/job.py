@@ -51,7 +51,7 @@ class Job:
         states: dict[str, State] = {}
         counts = Counts()
         for part in self.parts:
-            made = part.inputs(self.setup, sentences, shard.start)
+            made = part.read(self.setup, shard, sentences)
             counts += Counts(skipped=Counter(made.skipped))
             if part.of_corpus:
                 counts += Counts(len(made.examples), made.tokens)

@@ -30,6 +30,7 @@ from headscope.results import dataset as result
 from headscope.studies import find_study
 from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.text.excerpt import Excerpt
 from headscope.text.sentence import Sentence
 from headscope.workers.engine import Engine, Pool, find_engine
 from headscope.workers.overlapped import OverlappedEngine
@@ -250,7 +251,7 @@ def _write_exemplars(run: Run, study: Study, setup: Setup, dataset: xr.Dataset) 
     @cache
     def prepare(number: int) -> tuple[Sentence, Example]:
         following = [sentences[number], *_rest_of_document(setup, number)]
-        example = part.inputs(setup, following, number).examples[0]
+        example = part.inputs(setup, Excerpt(following), number).examples[0]
         return example.sentence or sentences[number], example
 
     write_exemplars(run.path / "exemplars.parquet", unstacked, setup, prepare)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError, RunError
 from headscope.metrics.metric import Grid, Metric
+from headscope.text.excerpt import Excerpt, read_around
 from headscope.workers.engine import Piece, Work
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from headscope.observe.long import Attention
     from headscope.results.findings import Finding
     from headscope.results.measure import Measure
-    from headscope.text.corpus import Corpus
+    from headscope.text.corpus import Corpus, Shard
     from headscope.text.sentence import Sentence
 
 
@@ -86,9 +87,19 @@ class Inputs:
 class Part:
     """Metrics that read the same inputs."""
 
-    inputs: Callable[[Setup, Sequence["Sentence"], int], Inputs]  # the int: number of the first
+    inputs: Callable[[Setup, Excerpt, int], Inputs]  # of sentences, the first with that number
     metrics: tuple[Metric, ...]
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
+    # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
+    reach: Callable[[Setup, "Shard"], tuple[int, int]] | None = None
+
+    def read(self, setup: Setup, shard: "Shard", sentences: Sequence["Sentence"]) -> Inputs:
+        """The inputs of a shard; what it lacks of them is read from the corpus."""
+        if self.reach is None:
+            excerpt = Excerpt(sentences)
+        else:
+            excerpt = read_around(setup.corpus, shard, sentences, self.reach(setup, shard))
+        return self.inputs(setup, excerpt, shard.start)
 
 
 class Stage(Protocol[Piece]):

@@ -18,6 +18,7 @@ from headscope.studies.clark2019.surface.inputs import (
     longest_period,
     repeated_inputs,
     segment_inputs,
+    segment_reach,
 )
 from headscope.studies.study import Part, Setup
 
@@ -27,7 +28,8 @@ ALWAYS = (-1, 0, 1)  # offsets of the paper
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Segments for everything but the scores on repeated sequences."""
     read_thresholds(setup.options)  # a mistake is said before anything is computed
-    of_segments = Part(segment_inputs, (*_of_surface(setup), *_of_heads(setup)))
+    metrics = (*_of_surface(setup), *_of_heads(setup))
+    of_segments = Part(segment_inputs, metrics, reach=segment_reach)
     start = int(find_delimiters(setup.model).cls is not None)
     scores = surface.repetitions(setup.grid, longest_period(setup), start)
     return of_segments, Part(repeated_inputs, scores, of_corpus=False)

@@ -9,7 +9,12 @@ from headscope.probes.gold import Classes
 from headscope.probes.relations import RelationAccuracy
 from headscope.probes.trained.training import LEARNING_RATE
 from headscope.studies.clark2019.left_out import has_trees
-from headscope.studies.clark2019.words.inputs import plain_inputs, tree_inputs, window_inputs
+from headscope.studies.clark2019.words.inputs import (
+    plain_inputs,
+    tree_inputs,
+    window_inputs,
+    window_reach,
+)
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
 
@@ -51,7 +56,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if not setup.corpus.has("mentions"):
         return (of_sentences,)
     coreference = CorefAccuracy(grid, is_causal, row)
-    return of_sentences, Part(window_inputs, (coreference,), of_corpus=False)
+    return of_sentences, Part(window_inputs, (coreference,), of_corpus=False, reach=window_reach)
 
 
 def _check_files(setup: Setup) -> None:
