@@ -82,10 +82,10 @@ def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.Monk
     model, corpus = tiny_bert(), paragraphs()
     study = find_study("clark2019")
     setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
-    expected = Segments(corpus).starting_in(0, 7)
-    assert any(place.stop > 7 for place in Segments(corpus).ranges_in(0, 7))
+    second = Segments(corpus).ranges[1]
+    expected = Segments(corpus).starting_in(0, second.middle)
     sentences = [replace(each, text=each.text.upper()) for each in corpus]
-    given = Excerpt(sentences[:7], after=sentences[7:12])
+    given = Excerpt(sentences[: second.middle], after=sentences[second.middle : second.stop])
     monkeypatch.setattr(Corpus, "read", lambda *_: pytest.fail("the corpus was read again"))
     made = segment_inputs(setup, given, 0).examples
     assert [(each.encoded.text, each.encoded.pair) for each in made] == [
