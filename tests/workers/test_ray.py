@@ -17,7 +17,7 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import study as running
 from headscope.errors import RunError
-from headscope.workers.cluster import Node, Plan, find_nodes, make_plan
+from headscope.workers.cluster import Node, Placement, find_nodes, place_workers
 from headscope.workers.engine import find_engine
 from headscope.workers.local import LocalEngine
 from headscope.workers.ray import RayEngine, RayPool
@@ -194,27 +194,27 @@ def test_a_node_removed_in_mid_run_changes_nothing(cluster: Any, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "workers", "threads", "plan"),
+    ("nodes", "workers", "threads", "placed"),
     [
-        ([Node(2, 0)], None, 2, Plan(1, 2, 0)),
-        ([Node(2, 0)], 2, 2, Plan(2, 1, 0)),
-        ([Node(16, 0), Node(8, 0)], None, 4, Plan(6, 4, 0)),
-        ([Node(2, 0), Node(2, 0)], None, 8, Plan(2, 2, 0)),
-        ([Node(3, 0), Node(3, 0)], 3, 8, Plan(3, 1, 0)),
+        ([Node(2, 0)], None, 2, Placement(1, 2, 0)),
+        ([Node(2, 0)], 2, 2, Placement(2, 1, 0)),
+        ([Node(16, 0), Node(8, 0)], None, 4, Placement(6, 4, 0)),
+        ([Node(2, 0), Node(2, 0)], None, 8, Placement(2, 2, 0)),
+        ([Node(3, 0), Node(3, 0)], 3, 8, Placement(3, 1, 0)),
     ],
 )
 def test_workers_share_the_cores(
-    nodes: list[Node], workers: int | None, threads: int, plan: Plan
+    nodes: list[Node], workers: int | None, threads: int, placed: Placement
 ) -> None:
-    assert make_plan(nodes, workers=workers, threads=threads, needs_gpu=False) == plan
+    assert place_workers(nodes, workers=workers, threads=threads, needs_gpu=False) == placed
 
 
 def test_there_is_one_worker_for_every_gpu() -> None:
     nodes = [Node(8, 4), Node(8, 0)]
-    assert make_plan(nodes, workers=None, threads=4, needs_gpu=True) == Plan(4, 1, 1)
-    assert make_plan([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Plan(2, 0, 1)
+    assert place_workers(nodes, workers=None, threads=4, needs_gpu=True) == Placement(4, 1, 1)
+    assert place_workers([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Placement(2, 0, 1)
     with pytest.raises(RunError, match="4 GPUs, too few for 5 workers"):
-        make_plan(nodes, workers=5, threads=4, needs_gpu=True)
+        place_workers(nodes, workers=5, threads=4, needs_gpu=True)
 
 
 def test_an_address_that_nobody_answers_is_said() -> None:

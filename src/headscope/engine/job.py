@@ -29,7 +29,7 @@ class Job:
         return self.setup.model.device.type == "cuda"
 
     def open(self) -> None:
-        """Make sure that this process has the right model."""
+        """Refuse to compute with other weights than those of the run."""
         model = self.setup.model
         if model.fingerprint != self.fingerprint:
             raise ModelError(

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headscope.errors import RunError
 from headscope.metrics.metric import Grid, Metric
+from headscope.studies.option import Option, fill
+from headscope.workers.engine import Piece, Work
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,8 +80,36 @@ class Part:
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
 
 
+class Stage(Protocol[Piece]):
+    """Work on top of the merged result, such as training probes on it.
+
+    The engine runs it as it runs shards: every piece by any worker in any order, its bytes kept in
+    the run directory, only what is missing computed when a run is continued. Pieces are hashable
+    and always the same for the same setup and result. `finish` may get no pieces at all.
+    """
+
+    @property
+    def name(self) -> str:
+        """A name for the folder of its files."""
+        ...
+
+    def pieces(self, setup: Setup, result: "xr.Dataset") -> Sequence[Piece]:
+        """What can be computed independently; nothing where the stage does not apply."""
+        ...
+
+    def work(self, setup: Setup, result: "xr.Dataset", threads: int) -> Work[Piece, bytes]:
+        """What is done to every piece, with exactly that many threads."""
+        ...
+
+    def finish(
+        self, setup: Setup, result: "xr.Dataset", outcomes: Mapping[Piece, bytes]
+    ) -> "xr.Dataset":
+        """The result with what follows from the outcomes of all pieces."""
+        ...
+
+
 def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
-    """So many sentences of a corpus, or all of them if it has no more."""
+    """A sample of `count` sentences, or the corpus itself if it has no more."""
     return corpus if count >= len(corpus) else corpus.sample(count, seed)
 
 
@@ -124,7 +153,7 @@ class Study:
     title: str
     citation: str
     question: str  # one sentence for the head of the report
-    options: Mapping[str, Any]  # with their defaults
+    options: Sequence[Option]
     labels: Callable[["Corpus"], dict[str, tuple[str, ...]]]
     left_out: Callable[[Setup], dict[str, str]]
     parts: Callable[[Setup], tuple[Part, ...]]
@@ -133,21 +162,18 @@ class Study:
     tables: tuple[Table, ...]
     findings: tuple["Finding", ...]
     choices: Callable[["xr.Dataset"], list[Choice]]
-    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
+    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of inputs
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
+    check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
     complete: Callable[[Setup, Path, "xr.Dataset"], "xr.Dataset"] = lambda setup, folder, result: (
         result
-    )  # what needs the model once more when the shards are merged; before `derive`
+    )  # what needs the model once more when the shards are merged; before the stages
+    stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a run: the defaults and what was given instead."""
-        unknown = sorted(set(given) - set(self.options))
-        if unknown:
-            raise RunError(
-                f"{self.name} has no option {unknown[0]!r}; it has {', '.join(self.options)}."
-            )
-        return {**self.options, **given}
+        """All options of a run: the defaults, and what was given instead, checked."""
+        return fill(self.name, self.options, given)
 
     def metrics(self, setup: Setup) -> dict[str, Metric]:
         """All metrics of all parts by name."""

@@ -10,7 +10,13 @@ from headscope.studies.clark2019.words.empty import drop_empty
 from headscope.studies.clark2019.words.examples import add_examples
 from headscope.studies.clark2019.words.figures import FIGURES
 from headscope.studies.clark2019.words.findings import FINDINGS
-from headscope.studies.clark2019.words.metrics import OPTIONS, find_relations, left_out, parts
+from headscope.studies.clark2019.words.metrics import (
+    OPTIONS,
+    check_files,
+    find_relations,
+    left_out,
+    parts,
+)
 from headscope.studies.clark2019.words.stage import add_probes
 from headscope.studies.clark2019.words.tables import TABLES
 from headscope.studies.study import Setup
@@ -20,6 +26,7 @@ __all__ = [
     "FINDINGS",
     "OPTIONS",
     "TABLES",
+    "check_files",
     "complete",
     "derive",
     "find_relations",
