@@ -88,7 +88,7 @@ SECTIONS = {
     "clark2019": [
         *[f"headscope.metrics.{name}"
           for name in ("surface", "sinks", "head_gradient", "head_divergence", "behaviour")],
-        "headscope.probes.relation_metric",
+        "headscope.probes.relations",
         "headscope.probes.coreference.metric",
         f"{WORDS}.stage",
         f"{WORDS}.examples",

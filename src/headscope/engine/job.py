@@ -7,11 +7,10 @@ from functools import cached_property
 
 from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial, pack
-from headscope.engine.threads import use_threads
-from headscope.errors import ModelError
 from headscope.metrics.metric import State
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Shard
+from headscope.workers.threads import use_threads
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,7 @@ class Job:
 
     def open(self) -> None:
         """Refuse to compute with other weights than those of the run."""
-        model = self.setup.model
-        if model.fingerprint != self.fingerprint:
-            raise ModelError(
-                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
-                f"started ({self.fingerprint}); give every node the same files, or give a network "
-                "that you changed as load(network, tokenizer=…)."
-            )
+        self.setup.check_model(self.fingerprint)
 
     def __call__(self, shard: Shard, /) -> bytes:
         """The content of a shard's file."""

@@ -17,7 +17,6 @@ from headscope.engine.memory import default_batch_tokens
 from headscope.engine.partial import Counts
 from headscope.engine.run import PieceFiles, RunFolder, open_run, read_settings, seal, unseal
 from headscope.engine.shards import check_context, draw_documents, make_shards
-from headscope.engine.threads import choose_threads, use_threads
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Variables
@@ -31,6 +30,7 @@ from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
 from headscope.workers.engine import Engine, Piece, Pool, find_engine
 from headscope.workers.local import LocalPool
+from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
@@ -201,7 +201,6 @@ class _Running:
         self._compute_shards(shards)
         with use_threads(self.threads):
             dataset, counts = self._merge(len(shards))
-            dataset = self.study.complete(self.setup, self.run.path, dataset)
         for stage in self.study.stages:
             dataset = self._run_stage(stage, dataset)
         with use_threads(self.threads):
@@ -239,7 +238,7 @@ class _Running:
             return stage.finish(self.setup, dataset, {})
         files = self.run.stage(stage.name)
         missing = [pieces[index] for index in _missing(files, len(pieces))]
-        work = stage.work(self.setup, dataset, self.threads)
+        work = stage.work(self.setup, dataset, self.threads, self.run.path)
         done = self.pool.run(work, missing) if missing else iter(())
         kept = _keep(files, ((pieces.index(p), p, seal(content)) for p, content in done))
         for _ in show_progress(kept, len(missing), "pieces", label=f"{stage.name}, {self.label}"):

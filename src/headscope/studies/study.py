@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headscope.errors import ModelError
 from headscope.metrics.metric import Grid, Metric
 from headscope.studies.option import Option, fill
 from headscope.workers.engine import Piece, Work
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from headscope.observe.example import Example
     from headscope.observe.long import Attention
     from headscope.results.findings import Finding
+    from headscope.results.measure import Measure
     from headscope.text.corpus import Corpus
     from headscope.text.sentence import Sentence
 
@@ -49,6 +51,16 @@ class Setup:
         """The way of looking at layers: as chosen, or whole matrices unless inputs may be long."""
         by_length = "dense" if self.context is None else "auto"
         return self.options.get("attention") or by_length
+
+    def check_model(self, fingerprint: str) -> None:
+        """Refuse a model with other weights than the one that the run was started with."""
+        model = self.model
+        if model.fingerprint != fingerprint:
+            raise ModelError(
+                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
+                f"started ({fingerprint}); give every node the same files, or give a network "
+                "that you changed as load(network, tokenizer=…)."
+            )
 
 
 @dataclass(frozen=True)
@@ -97,8 +109,13 @@ class Stage(Protocol[Piece]):
         """What can be computed independently; nothing where the stage does not apply."""
         ...
 
-    def work(self, setup: Setup, result: "xr.Dataset", threads: int) -> Work[Piece, bytes]:
-        """What is done to every piece, with exactly that many threads."""
+    def work(
+        self, setup: Setup, result: "xr.Dataset", threads: int, folder: Path
+    ) -> Work[Piece, bytes]:
+        """What is done to every piece, with exactly that many threads.
+
+        `folder` is the run directory: a long piece may leave checkpoints there where it can.
+        """
         ...
 
     def finish(
@@ -166,10 +183,8 @@ class Study:
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
-    complete: Callable[[Setup, Path, "xr.Dataset"], "xr.Dataset"] = lambda setup, folder, result: (
-        result
-    )  # what needs the model once more when the shards are merged; before the stages
     stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
+    measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options of a run: the defaults, and what was given instead, checked."""

@@ -5,12 +5,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import numpy as np
+import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from headscope.errors import CorpusError
+from headscope.model.model import Model
+from headscope.probes.encoding import WordTokens
+
+
+class VectorSource(Protocol):
+    """A vector for every word of a sentence."""
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """What the tables of a report call them."""
+        ...
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The vectors of a sentence's words."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,6 +55,41 @@ class WordVectors:
         known = np.array(places, dtype=int) >= 0
         found[known] = self.table[[place for place in places if place >= 0]]
         return found
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The vectors of a sentence's words."""
+        return torch.from_numpy(self.look_up([word.text for word in tokens.sentence.words]))
+
+
+@dataclass(frozen=True)
+class InputEmbeddings:
+    """The model's own input embeddings: the mean over a word's pieces."""
+
+    table: Float[Tensor, "token dim"]
+    name: str
+
+    @classmethod
+    def of_model(cls, model: Model) -> "InputEmbeddings":
+        """The embedding table of a model."""
+        embedding = model.network.get_input_embeddings()
+        table: Tensor = embedding.weight  # pyright: ignore[reportAssignmentType]
+        return cls(table.detach().float().cpu(), model.name)
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        return self.table.shape[1]
+
+    @property
+    def source(self) -> str:
+        """Says that they are no vectors of their own."""
+        return f"input embeddings of {self.name} ({self.size}-d)"
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The mean embedding of each word's pieces."""
+        ids = torch.tensor(tokens.encoded.ids)
+        pieces = [self.table[ids[list(word)]] for word in tokens.alignment.tokens_of_word]
+        return torch.stack([piece.mean(0) for piece in pieces])
 
 
 def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordVectors:

@@ -3,12 +3,17 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.sinks import SINK_THRESHOLD
-from headscope.studies.clark2019 import words
-from headscope.studies.clark2019.surface.figures import FIGURES
-from headscope.studies.clark2019.surface.findings import FINDINGS
+from headscope.studies.clark2019 import derived
+from headscope.studies.clark2019.left_out import left_out
+from headscope.studies.clark2019.surface import figures, findings, tables
+from headscope.studies.clark2019.surface import metrics as surface
 from headscope.studies.clark2019.surface.inputs import draw_segments
-from headscope.studies.clark2019.surface.metrics import ALWAYS, derive, left_out, parts
-from headscope.studies.clark2019.surface.tables import TABLES
+from headscope.studies.clark2019.surface.metrics import ALWAYS
+from headscope.studies.clark2019.words import examples, probing
+from headscope.studies.clark2019.words import figures as word_figures
+from headscope.studies.clark2019.words import findings as word_findings
+from headscope.studies.clark2019.words import metrics as words
+from headscope.studies.clark2019.words import tables as word_tables
 from headscope.studies.option import Option
 from headscope.studies.study import Study
 
@@ -52,14 +57,15 @@ STUDY = Study(
         *words.OPTIONS,
     ),
     labels=words.find_relations,
-    left_out=lambda setup: left_out(setup) | words.left_out(setup),
-    parts=lambda setup: (*parts(setup), *words.parts(setup)),
-    derive=lambda result: words.derive(derive(result)),
-    figures=(*FIGURES, *words.FIGURES),
-    tables=(*words.TABLES, *TABLES),
-    findings=(*FINDINGS, *words.FINDINGS),
+    left_out=left_out,
+    parts=lambda setup: (*surface.parts(setup), *words.parts(setup)),
+    stages=(examples.ExampleStage(), probing.ProbeStage()),
+    derive=derived.derive,
+    measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
+    figures=(*figures.FIGURES, *word_figures.FIGURES),
+    tables=(*word_tables.TABLES, *tables.TABLES),
+    findings=(*findings.FINDINGS, *word_findings.FINDINGS),
     check=words.check_files,
-    complete=words.complete,
     choices=lambda result: [],
     draw=draw_segments,
     notes=lambda result: NOTES,

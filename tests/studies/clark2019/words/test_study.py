@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.engine.exemplars import read_exemplars
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference.mentions import phrases
-from headscope.probes.coreference.queries import document_half
+from headscope.probes.coreference.metric import document_half
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES

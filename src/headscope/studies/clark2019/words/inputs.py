@@ -7,10 +7,10 @@ from functools import lru_cache
 from itertools import groupby
 
 from headscope.observe.example import Example
-from headscope.probes.coreference.queries import make_queries
+from headscope.probes.coreference.metric import make_queries
 from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
 from headscope.probes.gold import tree_fault
-from headscope.probes.word_batch import word_example
+from headscope.probes.words import word_example
 from headscope.studies.study import Inputs, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard

@@ -1,4 +1,4 @@
-"""The metrics of clark2019's second part, and what has to be left out for a corpus."""
+"""The metrics of clark2019's second part (§4): heads as parsers and resolvers."""
 
 from pathlib import Path
 
@@ -6,9 +6,10 @@ from headscope.errors import CorpusError
 from headscope.metrics.exemplars import Exemplars
 from headscope.probes.coreference.metric import CorefAccuracy
 from headscope.probes.gold import Classes
-from headscope.probes.relation_metric import RelationAccuracy
+from headscope.probes.relations import RelationAccuracy
 from headscope.probes.trained.training import LEARNING_RATE
 from headscope.probes.trained.vectors import check_vectors
+from headscope.studies.clark2019.left_out import has_trees
 from headscope.studies.clark2019.words.inputs import plain_inputs, tree_inputs, window_inputs
 from headscope.studies.option import Option
 from headscope.studies.study import Part, Setup
@@ -30,15 +31,6 @@ OPTIONS = (
     Option("probe_rate", float, LEARNING_RATE, "learning rate of the probes", above=0),
     Option("probe_seeds", int, 3, "times that every probe is trained", least=1),
 )  # fmt: skip
-NO_TREES = (
-    "the corpus has no dependency relations; "
-    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
-)
-NO_MENTIONS = "the corpus marks no mentions of entities; use one with coreference, such as GUM"
-NOT_ASKED = "left out as asked (probes=False)"
-OF_TREES = ("relation_accuracy", "offset_accuracy", "relation_count", "tree_accuracy")
-OF_MENTIONS = ("coref_accuracy", "coref_baseline")
-OF_PROBES = ("parsing_uas",)
 
 
 def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
@@ -47,18 +39,6 @@ def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
         return {}
     found = {word.deprel for sentence in corpus for word in sentence.words if word.deprel}
     return {"relation": tuple(sorted(found))}
-
-
-def left_out(setup: Setup) -> dict[str, str]:
-    """Variables that this corpus cannot support, with the reason."""
-    missing: dict[str, str] = {}
-    if not has_trees(setup):
-        missing |= dict.fromkeys((*OF_TREES, *OF_PROBES), NO_TREES)
-    elif not setup.options["probes"]:
-        missing |= dict.fromkeys(OF_PROBES, NOT_ASKED)
-    if not setup.corpus.has("mentions"):
-        missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
-    return missing
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
@@ -85,8 +65,3 @@ def check_files(setup: Setup) -> None:
             raise CorpusError(f"There is no file {path}; check the option {name}.")
     if setup.options["vectors"] is not None:
         check_vectors(setup.options["vectors"])
-
-
-def has_trees(setup: Setup) -> bool:
-    """Whether the corpus has governors and relations."""
-    return setup.corpus.has("head") and bool(setup.labels.get("relation"))

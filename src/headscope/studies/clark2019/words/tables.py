@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.heads import name_in_paper
-from headscope.probes.coreference.queries import CANDIDATES, KINDS
+from headscope.probes.coreference.metric import CANDIDATES, KINDS
 from headscope.probes.selection import BestHead
 from headscope.results.heads import top_heads
 from headscope.studies.clark2019.words.best import best_resolver, layer_number, relation_rows

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-
 CHOSEN_BY_USER = "OMP_NUM_THREADS"
 LOOK = 0.25  # seconds
 STAT = Path("/proc/stat")
@@ -22,6 +20,8 @@ IDLE = slice(3, 5)  # idle and waiting for a disk, in the columns of a core's li
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
     """Exactly this many threads within the block."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -32,6 +32,8 @@ def use_threads(count: int) -> Iterator[None]:
 
 def choose_threads() -> int:
     """Torch's number of threads, but no more than cores are free; OMP_NUM_THREADS decides alone."""
+    import torch
+
     threads = torch.get_num_threads()
     if threads == 1 or CHOSEN_BY_USER in os.environ:
         return threads
