@@ -21,6 +21,7 @@ from headscope.workers.cluster import Node, Placement, find_nodes, place_workers
 from headscope.workers.engine import find_engine
 from headscope.workers.local import LocalEngine
 from headscope.workers.ray import RayEngine, RayPool
+from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import NODE, two_nodes
 from tests.engine.small_works import Square, Unready
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
@@ -181,6 +182,27 @@ def test_a_run_goes_on_with_either_engine_after_ctrl_c(cluster: Any, tmp_path: P
     found = hs.study("clark2019", model, corpus, tmp_path / "run", engine="local", **options)
     assert "parsing_uas" in found
     xr.testing.assert_identical(found, calm)
+
+
+def test_probes_trained_on_a_cluster_are_the_same_bits(cluster: Any, tmp_path: Path) -> None:
+    model, corpus = bidirectional_model(), treebank(60)
+    options: dict[str, Any] = {"period": 8, "probe_seeds": 2}
+    here = hs.study("clark2019", model, corpus, tmp_path / "here", **options)
+    engine = RayEngine(cluster.address, 2)
+    there = hs.study("clark2019", model, corpus, tmp_path / "there", engine=engine, **options)
+    assert "parsing_uas" in there
+    xr.testing.assert_identical(there, here)
+
+
+def test_a_worker_killed_in_a_stage_costs_only_its_piece(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"The sum up to 3 failed 3 times.*its process"):
+        hs.study(
+            STUDY, causal_model(), treebank(40), tmp_path, engine=RayEngine(cluster.address, 2),
+            deadly=3,
+        )  # fmt: skip
+    kept = {path.name for path in (tmp_path / "stages" / "sums").iterdir()}
+    assert "00003.bin" not in kept
+    assert {"00000.bin", "00001.bin", "00002.bin"} <= kept
 
 
 def test_a_node_removed_in_mid_run_changes_nothing(cluster: Any, tmp_path: Path) -> None:

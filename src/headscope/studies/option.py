@@ -34,15 +34,15 @@ class Option:
 
     def read(self, value: Any) -> Any:
         """A value of the right type from what was given in Python or written as text."""
-        if value is None and self.default is None:
-            return None
         if isinstance(value, str):
             value = self._from_text(value)
-        return None if value is None else self._check(value)
+        return None if value is None and self.default is None else self._check(value)
 
     @property
     def expected(self) -> str:
         """The values allowed, in words."""
+        if self.choices and self.type is str:
+            return _listed((*self.choices, *(("none",) if self.default is None else ())))
         return self._words() + (" or none" if self.default is None else "")
 
     @property
@@ -57,14 +57,14 @@ class Option:
             return f"a dictionary from {_listed(self.choices)} to numbers{self._range()}"
         if self.type == list[int]:
             return "a list of whole numbers such as [-2, 2]"
-        return _listed(self.choices) if self.choices else NOUNS[self.type] + self._range()
+        return NOUNS[self.type] + self._range()
 
     def _range(self) -> str:
-        low = f" above {self.above:g}" if self.above is not None else ""
         if self.least is not None:
-            low = f" from {self.least:g}"
-        high = f" {'to' if self.least is not None else 'up to'} {self.most:g}"
-        return low + (high if self.most is not None else " on" if self.least is not None else "")
+            return f" from {self.least:g} " + ("on" if self.most is None else f"to {self.most:g}")
+        bounds = {"above": self.above, "up to": self.most}
+        given = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        return " " + " and ".join(given) if given else ""
 
     def _from_text(self, text: str) -> Any:
         if self.default is None and text.lower() in NOTHING:
