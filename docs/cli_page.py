@@ -7,7 +7,7 @@ import pkgutil
 
 from typer.testing import CliRunner
 
-from headscope import commands
+from headscope import cli
 from headscope.cli import app
 
 HEADER = """# Commands
@@ -27,7 +27,7 @@ def section(*command: str) -> str:
 
 def page() -> str:
     """The whole page."""
-    names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+    names = [module.name for module in pkgutil.iter_modules(cli.__path__)]
     return HEADER + section() + "".join(map(section, names))
 
 

@@ -28,7 +28,7 @@ class Job:
         return self.setup.model.device.type == "cuda"
 
     def open(self) -> None:
-        """Make sure that this process has the right model."""
+        """Refuse to compute with other weights than those of the run."""
         self.setup.check_model(self.fingerprint)
 
     def __call__(self, shard: Shard, /) -> bytes:

@@ -19,7 +19,7 @@ def make_shards(setup: Setup, size: int) -> list[Shard]:
 
 
 def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
-    """Whole documents drawn with the seed until they have so many sentences, in corpus order."""
+    """Whole documents drawn with the seed until they have `count` sentences, in corpus order."""
     documents = documents_of(corpus)
     chosen: list[tuple[int, int]] = []
     for document in Random(seed).sample(documents, len(documents)):
@@ -32,11 +32,7 @@ def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
 def check_context(setup: Setup) -> None:
     """Refuse inputs longer than the model has positions for."""
     context, limit = setup.context, setup.model.max_length
-    if context is None:
-        return
-    if not isinstance(context, int) or context < 2:
-        raise RunError(f"The context must be a number of tokens from 2 on, not {context!r}.")
-    if limit is not None and context > limit:
+    if context is not None and limit is not None and context > limit:
         raise RunError(
             f"{setup.model.name} has positions for {limit:,} tokens, fewer than a context of "
             f"{context:,}; give --context {limit} or less."

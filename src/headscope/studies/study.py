@@ -6,8 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headscope.errors import ModelError, RunError
+from headscope.errors import ModelError
 from headscope.metrics.metric import Grid, Metric
+from headscope.studies.option import Option, fill
 from headscope.text.excerpt import Excerpt, read_around
 from headscope.workers.engine import Piece, Work
 
@@ -136,7 +137,7 @@ class Stage(Protocol[Piece]):
 
 
 def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
-    """So many sentences of a corpus, or all of them if it has no more."""
+    """A sample of `count` sentences, or the corpus itself if it has no more."""
     return corpus if count >= len(corpus) else corpus.sample(count, seed)
 
 
@@ -180,7 +181,7 @@ class Study:
     title: str
     citation: str
     question: str  # one sentence for the head of the report
-    options: Mapping[str, Any]  # with their defaults
+    options: Sequence[Option]
     labels: Callable[["Corpus"], dict[str, tuple[str, ...]]]
     left_out: Callable[[Setup], dict[str, str]]
     parts: Callable[[Setup], tuple[Part, ...]]
@@ -189,23 +190,16 @@ class Study:
     tables: tuple[Table, ...]
     findings: tuple["Finding", ...]
     choices: Callable[["xr.Dataset"], list[Choice]]
-    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
+    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of inputs
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
-    complete: Callable[[Setup, Path, "xr.Dataset"], "xr.Dataset"] = lambda setup, folder, result: (
-        result
-    )  # what needs the model once more when the shards are merged; before the stages
+    check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
     stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
     measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a run: the defaults and what was given instead."""
-        unknown = sorted(set(given) - set(self.options))
-        if unknown:
-            raise RunError(
-                f"{self.name} has no option {unknown[0]!r}; it has {', '.join(self.options)}."
-            )
-        return {**self.options, **given}
+        """All options of a run: the defaults, and what was given instead, checked."""
+        return fill(self.name, self.options, given)
 
     def metrics(self, setup: Setup) -> dict[str, Metric]:
         """All metrics of all parts by name."""

@@ -115,6 +115,15 @@ def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordV
     return WordVectors(places, np.stack(rows), f"{path.name} ({len(rows[0])}-d)")
 
 
+def check_vectors(path: str | Path) -> None:
+    """Refuse a malformed file; of a .npy only the shape is looked at."""
+    path = Path(path)
+    if path.suffix == ".npy":
+        _array_pairs(path)
+    elif sum(1 for _ in _text_pairs(path)) == 0:
+        raise CorpusError(f"{path} has no vectors; give a GloVe text, .gz or .npy file.")
+
+
 def _array_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     table = np.load(path, allow_pickle=False, mmap_mode="r")
     beside = next((f for f in _beside(path) if f.is_file()), None)
