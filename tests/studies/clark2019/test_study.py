@@ -167,7 +167,9 @@ def test_a_corpus_without_any_segment_is_refused() -> None:
 
 
 def test_mistaken_options_are_said_before_anything_runs() -> None:
-    with pytest.raises(RunError, match="no threshold 'prev'; there are next, previous, broad"):
+    with pytest.raises(
+        RunError, match="must be a dictionary from next, previous, broad"
+    ):
         hs.study("clark2019", tiny_bert(), paragraphs(2), thresholds={"prev": 0.4})
     with pytest.raises(RunError, match="offsets must be a list of whole numbers"):
         hs.study("clark2019", tiny_bert(), paragraphs(2), offsets=2)

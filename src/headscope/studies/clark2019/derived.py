@@ -5,11 +5,10 @@ import json
 import numpy as np
 import xarray as xr
 
-from headscope.metrics.behaviour import behaviour
+from headscope.metrics.behaviour import Thresholds, behaviour
 from headscope.metrics.sinks import sink_rate
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.left_out import drop_uncounted
-from headscope.studies.clark2019.surface.metrics import read_thresholds
 from headscope.studies.clark2019.words.best import name_linguistic
 
 LINES = ("uniform_entropy", "visible_uniform_entropy")
@@ -42,7 +41,7 @@ def derive(result: xr.Dataset) -> xr.Dataset:
     """Add the label of every head, the sink rate, and what could not be laid out."""
     result = drop_uncounted(result)
     options = json.loads(result.attrs["options"])
-    labels = behaviour(_measured(result), read_thresholds(options))
+    labels = behaviour(_measured(result), Thresholds(**options["thresholds"]))
     missing = json.loads(result.attrs["left_out"])
     if "no_map" in result["head_divergence"].attrs:
         missing["head_position"] = result["head_divergence"].attrs["no_map"]

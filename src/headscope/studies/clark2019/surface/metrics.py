@@ -1,12 +1,8 @@
 """The metrics of clark2019's first part (§3): what heads do on the surface."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from headscope.errors import RunError
 from headscope.metrics import surface
-from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.head_divergence import HeadDivergence
 from headscope.metrics.head_gradient import HeadGradient
@@ -27,7 +23,6 @@ ALWAYS = (-1, 0, 1)  # offsets of the paper
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Segments for everything but the scores on repeated sequences."""
-    read_thresholds(setup.options)  # a mistake is said before anything is computed
     metrics = (*_of_surface(setup), *_of_heads(setup))
     of_segments = Part(segment_inputs, metrics, reach=segment_reach)
     start = int(find_delimiters(setup.model).cls is not None)
@@ -37,19 +32,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
 
 def offsets(setup: Setup) -> tuple[int, ...]:
     """The offsets asked for, with the paper's among them."""
-    asked = setup.options["offsets"]
-    if not isinstance(asked, list) or not all(isinstance(offset, int) for offset in asked):
-        raise RunError(f"offsets must be a list of whole numbers such as [-2, 2], not {asked!r}.")
-    return tuple(sorted({*ALWAYS, *asked}))
-
-
-def read_thresholds(options: Mapping[str, Any]) -> Thresholds:
-    """The paper's thresholds, those given in the options changed."""
-    given, known = options["thresholds"], vars(Thresholds())
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise RunError(f"There is no threshold {unknown[0]!r}; there are {', '.join(known)}.")
-    return Thresholds(**given)
+    return tuple(sorted({*ALWAYS, *setup.options["offsets"]}))
 
 
 def _of_surface(setup: Setup) -> list[Metric]:
