@@ -10,8 +10,13 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from headscope.metrics import divergence_product
-from headscope.metrics.divergence import SMOOTHING, _blocks, choose_way, divergence
+from headscope.metrics.divergence import products
+from headscope.metrics.divergence.pairwise import (
+    SMOOTHING,
+    _blocks,
+    choose_implementation,
+    divergence,
+)
 
 
 def segment(heads: int, tokens: int) -> torch.Tensor:
@@ -48,7 +53,7 @@ def two_kl_form(weights: torch.Tensor) -> np.ndarray:
 
 def by_products(weights: torch.Tensor) -> np.ndarray:
     pieces = _blocks(weights, False, SMOOTHING)
-    return divergence_product.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1]).numpy()
+    return products.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1]).numpy()
 
 
 def seconds(run: Callable[[], object], repeats: int) -> float:
@@ -65,7 +70,7 @@ def compare_on_one_core(heads: int, tokens: int, repeats: int) -> None:
     torch.set_num_threads(1)
     weights = segment(heads, tokens)
     exact = two_kl_form(weights.double())
-    way = choose_way(weights.device)
+    way = choose_implementation(weights.device)
     kernel = "compiled kernel" if way == "numba" else "matrix products, no numba here"
     ways = {
         f"headscope ({kernel})": lambda: divergence(weights, causal=False).numpy(),

@@ -25,20 +25,20 @@ if importlib.util.find_spec("xarray") is None:  # results are labelled with it, 
     sys.modules["xarray"] = types.SimpleNamespace(DataArray=object, Dataset=object)  # type: ignore
 
 import headscope
-from headscope.metrics import dependencies, distance, entropy, labels, null
-from headscope.metrics.exemplars import Exemplars
-from headscope.metrics.head_ratio import HeadRatio
-from headscope.metrics.metric import Axis, Grid, LayerMetric, State
+from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics.examples import Exemplars
+from headscope.metrics.metric import Axis, Grid, State
+from headscope.metrics.ratio import HeadRatio
 from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.variability import Variability
-from headscope.model.attention import LayerAttention, PlainAttention, TextAttention
+from headscope.model.attention import PlainAttention, TextAttention
 from headscope.model.batch import Batch
 from headscope.model.model import Model
 from headscope.model.ways import Way
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.fused_pass import PassSums, sum_in_blocks
-from headscope.observe.layer import ObservedLayer
-from headscope.observe.long import show_long
+from headscope.observe.fused import PassSums, sum_in_blocks
+from headscope.observe.layer import Layer
+from headscope.observe.show import show_layers
 
 TOKENIZER = Path(headscope.__file__).parent / "model" / "bundled" / "mini-gpt2"
 TAGS, RELATIONS = 17, 45
@@ -95,27 +95,22 @@ def make_batch(tokens: int, device: str) -> tuple[Batch, AnnotatedBatch]:
     return Batch(ids, mask, torch.zeros_like(ids), (0,), (tokens,)), annotated
 
 
-def make_metrics(grid: Grid) -> list[LayerMetric]:
+def make_metrics(grid: Grid) -> list[HeadRatio | Exemplars | Variability]:
     """The metrics of attention in vig2019 that need no text."""
     tag = Axis("tag", tuple(map(str, range(TAGS))))
     deprel = Axis("deprel", tuple(map(str, range(RELATIONS))))
     return [
-        distance.distance(grid),
-        entropy.entropy(grid),
+        spread.distance(grid),
+        spread.entropy(grid),
         null.null_share(grid),
         null.null_share_of_all_queries(grid),
-        labels.label_to("pos_to", grid, tag),
-        labels.label_from("pos_from", grid, tag),
-        labels.label_to("deprel_to", grid, deprel),
+        labels.label_to(labels.POS_TO, grid, tag),
+        labels.label_from(labels.POS_FROM, grid, tag),
+        labels.label_to(labels.DEPREL_TO, grid, deprel),
         dependencies.dependency_alignment(grid),
         Variability(grid, True),
         Exemplars(grid),
     ]
-
-
-def dense(seen: LayerAttention, annotated: AnnotatedBatch) -> ObservedLayer:
-    """A layer as its whole matrix."""
-    return ObservedLayer(seen.layer, seen.weights, annotated)
 
 
 def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way) -> dict[str, State]:
@@ -126,15 +121,12 @@ def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way) -> di
     ratios = RatioGroup([m for m in metrics if isinstance(m, HeadRatio)], batch.ids.device)
     others = [metric for metric in metrics if not isinstance(metric, HeadRatio)]
 
-    def update(layer: ObservedLayer) -> None:
+    def update(layer: Layer) -> None:
         ratios.update(layer)
         for metric in others:
             metric.update_layer(states[metric.name], layer)
 
-    if way == "dense":
-        model.forward(batch, lambda seen: update(dense(seen, annotated)), logits=False)
-    else:
-        show_long(model, batch, annotated, way, update)
+    show_layers(model, batch, annotated, way, update)
     ratios.finish(states)
     for state in states.values():
         state.settle()

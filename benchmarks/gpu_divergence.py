@@ -16,8 +16,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.metrics import divergence_product, divergence_triton
-from headscope.metrics.divergence import SMOOTHING, _blocks
+from headscope.metrics.divergence import products, triton_kernel
+from headscope.metrics.divergence.pairwise import SMOOTHING, _blocks
 
 SEGMENTS = 8
 
@@ -46,12 +46,12 @@ def plain(weights: Tensor) -> Tensor:
 
 
 def by_triton(weights: Tensor, causal: bool) -> Tensor:
-    return divergence_triton.divergence_of_blocks(_blocks(weights, causal, SMOOTHING))
+    return triton_kernel.divergence_of_blocks(_blocks(weights, causal, SMOOTHING))
 
 
 def by_products(weights: Tensor, causal: bool) -> Tensor:
     pieces = _blocks(weights, causal, SMOOTHING)
-    return divergence_product.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1])
+    return products.divergence_of_blocks(pieces, SMOOTHING / weights.shape[-1])
 
 
 def milliseconds(run: Callable[[Tensor], Tensor], given: list[Tensor], repeats: int) -> float:

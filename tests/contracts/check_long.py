@@ -13,14 +13,13 @@ import torch
 from torch import Tensor
 
 import headscope as hs
-from headscope.model.attention import LayerAttention
 from headscope.model.encode import Encoded
 from headscope.model.model import Model
 from headscope.model.ways import Way
-from headscope.observe.columns import Columns
-from headscope.observe.example import Example
-from headscope.observe.layer import ObservedLayer
-from headscope.observe.long import show_long
+from headscope.observe.dense import DenseLayer
+from headscope.observe.inputs import Columns, Example
+from headscope.observe.layer import Layer, separation
+from headscope.observe.show import show_layers
 
 LIMIT = 1e-5
 WAYS: tuple[Way, ...] = ("rows", "fused")
@@ -50,12 +49,12 @@ def encode(model: Model, text: str) -> Encoded:
     return model.encode(text, special=not model.is_causal)
 
 
-def values(layer: ObservedLayer, pair_sums: Tensor, columns: Tensor) -> dict[str, Tensor]:
+def values(layer: Layer, on_arcs: Tensor, distance: Tensor, columns: Tensor) -> dict[str, Tensor]:
     """What metrics make of a layer, one value for each input and head, or more."""
     total = layer.total.double()[..., None]
     return {
-        "alignment": pair_sums[..., :2] / total,
-        "distance": pair_sums[..., 2:] / total,
+        "alignment": on_arcs.double() / total,
+        "distance": distance.double()[..., None] / total,
         "received": columns / total,
         "paid": layer.rows,
         "null": layer.to_null,
@@ -65,11 +64,12 @@ def values(layer: ObservedLayer, pair_sums: Tensor, columns: Tensor) -> dict[str
     }
 
 
-def dense_values(layer: ObservedLayer) -> dict[str, Tensor]:
+def dense_values(layer: DenseLayer) -> dict[str, Tensor]:
     """The same from whole matrices, long sums in float64."""
     kept = layer.kept.double()
-    features = layer.batch.pair_features.double()
-    return values(layer, kept.flatten(2) @ features, kept.sum(-2))
+    tokens = kept.shape[-1]
+    far = separation(0, tokens, tokens, kept.device).double()
+    return values(layer, layer.on_arcs, (kept * far).sum((-2, -1)), kept.sum(-2))
 
 
 def gap(found: Tensor, wanted: Tensor) -> float:
@@ -85,22 +85,23 @@ def check(name: str, tokens: int = 400) -> float:
     cut = make_columns(model, tokens).cut([0, 1], pad=model.pad, is_causal=model.is_causal)
     wanted: list[dict[str, Tensor]] = []
 
-    def keep(seen: LayerAttention) -> None:
-        wanted.append(dense_values(ObservedLayer(len(wanted), seen.weights, cut.annotated)))
+    def keep(layer: Layer) -> None:
+        assert isinstance(layer, DenseLayer)
+        wanted.append(dense_values(layer))
 
-    output = (
-        model.forward(cut.batch, keep, logits=False)[0].detach() * cut.annotated.mask[..., None]
-    )
+    show_layers(model, cut.batch, cut.annotated, "dense", keep)
+    real = cut.annotated.mask[..., None]
+    output = model.forward(cut.batch, logits=False)[0].detach() * real
     worst = 0.0
     for way in WAYS:
         gaps: dict[str, float] = dict.fromkeys(wanted[0], 0.0)
 
-        def compare(layer: ObservedLayer, gaps: dict[str, float] = gaps) -> None:
-            mine = values(layer, layer.pair_sums.double(), layer.columns)
+        def compare(layer: Layer, gaps: dict[str, float] = gaps) -> None:
+            mine = values(layer, layer.on_arcs, layer.distance, layer.columns)
             for key, value in wanted[layer.index].items():
                 gaps[key] = max(gaps[key], gap(mine[key], value))
 
-        show_long(model, cut.batch, cut.annotated, way, compare)
+        show_layers(model, cut.batch, cut.annotated, way, compare)
         print(f"{name} {way}: " + ", ".join(f"{key} {value:.1e}" for key, value in gaps.items()))
         worst = max(worst, *gaps.values())
     fused = model.forward_fused(cut.batch, lambda _: None, logits=False)[0]

@@ -6,20 +6,19 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch
 from headscope.model.capture import kernels
 from headscope.model.model import Model
 from headscope.model.ways import Way
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.columns import Columns
-from headscope.observe.example import Example
-from headscope.observe.layer import ObservedLayer
-from headscope.observe.long import show_long
+from headscope.observe.dense import DenseLayer
+from headscope.observe.inputs import Columns, Example
+from headscope.observe.layer import Layer
+from headscope.observe.show import show_layers
 from tests.contracts.families import FAMILIES, loaded
+from tests.observe.test_rows import sums_of
 
 TEXTS = ("Birds sing in the old tree.", "To be", "A longer line")
-SUMS = ("rows", "columns", "to_null", "everything", "nats", "pair_sums", "total", "counted")
 NAMES = [family.name for family in FAMILIES]
 POSITION_BIAS = {"T5", "mT5", "UMT5", "Switch"}  # scores that queries, keys and mask do not give
 
@@ -43,14 +42,10 @@ def annotated_batch(model: Model) -> tuple[Batch, AnnotatedBatch]:
     return cut.batch, cut.annotated
 
 
-def dense_layers(model: Model, batch: Batch, annotated: AnnotatedBatch) -> list[ObservedLayer]:
-    layers: list[ObservedLayer] = []
-
-    def keep(seen: LayerAttention) -> None:
-        layers.append(ObservedLayer(len(layers), seen.weights, annotated))
-
-    model.forward(batch, keep, logits=False)
-    return layers
+def dense_layers(model: Model, batch: Batch, annotated: AnnotatedBatch) -> list[DenseLayer]:
+    layers: list[Layer] = []
+    show_layers(model, batch, annotated, "dense", layers.append)
+    return [layer for layer in layers if isinstance(layer, DenseLayer)]
 
 
 def close(found: Tensor, wanted: Tensor, what: str) -> None:
@@ -58,9 +53,10 @@ def close(found: Tensor, wanted: Tensor, what: str) -> None:
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, msg=lambda m: f"{what}: {m}")
 
 
-def same_layer(found: ObservedLayer, wanted: ObservedLayer) -> None:
-    for name in SUMS:
-        close(getattr(found, name), getattr(wanted, name), name)
+def same_layer(found: Layer, wanted: DenseLayer) -> None:
+    expected = sums_of(wanted)
+    for name, values in sums_of(found).items():
+        close(values, expected[name], name)
     for with_self in (True, False):
         mine, theirs = found.peaks(with_self), wanted.peaks(with_self)
         close(mine.weight, theirs.weight, "peaks")
@@ -82,17 +78,17 @@ def test_sums_equal_those_of_whole_matrices(
     model = loaded(name)
     if way not in model.ways:
         with pytest.raises(CaptureError, match="cannot be had by"):
-            show_long(model, *annotated_batch(model), way, lambda _: None)
+            show_layers(model, *annotated_batch(model), way, lambda _: None)
         return
     batch, annotated = annotated_batch(model)
     wanted = dense_layers(model, batch, annotated)
-    found: list[ObservedLayer] = []
+    found: list[Layer] = []
 
-    def compare(layer: ObservedLayer) -> None:
+    def compare(layer: Layer) -> None:
         same_layer(layer, wanted[layer.index])
         found.append(layer)
 
-    show_long(model, batch, annotated, way, compare)
+    show_layers(model, batch, annotated, way, compare)
     assert len(found) == len(wanted)
 
 

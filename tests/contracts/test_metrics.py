@@ -1,6 +1,6 @@
 """What every metric of every study keeps, without a test of its own being written for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +11,11 @@ import xarray as xr
 from headscope.engine import partial
 from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial
-from headscope.metrics.metric import Metric, State
-from headscope.observe.example import Example
+from headscope.errors import RunError
+from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
+from headscope.model.ways import Way
+from headscope.observe.inputs import Example
+from headscope.results.measure import DERIVED, Measure
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
@@ -108,3 +111,48 @@ def test_a_value_per_head_comes_with_its_error(case: tuple) -> None:
     found = compute(case[0], see(case, 0, 40))
     own = [name for name in found if name == case[0].name and "head" in found[name].dims]
     assert all(f"{name}_se" in found for name in own)
+
+
+@pytest.mark.parametrize("way", ["rows", "fused"])
+def test_without_matrices_a_metric_gives_the_same_or_is_refused_by_its_type(
+    case: tuple, way: Way
+) -> None:
+    metric, examples, setup = case
+    if isinstance(metric, MatrixMetric | BatchMetric):
+        said = rf"{metric.name} (needs|compares) whole attention matrices.* attention=dense"
+        with pytest.raises(RunError, match=said):
+            observe(setup.model, examples[:6], [metric], BATCH_TOKENS, way)
+        return
+    found = observe(setup.model, examples[:6], [metric], BATCH_TOKENS, way)[metric.name]
+    assert_close(compute(metric, found), compute(metric, see(case, 0, 6)))
+
+
+def names_of(measures: Iterable[Measure]) -> set[str]:
+    """Every variable that the measures speak for."""
+    return {
+        name
+        for each in measures
+        for name in (each.name, *each.also, *(f"{each.name}{end}" for end in DERIVED))
+        if each.with_errors or name in (each.name, *each.also)
+    }
+
+
+def test_every_variable_has_a_measure_and_every_measure_a_variable(case: tuple) -> None:
+    metric = case[0]
+    found = compute(metric, see(case, 0, 40))
+    assert not found.keys() - names_of(metric.measures)
+    assert not {measure.name for measure in metric.measures} - found.keys()
+
+
+def test_every_measure_says_what_it_is_and_its_baselines_exist() -> None:
+    for study in STUDIES:
+        measures = {
+            measure.name: measure
+            for kind in MODELS
+            for metric, _, _ in prepare(study, kind)
+            for measure in metric.measures
+        }
+        for measure in measures.values():
+            words = (measure.title, measure.meaning, measure.formula, measure.reference)
+            assert all(words), measure.name
+            assert {each.variable for each in measure.baselines} <= names_of(measures.values())

@@ -14,7 +14,7 @@ from headscope.engine.exemplars import read_exemplars
 from headscope.engine.shards import draw_documents, make_shards
 from headscope.errors import RunError
 from headscope.model.model import Model
-from headscope.observe import long
+from headscope.observe import show as showing
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
@@ -116,17 +116,17 @@ def test_the_way_is_chosen_by_length_and_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    show = long.show_long
+    show = showing.show_layers
 
     def watch(*args: object) -> None:
         seen.append(str(args[3]))
         show(*args)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr("headscope.engine.forward.show_long", watch)
-    monkeypatch.setattr(long, "DENSE_TOKENS", 20)
+    monkeypatch.setattr("headscope.engine.forward.show_layers", watch)
+    monkeypatch.setattr(showing, "DENSE_TOKENS", 20)
     monkeypatch.setattr(running, "DENSE_TOKENS", 20)
     hs.study("vig2019", causal_model(), treebank(40), tmp_path, context=CONTEXT)
-    assert set(seen) == {"fused"}
+    assert set(seen) - {"dense"} == {"fused"}
     written = json.loads((tmp_path / "run.json").read_text())
     assert written["attention"] == "dense up to 20 tokens, fused beyond"
 
@@ -134,8 +134,9 @@ def test_the_way_is_chosen_by_length_and_written_down(
 def test_sentences_stay_whole_matrices_and_do_not_depend_on_the_new_options(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(long, "DENSE_TOKENS", 2)
-    monkeypatch.setattr("headscope.engine.forward.show_long", lambda *_: pytest.fail("not dense"))
+    monkeypatch.setattr(showing, "DENSE_TOKENS", 2)
+    for way in ("forward_rows", "forward_fused"):
+        monkeypatch.setattr(Model, way, lambda *_, **__: pytest.fail("not dense"))
     found = hs.study("vig2019", causal_model(), treebank(40))
     again = hs.study("vig2019", causal_model(), treebank(40), context=None, attention=None)
     assert found.drop_attrs().identical(again.drop_attrs())

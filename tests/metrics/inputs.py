@@ -4,9 +4,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from headscope.model.attention import PlainAttention, TextAttention
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
+from headscope.observe.fused import FusedLayer, fuse_layer
+from headscope.observe.layer import Layer
+from headscope.observe.rows import RowsBuilder, RowsLayer
 
 TAGS = ("ADJ", "NOUN", "VERB")
 RELATIONS = ("det", "nsubj", "obj", "root")
@@ -80,7 +85,7 @@ def make_batch(
     )
 
 
-def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> ObservedLayer:
+def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> DenseLayer:
     """Weights of one layer; padded rows hold rubbish, as they do in real models."""
     size = batch.mask.shape[1]
     weights = np.zeros((len(inputs), HEADS, size, size), np.float32)
@@ -88,7 +93,48 @@ def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> Ob
         weights[row, :, each.length :] = 1 / size
         weights[row, :, each.length :, -1] = np.nan
         weights[row, :, : each.length, : each.length] = each.weights[layer]
-    return ObservedLayer(layer, torch.from_numpy(weights), batch)
+    return DenseLayer(layer, torch.from_numpy(weights), batch)
+
+
+def in_rows(layer: DenseLayer, block: int = 3) -> RowsLayer:
+    """The same layer, seen some query rows at a time."""
+    builder = RowsBuilder(layer.batch)
+    for start in range(0, layer.weights.shape[2], block):
+        builder.add(layer.weights[:, :, start : start + block], start)
+    return builder.finish(layer.index, lambda start, stop: layer.weights[:, :, start:stop])
+
+
+def fused(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> FusedLayer:
+    """The same layer from queries and keys: query · key is the logarithm of the weight."""
+    texts = tuple(_as_text(each, layer) for each in inputs)
+    made = fuse_layer(layer, PlainAttention("self", layer, texts), batch)
+    assert isinstance(made, FusedLayer)
+    return made
+
+
+def _as_text(each: Input, layer: int) -> TextAttention:
+    query = torch.from_numpy(each.weights[layer]).log().clamp(min=-200)  # exp of it is 0
+    key = torch.eye(each.length).expand(HEADS, -1, -1)
+    kind = "causal" if each.is_causal else "full"
+    return TextAttention(query, key, 1.0, torch.zeros(HEADS, each.length), kind)
+
+
+LAYERS = {
+    "dense": make_layer,
+    "rows": lambda inputs, batch: in_rows(make_layer(inputs, batch)),
+    "fused": fused,
+}
+
+
+def make_layer_of(kind: str, inputs: list[Input], batch: AnnotatedBatch) -> Layer:
+    """The first layer in one of the three implementations."""
+    return LAYERS[kind](inputs, batch)
+
+
+def plain_batch(mask: Tensor) -> AnnotatedBatch:
+    """A batch without null tokens, labels and arcs."""
+    places = np.arange(len(mask))
+    return AnnotatedBatch(places, places, mask, torch.zeros_like(mask), is_causal=False)
 
 
 def _pad(values: list, size: int, filler: object) -> list:

@@ -8,14 +8,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.observe.concentration import (
-    confidence,
-    smoothed_entropy,
+from headscope.metrics.metric import Grid
+from headscope.metrics.surface import (
+    confidences,
+    mean_over,
     uniform_entropy,
     visible_uniform_entropy,
 )
-from headscope.observe.special import mean_over
+from headscope.observe.dense import DenseLayer, smoothed_entropy
 from tests.metrics.attention_maps import Maps, maps
+from tests.metrics.inputs import plain_batch
 
 
 def plain_entropy(row: list[float], amount: float) -> float:
@@ -37,7 +39,8 @@ def test_mean_smoothed_entropy_equals_a_plain_loop(batch: Maps, amount: float) -
 @settings(deadline=None, max_examples=50)
 @given(maps())
 def test_confidence_equals_a_plain_loop(batch: Maps) -> None:
-    found = mean_over(confidence(batch.weights, batch.mask), batch.mask)
+    layer = DenseLayer(0, batch.weights, plain_batch(batch.mask))
+    found = confidences(Grid((0,), batch.weights.shape[1])).terms(layer)[0][..., 0]
     expected = [[sum(map(max, h)) / len(h) for h in heads] for heads in batch.inputs()]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 

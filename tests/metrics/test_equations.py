@@ -1,4 +1,7 @@
-"""Each metric equals a plain-loop reading of its equation, for causal and bidirectional models."""
+"""Each metric equals a plain-loop reading of its equation, for causal and bidirectional models.
+
+And whichever way its layer is looked at: whole matrices, blocks of rows, or queries and keys.
+"""
 
 from collections.abc import Callable
 
@@ -8,18 +11,30 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics import dependencies, distance, entropy, labels, null
-from headscope.metrics.exemplars import Exemplars
-from headscope.metrics.metric import Axis, Grid, LayerMetric, TextMetric
-from headscope.metrics.span import DependencySpan
+from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics.dependencies import DependencySpan
+from headscope.metrics.examples import Exemplars
+from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.ratio import HeadRatio, TextRatio
 from headscope.metrics.variability import Variability
 from headscope.observe.batch import FORMS
 from tests.metrics import plain
-from tests.metrics.inputs import HEADS, RELATIONS, TAGS, Input, make_batch, make_layer, random_input
+from tests.metrics.inputs import (
+    HEADS,
+    LAYERS,
+    RELATIONS,
+    TAGS,
+    Input,
+    make_batch,
+    make_layer_of,
+    random_input,
+)
 
 GRID = Grid((0,), HEADS)
 TAG = Axis("tag", TAGS)
 DEPREL = Axis("deprel", RELATIONS)
+
+every_layer = pytest.mark.parametrize("kind", LAYERS)
 
 
 @st.composite
@@ -30,16 +45,24 @@ def corpora(draw: st.DrawFn) -> list[Input]:
 
 
 def close(found: object, wanted: object) -> None:
-    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), atol=1e-6, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), atol=2e-6, rtol=2e-6)
 
 
-def measure(metric: LayerMetric | TextMetric, inputs: list[Input]) -> dict[str, xr.DataArray]:
-    """One padded batch through a metric."""
+def measure(
+    metric: HeadRatio | Variability | Exemplars, inputs: list[Input], kind: str
+) -> dict[str, xr.DataArray]:
+    """One padded batch through a metric of attention."""
     batch, state = make_batch(inputs), metric.zero(len(inputs))
-    if isinstance(metric, TextMetric):
-        metric.update_text(state, batch)
-    else:
-        metric.update_layer(state, make_layer(inputs, batch))
+    metric.update_layer(state, make_layer_of(kind, inputs, batch))
+    return metric.compute(state.sums, lambda: iter([state.records]))
+
+
+def measure_text(
+    metric: TextRatio | DependencySpan, inputs: list[Input]
+) -> dict[str, xr.DataArray]:
+    """One padded batch through a metric of the text."""
+    state = metric.zero(len(inputs))
+    metric.update_text(state, make_batch(inputs))
     return metric.compute(state.sums, lambda: iter([state.records]))
 
 
@@ -54,19 +77,21 @@ def expect(found: dict[str, xr.DataArray], name: str, terms: Callable[[int, int]
             np.testing.assert_allclose(errors[head, item], error, atol=2e-6, rtol=1e-4)
 
 
+@every_layer
 @given(corpora())
 @settings(max_examples=25)
-def test_null_share_is_attention_to_null_over_all_attention(inputs: list[Input]) -> None:
-    found = measure(null.null_share(GRID), inputs)
+def test_null_share_is_attention_to_null_over_all_attention(kind: str, inputs: list[Input]) -> None:
+    found = measure(null.null_share(GRID), inputs, kind)
     expect(found, "null_share", lambda h, _: [plain.null_terms(e, h, False) for e in inputs])
-    found = measure(null.null_share_of_all_queries(GRID), inputs)
+    found = measure(null.null_share_of_all_queries(GRID), inputs, kind)
     everything = [[plain.null_terms(e, h, True) for e in inputs] for h in range(HEADS)]
     expect(found, "null_share_all_queries", lambda h, _: everything[h])
 
 
+@every_layer
 @given(corpora())
 @settings(max_examples=20)
-def test_tag_shares_follow_equation_3_to_and_from(inputs: list[Input]) -> None:
+def test_tag_shares_follow_equation_3_to_and_from(kind: str, inputs: list[Input]) -> None:
     def to(head: int, item: int) -> list:
         return [
             plain.weighted(e, head, lambda i, j, e=e: plain.tag_of(e, j) == TAGS[item])
@@ -79,25 +104,31 @@ def test_tag_shares_follow_equation_3_to_and_from(inputs: list[Input]) -> None:
             for e in inputs
         ]
 
-    expect(measure(labels.label_to("pos_to", GRID, TAG), inputs), "pos_to", to)
-    expect(measure(labels.label_from("pos_from", GRID, TAG), inputs), "pos_from", paid)
+    expect(measure(labels.label_to(labels.POS_TO, GRID, TAG), inputs, kind), "pos_to", to)
+    expect(measure(labels.label_from(labels.POS_FROM, GRID, TAG), inputs, kind), "pos_from", paid)
 
 
+@every_layer
 @given(corpora())
 @settings(max_examples=15)
-def test_relation_shares_use_the_relation_of_the_receiving_token(inputs: list[Input]) -> None:
+def test_relation_shares_use_the_relation_of_the_receiving_token(
+    kind: str, inputs: list[Input]
+) -> None:
     def to(head: int, item: int) -> list:
         return [
             plain.weighted(e, head, lambda i, j, e=e: plain.relation_of(e, j) == RELATIONS[item])
             for e in inputs
         ]
 
-    expect(measure(labels.label_to("deprel_to", GRID, DEPREL), inputs), "deprel_to", to)
+    expect(measure(labels.label_to(labels.DEPREL_TO, GRID, DEPREL), inputs, kind), "deprel_to", to)
 
 
+@every_layer
 @given(corpora())
 @settings(max_examples=25)
-def test_dependency_alignment_follows_equation_4_in_three_forms(inputs: list[Input]) -> None:
+def test_dependency_alignment_follows_equation_4_in_three_forms(
+    kind: str, inputs: list[Input]
+) -> None:
     forms = [
         lambda e, i, j: plain.is_parent(e, i, j),
         lambda e, i, j: plain.is_parent(e, j, i),
@@ -107,15 +138,19 @@ def test_dependency_alignment_follows_equation_4_in_three_forms(inputs: list[Inp
     def terms(head: int, item: int) -> list:
         return [plain.weighted(e, head, lambda i, j, e=e: forms[item](e, i, j)) for e in inputs]
 
-    expect(measure(dependencies.dependency_alignment(GRID), inputs), "dependency_alignment", terms)
+    expect(
+        measure(dependencies.dependency_alignment(GRID), inputs, kind),
+        "dependency_alignment",
+        terms,
+    )
 
 
 @given(corpora())
 @settings(max_examples=25)
 def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> None:
-    with_self = measure(dependencies.dependency_baseline(), inputs)["dependency_baseline"]
+    with_self = measure_text(dependencies.dependency_baseline(), inputs)["dependency_baseline"]
     name = "dependency_baseline_without_self"
-    without = measure(dependencies.dependency_baseline_without_self(), inputs)[name]
+    without = measure_text(dependencies.dependency_baseline_without_self(), inputs)[name]
     all_pairs = [(e, i, j) for e in inputs for i, j in plain.pairs(e)]
     parents = sum(plain.is_parent(e, i, j) for e, i, j in all_pairs)
     children = sum(plain.is_parent(e, j, i) for e, i, j in all_pairs)
@@ -125,7 +160,7 @@ def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> N
         close(with_self.sel(form=form), wanted)
         np.testing.assert_allclose(without.sel(form=form), count / apart if apart else np.nan)
     for item, tag in enumerate(TAGS):
-        even = measure(labels.even_to("pos_to_even", TAG), inputs)["pos_to_even"]
+        even = measure_text(labels.even_to(labels.POS_TO_EVEN, TAG), inputs)["pos_to_even"]
         received = sum(plain.tag_of(e, j) == tag for e, _, j in all_pairs)
         wanted = received / len(all_pairs) if all_pairs else np.nan
         close(even[item], wanted)
@@ -134,39 +169,42 @@ def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> N
 @given(corpora())
 @settings(max_examples=15)
 def test_frequencies_count_content_tokens_once(inputs: list[Input]) -> None:
-    found = measure(labels.label_frequency(TAG), inputs)["tag_frequency"]
+    found = measure_text(labels.label_frequency(labels.TAG_FREQUENCY, TAG), inputs)["tag_frequency"]
     tokens = [plain.tag_of(e, t) for e in inputs for t in range(e.length) if not e.null[t]]
     wanted = [tokens.count(tag) / len(tokens) if tokens else np.nan for tag in TAGS]
     close(found, wanted)
 
 
+@every_layer
 @given(corpora())
 @settings(max_examples=25)
-def test_distance_and_entropy_follow_equations_6_and_7(inputs: list[Input]) -> None:
+def test_distance_and_entropy_follow_equations_6_and_7(kind: str, inputs: list[Input]) -> None:
     def far(head: int, _: int) -> list:
         return [plain.weighted(e, head, lambda i, j: abs(i - j)) for e in inputs]
 
-    expect(measure(distance.distance(GRID), inputs), "distance", far)
+    expect(measure(spread.distance(GRID), inputs, kind), "distance", far)
     nats = [[plain.entropy_terms(e, h) for e in inputs] for h in range(HEADS)]
-    expect(measure(entropy.entropy(GRID), inputs), "entropy", lambda h, _: nats[h])
+    expect(measure(spread.entropy(GRID), inputs, kind), "entropy", lambda h, _: nats[h])
 
 
+@every_layer
 @given(corpora(), st.integers(2, 12))
 @settings(max_examples=25)
-def test_variability_follows_equation_5(inputs: list[Input], size: int) -> None:
-    found = measure(Variability(GRID, inputs[0].is_causal, size), inputs)
+def test_variability_follows_equation_5(kind: str, inputs: list[Input], size: int) -> None:
+    found = measure(Variability(GRID, inputs[0].is_causal, size), inputs, kind)
     for head in range(HEADS):
         value, error = plain.variability(inputs, head, size)
         close(found["variability"][0, head], value)
         np.testing.assert_allclose(found["variability_se"][0, head], error, atol=2e-6, rtol=1e-4)
 
 
+@every_layer
 @given(corpora(), st.booleans(), st.integers(1, 4))
 @settings(max_examples=25)
 def test_exemplars_are_the_largest_kept_weights(
-    inputs: list[Input], with_self: bool, count: int
+    kind: str, inputs: list[Input], with_self: bool, count: int
 ) -> None:
-    found = measure(Exemplars(GRID, count, with_self), inputs)
+    found = measure(Exemplars(GRID, count, with_self), inputs, kind)
     for head in range(HEADS):
         wanted = plain.exemplars(inputs, head, with_self)[:count]
         for rank in range(count):
@@ -176,7 +214,9 @@ def test_exemplars_are_the_largest_kept_weights(
                 assert found["exemplar_sentence"].sel(cell) == -1
                 continue
             weight, number, query, key = wanted[rank]
-            assert float(found["exemplar_weight"].sel(cell)) == pytest.approx(weight, abs=1e-7)
+            assert float(found["exemplar_weight"].sel(cell)) == pytest.approx(weight, abs=1e-6)
+            if kind != "dense":  # of equal weights another may be found
+                continue
             places = [int(found[f"exemplar_{n}"].sel(cell)) for n in ("sentence", "query", "key")]
             assert places == [number, query, key]
 
@@ -184,7 +224,7 @@ def test_exemplars_are_the_largest_kept_weights(
 @given(corpora())
 @settings(max_examples=25)
 def test_dependency_probability_counts_each_pair_once(inputs: list[Input]) -> None:
-    found = measure(DependencySpan(), inputs)
+    found = measure_text(DependencySpan(), inputs)
     once = [
         (abs(i - j), plain.is_parent(e, i, j) or plain.is_parent(e, j, i))
         for e in inputs

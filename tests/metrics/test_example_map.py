@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.metrics.example_map import ExampleMap
+from headscope.metrics.examples import ExampleMap
 from headscope.metrics.metric import Grid
 from headscope.metrics.surface import SEP
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
 
 GRID = Grid((0, 1), 2)
 
@@ -47,7 +47,7 @@ def observe(metric: ExampleMap, batches: list[AnnotatedBatch]) -> dict[str, np.n
     state = metric.zero(0)
     for batch in batches:
         for layer in range(2):
-            metric.update_layer(state, ObservedLayer(layer, weights_of(batch, layer), batch))
+            metric.update_layer(state, DenseLayer(layer, weights_of(batch, layer), batch))
     return state.sums
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics import dependencies, distance, entropy, labels, null
-from headscope.metrics.head_ratio import HeadRatio
+from headscope.metrics import dependencies, labels, null, spread
 from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.ratio import HeadRatio
 from headscope.metrics.ratio_group import RatioGroup
 from headscope.metrics.surface import offset_shares
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
 from tests.metrics.inputs import HEADS, RELATIONS, TAGS, make_batch, make_layer, random_input
 
 LAYERS = 2
@@ -20,11 +20,11 @@ GRID = Grid(tuple(range(LAYERS)), HEADS)
 
 def ratios() -> list[HeadRatio]:
     return [
-        distance.distance(GRID),
-        entropy.entropy(GRID),
+        spread.distance(GRID),
+        spread.entropy(GRID),
         null.null_share(GRID),
-        labels.label_to("pos_to", GRID, Axis("tag", TAGS)),
-        labels.label_to("deprel_to", GRID, Axis("deprel", RELATIONS)),
+        labels.label_to(labels.POS_TO, GRID, Axis("tag", TAGS)),
+        labels.label_to(labels.DEPREL_TO, GRID, Axis("deprel", RELATIONS)),
         dependencies.dependency_alignment(GRID),
         offset_shares(GRID, (-1, 0, 1)),  # a denominator for every item
     ]
@@ -58,10 +58,10 @@ def test_many_inputs_are_added_as_accurately_as_in_float64(dtype: torch.dtype) -
     batch = make_batch(inputs)
     weights = make_layer(inputs, batch).weights.to(dtype)
     exact = _exact(weights.double(), batch.pairs)
-    group, metric = RatioGroup([distance.distance(GRID)], torch.device("cpu")), GRID
-    state = distance.distance(metric).zero(0)
+    group, metric = RatioGroup([spread.distance(GRID)], torch.device("cpu")), GRID
+    state = spread.distance(metric).zero(0)
     for _ in range(50):
-        group.update(ObservedLayer(0, weights, batch))
+        group.update(DenseLayer(0, weights, batch))
     group.finish({"distance": state})
     for head in range(HEADS):
         found = state.sums["head.x"][0, head, 0] / state.sums["head.y"][0, head, 0]

@@ -1,4 +1,4 @@
-"""What is found on a GPU comes home whole; a host that never waits gets the same states."""
+"""Results of a GPU are copied whole; a host that never waits gets the same states."""
 
 import numpy as np
 import pytest
@@ -29,21 +29,21 @@ def observed(study: str, kind: str) -> dict[str, State]:
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("study", ["vig2019", "clark2019"])
-def test_states_that_come_home_late_are_the_same(
+def test_states_that_are_copied_late_are_the_same(
     study: str, kind: str, request: pytest.FixtureRequest
 ) -> None:
     near = observed(study, kind)
     request.getfixturevalue("far_away")
     late = observed(study, kind)
     for name, state in near.items():
-        assert not late[name].pending and not late[name].away
+        assert not late[name].pending and not late[name].on_device
         for key, values in state.sums.items():
             np.testing.assert_array_equal(late[name].sums[key], values, err_msg=f"{name} {key}")
         for key, values in state.records.items():
             np.testing.assert_array_equal(late[name].records[key], values, err_msg=f"{name} {key}")
 
 
-def test_nothing_is_applied_before_it_is_home_and_then_in_order(far_away: None) -> None:
+def test_nothing_is_applied_before_it_is_copied_and_then_in_order(far_away: None) -> None:
     state, seen = State({}), []
     state.receive(lambda values: seen.append(values.tolist()), torch.tensor([1]))
     state.receive(lambda values: seen.append(values.tolist()), torch.tensor([2]))

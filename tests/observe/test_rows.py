@@ -1,26 +1,28 @@
 """Blocks of rows, however many, give what the whole matrix gives; null filter and padding too."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
-from headscope.errors import RunError
-from headscope.observe.layer import ObservedLayer
-from headscope.observe.reduced import ReducedLayer
-from headscope.observe.rows import GrowingLayer, sum_rows
-from tests.metrics.inputs import make_batch, make_layer, random_input
-
-SUMS = ("rows", "columns", "to_null", "everything", "nats", "pair_sums", "total", "counted")
+from headscope.observe.layer import Layer
+from tests.metrics.inputs import in_rows, make_batch, make_layer, random_input
 
 
-def in_blocks(layer: ObservedLayer, block: int) -> ReducedLayer:
-    growing = GrowingLayer(layer.batch)
-    for start in range(0, layer.weights.shape[2], block):
-        weights = layer.weights[:, :, start : start + block]
-        growing.add(sum_rows(weights, layer.batch, start), start)
-    return growing.finish(layer.index, lambda a, b: layer.weights[:, :, a:b])
+def sums_of(layer: Layer) -> dict[str, Tensor]:
+    return {
+        "rows": layer.rows,
+        "columns": layer.columns,
+        "total": layer.total,
+        "own": layer.own,
+        "to_null": layer.to_null,
+        "everything": layer.everything,
+        "counted": layer.counted,
+        "nats": layer.nats,
+        "on_arcs": layer.on_arcs,
+        "distance": layer.distance,
+    }
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 5), st.integers(1, 30))
@@ -32,9 +34,10 @@ def test_the_size_of_a_block_changes_nothing(
     inputs = [random_input(rng, is_causal) for _ in range(texts)]
     batch = make_batch(inputs)
     whole = make_layer(inputs, batch)
-    found = in_blocks(whole, block)
-    for name in SUMS:
-        one, other = getattr(found, name).double(), getattr(whole, name).double()
+    found = in_rows(whole, block)
+    wanted = sums_of(whole)
+    for name, values in sums_of(found).items():
+        one, other = values.double(), wanted[name].double()
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6, msg=name)
     for offset in (-40, -2, -1, 0, 1, 3):
         torch.testing.assert_close(
@@ -49,12 +52,3 @@ def test_the_size_of_a_block_changes_nothing(
         if not with_self:
             some = theirs.weight > 0
             assert (query != key)[some].all()
-
-
-def test_what_needs_the_matrix_is_refused_by_name() -> None:
-    inputs = [random_input(np.random.default_rng(0), True)]
-    layer = in_blocks(make_layer(inputs, make_batch(inputs)), 2)
-    with pytest.raises(RunError, match=r"asks for 'kept' .* attention=dense"):
-        _ = layer.kept
-    with pytest.raises(AttributeError):
-        _ = layer.nothing

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.model.model import Model
-from headscope.observe.example import NO_LABEL, Example
+from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.studies.vig2019.inputs import sentence_inputs

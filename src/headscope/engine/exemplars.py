@@ -13,7 +13,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import write_atomically
-from headscope.observe.example import NO_LABEL, Example
+from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies.study import Part, Setup, Study
 from headscope.text.corpus import Shard
 from headscope.text.excerpt import Excerpt

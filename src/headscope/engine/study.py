@@ -21,7 +21,7 @@ from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Variables
 from headscope.model.model import Model
-from headscope.observe.long import DENSE_TOKENS, check_attention, long_way
+from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.studies import find_study

@@ -6,7 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from headscope.results.measure import Measure
+
 OTHER = "other"
+
+BEHAVIOUR = Measure(
+    "behaviour",
+    title="Behaviour",
+    meaning="A name for what the head mostly does.",
+    formula="next or previous > 0.5, broad: entropy > 3.8, [CLS], [SEP] or punctuation > 0.6, else "
+    "other; later ones win, and a relation or coreference that the head finds wins over all",
+    reference="Clark et al. 2019, Fig. 6",
+    unit="",
+    range="names",
+    cost="from the variables alone",
+    with_errors=False,
+)
 
 
 @dataclass(frozen=True)
@@ -27,13 +42,6 @@ def behaviour(
     """The label of every head; of several that fit the last one in `Thresholds` wins.
 
     `measured` maps a label to its values; a label without values, or with NaN, names no head.
-
-    Variables: behaviour
-    Formula: next or previous > 0.5, broad: entropy > 3.8, [CLS], [SEP] or punctuation > 0.6, else
-        other; later ones win, and a relation or coreference that the head finds wins over all
-    Reference: Clark et al. 2019, Fig. 6
-    Range: names
-    Cost: from the variables alone
     """
     shape = next(iter(measured.values())).shape
     labels = np.full(shape, OTHER, dtype="<U16")

@@ -6,7 +6,7 @@ and dropped, so that no more is kept than a training step keeps anyway.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,119 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import CaptureError
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add
+from headscope.metrics.ratio import HeadSums, known
+from headscope.metrics.surface import CLS, PUNCT, SEP, has_label
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch
+from headscope.observe.batch import AnnotatedBatch
+from headscope.results.measure import Measure
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
 TARGETS = ("sep", "punct", "unmasked")
 MASKED_SHARE = 0.15
+
+GRADIENT = Measure(
+    "gradient",
+    title="Gradient importance",
+    meaning="Mean |∂L/∂a| of the language-model loss.",
+    formula="mean |∂L/∂a[i, j]| over queries and the keys of a class; L summed over the tokens to "
+    "be predicted",
+    reference="Clark et al. 2019, Fig. 3",
+    unit="",
+    range="from 0",
+    cost="one more forward and one backward pass",
+    more="matters more to the loss",
+    axes={"target": "To"},
+)
+GRADIENT_MEAN_LOSS = Measure(
+    "gradient_mean_loss",
+    title="Gradient of the mean loss",
+    meaning="Mean |∂L/∂a|, L averaged over the predicted tokens.",
+    formula="the one of gradient with L averaged over the tokens to be predicted",
+    reference="Clark et al. 2019, Fig. 3; the paper does not say how L is reduced",
+    unit="",
+    range="from 0",
+    cost="none beyond gradient",
+    more="matters more to the loss",
+    axes={"target": "To"},
+)
+REDUCTIONS = {"sum": GRADIENT, "mean": GRADIENT_MEAN_LOSS}  # of the loss
+
+
+@dataclass(frozen=True)
+class HeadGradient:
+    """Mean |∂L/∂a| of every head to [SEP], punctuation and all unmasked tokens."""
+
+    grid: Grid
+    seed: int
+    share: float = MASKED_SHARE
+    name: str = "gradient"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return tuple(REDUCTIONS.values())
+
+    def zero(self, inputs: int) -> State:
+        return self._means.zero()
+
+    def update_model(
+        self, state: State, model: "Model", batch: Batch, annotated: AnnotatedBatch
+    ) -> None:
+        """Differentiate the loss of every input of a batch."""
+        # What was made in inference mode cannot enter a graph; a copy can.
+        with torch.inference_mode(False):
+            batch = replace(
+                batch,
+                ids=batch.ids.clone(),
+                mask=batch.mask.clone(),
+                segments=batch.segments.clone(),
+            )
+            predicted, keys = self._predicted(annotated).clone(), self._keys(annotated).clone()
+            sums = gradient_importance(model, batch, predicted, keys)
+        count = predicted[:, int(annotated.is_causal) :].sum(-1)[:, None, None]
+        for place, layer in enumerate(sums.masked_fill(count == 0, torch.nan)):
+            self._means.add(state, place, *known(torch.cat([layer, layer / count], dim=-1)))
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """gradient(layer, head, target) for the summed loss, gradient_mean_loss for the mean."""
+        both = self._means.compute(sums)
+        return {
+            name.replace("gradient", measure.name): values.sel(
+                item=[f"{reduction} {t}" for t in TARGETS]
+            )
+            .rename(item="target")
+            .assign_coords(target=list(TARGETS))
+            for reduction, measure in REDUCTIONS.items()
+            for name, values in both.items()
+        }
+
+    @property
+    def _means(self) -> HeadSums:
+        items = tuple(f"{reduction} {target}" for reduction in REDUCTIONS for target in TARGETS)
+        return HeadSums("gradient", self.grid, Axis("item", items), shared=False)
+
+    def _predicted(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
+        """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
+        if batch.is_causal:
+            return batch.mask
+        ordinary = batch.mask & ~has_label(batch, CLS) & ~has_label(batch, SEP)
+        numbers = batch.numbers.tolist()
+        chosen = choose_masked(ordinary.cpu().numpy(), numbers, seed=self.seed, share=self.share)
+        return torch.from_numpy(chosen).to(batch.mask.device)
+
+    def _keys(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch key target"]:
+        hidden = torch.zeros_like(batch.mask) if batch.is_causal else self._predicted(batch)
+        shown = batch.mask & ~hidden
+        return (
+            torch.stack([has_label(batch, SEP), has_label(batch, PUNCT), batch.mask], -1)
+            & shown[..., None]
+        )
 
 
 def why_no_gradient(model: "Model") -> str | None:

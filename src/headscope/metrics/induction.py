@@ -7,13 +7,47 @@ x y z x y z        query: the second x
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-SCORES = ("previous_token_score", "duplicate_token_score", "induction_score")
+from headscope.metrics.metric import Grid
+from headscope.metrics.ratio import MatrixRatio, document_mean_of_matrices
+from headscope.observe.dense import DenseLayer
+from headscope.results.measure import Measure
+
+MEANING = "On a random sequence said twice: weight on "
+PREVIOUS_TOKEN_SCORE = Measure(
+    "previous_token_score",
+    title="Previous-token score",
+    meaning=MEANING + "the token before.",
+    formula="mean of a[i, i−1] over the second half of a random sequence said twice",
+    reference="Elhage et al. 2021; Olsson et al. 2022",
+    cost="one forward pass of a few short sequences for all three scores",
+    more="looks more at the previous token",
+)
+DUPLICATE_TOKEN_SCORE = Measure(
+    "duplicate_token_score",
+    title="Duplicate-token score",
+    meaning=MEANING + "the same token one period back.",
+    formula="mean of a[i, i−p] over the second half; p is the period",
+    reference="Elhage et al. 2021; Olsson et al. 2022",
+    cost="none beyond previous_token_score",
+    more="looks more at an earlier occurrence of the token",
+)
+INDUCTION_SCORE = Measure(
+    "induction_score",
+    title="Induction score",
+    meaning=MEANING + "the token that followed the same token one period back.",
+    formula="mean of a[i, i−p+1] over the second half; p is the period",
+    reference="Olsson et al. 2022",
+    cost="none beyond previous_token_score",
+    more="looks more at what followed the token before",
+)
+SCORES = (PREVIOUS_TOKEN_SCORE, DUPLICATE_TOKEN_SCORE, INDUCTION_SCORE)
 
 
 def repeated_sequences(
@@ -35,3 +69,17 @@ def repetition_scores(
     second = torch.arange(start + period, start + 2 * period, device=weights.device)
     keys = (second - 1, second - period, second - period + 1)
     return torch.stack([weights[:, :, second, key].mean(-1) for key in keys], dim=-1)
+
+
+def repetitions(grid: Grid, period: int, start: int) -> tuple[MatrixRatio, ...]:
+    """The three scores as metrics."""
+    return tuple(
+        document_mean_of_matrices(measure, grid, partial(_score, place, period, start))
+        for place, measure in enumerate(SCORES)
+    )
+
+
+def _score(
+    place: int, period: int, start: int, layer: DenseLayer
+) -> Float[Tensor, "batch head item"]:
+    return repetition_scores(layer.weights, period, start)[..., [place]]

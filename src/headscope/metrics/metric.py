@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import xarray as xr
 
+from headscope.errors import RunError
 from headscope.metrics.state import State, Sums
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
+from headscope.observe.layer import Layer
+from headscope.results.measure import Measure
 
 if TYPE_CHECKING:
     from headscope.model.batch import Batch
@@ -52,17 +55,25 @@ class Axis:
         return len(self.labels)
 
 
-@runtime_checkable
-class Metric(Protocol):
-    """What every metric has, whether it looks at attention or at the text alone."""
+class Named(Protocol):
+    """Has a name."""
 
     @property
     def name(self) -> str:
         """Name of the metric's state, unique within a study."""
         ...
 
+
+class Metric(Named, Protocol):
+    """What every metric has, whatever it looks at."""
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What the variables of `compute` are, in words."""
+        ...
+
     def zero(self, inputs: int) -> State:
-        """The state before a shard of so many inputs."""
+        """The state before a shard of that many inputs."""
         ...
 
     def merge(self, left: Sums, right: Sums) -> Sums:
@@ -74,27 +85,39 @@ class Metric(Protocol):
         ...
 
 
-@runtime_checkable
-class LayerMetric(Metric, Protocol):
-    """A metric of attention: sees one layer of one batch at a time."""
+# What a metric looks at. It may look at several things, such as the text and every layer.
 
-    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+
+@runtime_checkable
+class LayerMetric(Named, Protocol):
+    """Needs the sums of one layer at a time, however they were found: inputs of any length."""
+
+    def update_layer(self, state: State, layer: Layer) -> None:
         """Add one layer of one batch to the state."""
         ...
 
 
 @runtime_checkable
-class BatchMetric(Metric, Protocol):
-    """A metric that compares layers: sees all of them, for one batch at a time."""
+class MatrixMetric(Named, Protocol):
+    """Needs the whole matrices of one layer at a time."""
 
-    def update_batch(self, state: State, layers: Sequence[ObservedLayer]) -> None:
+    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+        """Add one layer of one batch to the state."""
+        ...
+
+
+@runtime_checkable
+class BatchMetric(Named, Protocol):
+    """Compares layers: needs the whole matrices of all of them at once."""
+
+    def update_batch(self, state: State, layers: Sequence[DenseLayer]) -> None:
         """Add one batch to the state; the weights of all layers are kept until then."""
         ...
 
 
 @runtime_checkable
-class ModelMetric(Metric, Protocol):
-    """A metric that runs the model itself: a loss, a gradient, an intervention."""
+class ModelMetric(Named, Protocol):
+    """Runs the model itself: a loss, a gradient, an intervention."""
 
     def update_model(
         self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
@@ -104,12 +127,24 @@ class ModelMetric(Metric, Protocol):
 
 
 @runtime_checkable
-class TextMetric(Metric, Protocol):
-    """A metric of the corpus alone: a frequency, a baseline."""
+class TextMetric(Named, Protocol):
+    """Needs the corpus alone: a frequency, a baseline."""
 
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         """Add one batch to the state."""
         ...
+
+
+def refuse_matrices(metrics: Sequence[Metric], tokens: int) -> None:
+    """Refuse metrics whose type says that they need whole matrices, which long inputs lack."""
+    for metric in metrics:
+        if isinstance(metric, MatrixMetric | BatchMetric):
+            verb = "compares" if isinstance(metric, BatchMetric) else "needs"
+            raise RunError(
+                f"{metric.name} {verb} whole attention matrices, which inputs of {tokens:,} "
+                "tokens do not get; leave it out, or set the option attention=dense if there is "
+                "memory for them."
+            )
 
 
 def label(values: np.ndarray, *axes: Axis) -> xr.DataArray:

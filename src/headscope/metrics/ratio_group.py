@@ -18,21 +18,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.metrics import ratio
-from headscope.metrics.head_ratio import HeadRatio
+from headscope.metrics.ratio import HeadRatio, HeadSums, MatrixRatio, Terms
 from headscope.metrics.state import State
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
+from headscope.observe.layer import Layer
 
 
 class RatioGroup:
     """The sums of several ratios over one shard."""
 
-    def __init__(self, metrics: Sequence[HeadRatio], device: torch.device) -> None:
+    def __init__(self, metrics: Sequence[HeadRatio | MatrixRatio], device: torch.device) -> None:
         self._metrics = metrics
-        layers, heads = metrics[0].grid.shape
-        self._parts = [metric.parts for metric in metrics]
-        shared = [
-            _repeat(metric, start) for metric, start in zip(metrics, self._starts, strict=True)
-        ]
+        ratios = [metric.sums for metric in metrics]
+        layers, heads = ratios[0].grid.shape
+        self._parts = [each.parts for each in ratios]
+        shared = [_repeat(each, start) for each, start in zip(ratios, self._starts, strict=True)]
         self._part_of_item = torch.cat(shared).to(device)
         shape = (layers, heads + 1)
         sizes = {**dict.fromkeys(ratio.NUMERATOR, len(self._part_of_item)),
@@ -42,9 +42,9 @@ class RatioGroup:
             for name, size in sizes.items()
         }
 
-    def update(self, layer: ObservedLayer) -> None:
+    def update(self, layer: Layer) -> None:
         """Add one layer of one batch."""
-        terms = [metric.terms(layer) for metric in self._metrics]
+        terms = [_terms(metric, layer) for metric in self._metrics]
         x = _with_pooled(torch.cat([above for above, _ in terms], dim=-1))
         y = _with_pooled(torch.cat([below for _, below in terms], dim=-1))
         for name, values in _sums_over(x, y, self._part_of_item).items():
@@ -52,11 +52,11 @@ class RatioGroup:
 
     def finish(self, states: Mapping[str, State]) -> None:
         """Add everything to the states of the metrics."""
-        home = {name: values.cpu().numpy() for name, values in self._sums.items()}
-        items = np.cumsum([metric.items for metric in self._metrics])[:-1]
+        copied = {name: values.cpu().numpy() for name, values in self._sums.items()}
+        items = np.cumsum([metric.sums.items for metric in self._metrics])[:-1]
         split = {
             name: np.split(values, items if name in ratio.NUMERATOR else self._starts[1:], axis=-1)
-            for name, values in home.items()
+            for name, values in copied.items()
         }
         for place, metric in enumerate(self._metrics):
             sums = states[metric.name].sums
@@ -69,11 +69,18 @@ class RatioGroup:
         return (np.cumsum(self._parts) - self._parts).tolist()
 
 
-def _repeat(metric: HeadRatio, start: int) -> Tensor:
+def _terms(metric: HeadRatio | MatrixRatio, layer: Layer) -> Terms:
+    if isinstance(metric, HeadRatio):
+        return metric.terms(layer)
+    assert isinstance(layer, DenseLayer)  # the loop refuses matrix metrics on anything else
+    return metric.terms(layer)
+
+
+def _repeat(sums: HeadSums, start: int) -> Tensor:
     """Which denominator each item of a ratio has."""
-    if metric.parts == metric.items:
-        return torch.arange(start, start + metric.items)
-    return torch.full((metric.items,), start)
+    if sums.parts == sums.items:
+        return torch.arange(start, start + sums.items)
+    return torch.full((sums.items,), start)
 
 
 def _with_pooled(

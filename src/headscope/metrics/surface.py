@@ -6,222 +6,273 @@ Every value is averaged over the rows of a segment first, then over segments.
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.metrics.document_mean import document_mean
-from headscope.metrics.head_ratio import HeadRatio
-from headscope.metrics.induction import SCORES, repetition_scores
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.text_ratio import TextRatio
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.concentration import confidence, uniform_entropy, visible_uniform_entropy
-from headscope.observe.layer import ObservedLayer
-from headscope.observe.special import SPECIAL, mean_over
+from headscope.metrics.ratio import (
+    HeadRatio,
+    MatrixRatio,
+    TextRatio,
+    TextTerms,
+    document_mean,
+    document_mean_of_matrices,
+)
+from headscope.observe.batch import SPECIAL, AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.observe.layer import Layer
+from headscope.results.measure import Baseline, Measure, Published
 
 CLS, SEP, PUNCT = range(len(SPECIAL))
+SINK_THRESHOLD = 0.3
+CLARK = "BERT-base, Clark et al. 2019"
+UNIFORM = (
+    Baseline("visible_uniform_entropy", "uniform attention to what each token sees"),
+    Baseline("uniform_entropy", "uniform attention"),
+)
 Values = Float[Tensor, "batch head item"]
+
+OFFSET_SHARE = Measure(
+    "offset_share",
+    title="Attention to an offset",
+    meaning="Share of attention to the token at this relative position.",
+    formula="Σ_i a[i, i+o] / n",
+    reference="Clark et al. 2019, §3.1",
+    cost="n for every offset",
+    more="attends more to the token at this offset",
+    axes={"offset": "Offset"},
+    published=(
+        Published("over 0.5 in four heads", CLARK, at={"offset": "-1"}),
+        Published("over 0.5 in five heads", CLARK, at={"offset": "1"}),
+    ),
+)
+SPECIAL_SHARE = Measure(
+    "special_share",
+    title="Attention to special tokens",
+    meaning="Share of attention to [CLS], [SEP] or punctuation.",
+    formula="Σ_i Σ_j a[i, j]·[j in class] / n",
+    reference="Clark et al. 2019, Fig. 2 top",
+    cost="n, from the sums over columns",
+    more="attends more to these tokens",
+    axes={"special": "Token"},
+    published=(Published("over half in layers 5 to 9 (0-based)", CLARK, at={"special": "sep"}),),
+)
+SEP_TO_SEP = Measure(
+    "sep_to_sep",
+    title="[SEP] to [SEP]",
+    meaning="Share of the attention of [SEP] that goes to [SEP].",
+    formula="Σ a[i, j]·[j is SEP] over the rows i of [SEP] / number of such rows",
+    reference="Clark et al. 2019, Fig. 2 bottom",
+    cost="none beyond special_share",
+    more="has [SEP] attend more to [SEP]",
+    published=(Published("exceeded in layers 5 to 9 (0-based)", CLARK, 0.9),),
+)
+OTHER_TO_SEP = Measure(
+    "other_to_sep",
+    title="Others to [SEP]",
+    meaning="Share of the attention of all other tokens that goes to [SEP].",
+    formula="Σ a[i, j]·[j is SEP] over all other rows i / number of such rows",
+    reference="Clark et al. 2019, Fig. 2 bottom",
+    cost="none beyond special_share",
+    more="has the other tokens attend more to [SEP]",
+)
+# vig2019 has another measure of this name; see `headscope.metrics.spread`.
+ENTROPY = Measure(
+    "entropy",
+    title="Entropy",
+    meaning="How widely a token's attention is spread.",
+    formula="mean over rows of −Σ p′ ln p′ with p′ = 0.9999·a + 0.0001/n",
+    reference="Clark et al. 2019, Fig. 4 top",
+    unit="nats",
+    range="0 to ln n, in nats",
+    cost="n² with a logarithm for every weight",
+    more="spreads its attention more widely",
+    baselines=UNIFORM,
+    published=(Published("the uniform line lies at about 4.8 nats", CLARK),),
+)
+ENTROPY_FROM_CLS = Measure(
+    "entropy_from_cls",
+    title="Entropy from [CLS]",
+    meaning="Spread of the attention of [CLS] alone.",
+    formula="the one of entropy for the row of [CLS]",
+    reference="Clark et al. 2019, Fig. 4 bottom",
+    unit="nats",
+    range="0 to ln n, in nats",
+    cost="none beyond entropy",
+    more="spreads the attention of [CLS] more widely",
+    baselines=UNIFORM[1:],
+    published=(Published("in the last layer", CLARK, 3.89),),
+)
+UNIFORM_ENTROPY = Measure(
+    "uniform_entropy",
+    title="Entropy of uniform attention",
+    meaning="What a row that is the same everywhere would have.",
+    formula="mean over segments of ln n",
+    reference="Clark et al. 2019, Fig. 4, dotted line",
+    unit="nats",
+    range="0 to ln n, in nats",
+    cost="1, once for all heads",
+    published=(Published("about", CLARK, 4.8),),
+)
+VISIBLE_UNIFORM_ENTROPY = Measure(
+    "visible_uniform_entropy",
+    title="Entropy of uniform attention to what is seen",
+    meaning="What a row that is the same over the tokens a causal model sees would have.",
+    formula="mean over segments of Σ_i ln i / n, i counted from 1",
+    reference="Clark et al. 2019, Fig. 4, its dotted line where a query sees only what came before",
+    unit="nats",
+    range="0 to ln n, in nats",
+    cost="n, once for all heads",
+)
+CONFIDENCE = Measure(
+    "confidence",
+    title="Confidence",
+    meaning="Mean of each row's largest weight.",
+    formula="Σ_i max_j a[i, j] / n",
+    reference="Voita et al. 2019, who leave out the end of the sentence",
+    range="1/n to 1",
+    cost="n², one maximum",
+    more="puts more of its attention on one token",
+)
+FIRST_TOKEN_SHARE = Measure(
+    "first_token_share",
+    title="Weight on the first token",
+    meaning="Mean share of token 0.",
+    formula="Σ_i a[i, 0] / n",
+    reference="Gu et al. 2024",
+    cost="n",
+    more="attends more to the first token",
+)
+SINK_RATE = Measure(
+    "sink_rate",
+    title="Sink rate",
+    meaning="Share of the heads that put much of their attention on the first token.",
+    formula="heads with first_token_share > 0.3 / heads",
+    reference="Gu et al. 2024",
+    cost="from first_token_share alone",
+    with_errors=False,
+)
 
 
 def offset_shares(grid: Grid, offsets: Sequence[int]) -> HeadRatio:
-    """Attention to fixed offsets (§3.1).
+    """Attention to fixed offsets; n is the number of tokens also where i+o falls off the end."""
 
-    Variables: offset_share, offset_share_*
-    Formula: Σ_i a[i, i+o] / n
-    Reference: Clark et al. 2019, §3.1
-    Range: 0 to 1
-    Cost: n for every offset
-    """
-
-    def values(layer: ObservedLayer) -> Values:
+    def values(layer: Layer) -> Values:
         sums = torch.stack([layer.on_offset(offset) for offset in offsets], dim=-1)
         return sums / layer.batch.mask.sum(-1)[:, None, None]
 
-    axis = Axis("offset", tuple(offsets))
-    return document_mean("offset_share", grid, values, axis, "attention to the token at an offset")
+    return document_mean(OFFSET_SHARE, grid, values, Axis("offset", tuple(offsets)))
 
 
 def special_shares(grid: Grid, absent: Collection[str] = ()) -> HeadRatio:
-    """Attention to [CLS], [SEP] and punctuation (Fig. 2 top); NaN for what the model lacks.
-
-    Variables: special_share, special_share_*
-    Formula: Σ_i Σ_j a[i, j]·[j in class] / n
-    Reference: Clark et al. 2019, Fig. 2 top
-    Range: 0 to 1
-    Cost: n, from the sums over columns
-    """
+    """Attention to [CLS], [SEP] and punctuation; NaN for what the model lacks."""
     missing = torch.tensor([name in absent for name in SPECIAL])
 
-    def values(layer: ObservedLayer) -> Values:
+    def values(layer: Layer) -> Values:
         is_special = layer.batch.one_hot("special", len(SPECIAL))
         shares = layer.columns @ is_special / layer.batch.mask.sum(-1)[:, None, None]
         return shares.masked_fill(missing.to(shares.device), torch.nan)
 
-    axis = Axis("special", SPECIAL)
-    return document_mean("special_share", grid, values, axis, "attention to special tokens")
+    return document_mean(SPECIAL_SHARE, grid, values, Axis("special", SPECIAL))
 
 
-def sep_to_sep(grid: Grid) -> HeadRatio:
-    """Attention from [SEP] to [SEP] (Fig. 2 bottom).
+def sep_to_sep(grid: Grid) -> MatrixRatio:
+    """Attention from [SEP] to [SEP]."""
 
-    Variables: sep_to_sep, sep_to_sep_*
-    Formula: Σ a[i, j]·[j is SEP] over the rows i of [SEP] / number of such rows
-    Reference: Clark et al. 2019, Fig. 2 bottom
-    Range: 0 to 1
-    Cost: none beyond special_share
-    """
-
-    def values(layer: ObservedLayer) -> Values:
+    def values(layer: DenseLayer) -> Values:
         return mean_over(layer.to_special[..., [SEP]], has_label(layer.batch, SEP))
 
-    return document_mean("sep_to_sep", grid, values, description="attention from [SEP] to [SEP]")
+    return document_mean_of_matrices(SEP_TO_SEP, grid, values)
 
 
-def other_to_sep(grid: Grid) -> HeadRatio:
-    """Attention from all other tokens to [SEP] (Fig. 2 bottom); NaN without any [SEP].
+def other_to_sep(grid: Grid) -> MatrixRatio:
+    """Attention from all other tokens to [SEP]; NaN without any [SEP]."""
 
-    Variables: other_to_sep, other_to_sep_*
-    Formula: Σ a[i, j]·[j is SEP] over all other rows i / number of such rows
-    Reference: Clark et al. 2019, Fig. 2 bottom
-    Range: 0 to 1
-    Cost: none beyond special_share
-    """
-
-    def values(layer: ObservedLayer) -> Values:
+    def values(layer: DenseLayer) -> Values:
         sep = has_label(layer.batch, SEP)
         paid = mean_over(layer.to_special[..., [SEP]], layer.batch.mask & ~sep)
         return paid.masked_fill(~sep.any(-1)[:, None, None], torch.nan)
 
-    return document_mean("other_to_sep", grid, values, description="from other tokens to [SEP]")
+    return document_mean_of_matrices(OTHER_TO_SEP, grid, values)
 
 
-def entropies(grid: Grid) -> HeadRatio:
-    """Mean entropy of the rows in nats, smoothed (Fig. 4 top).
-
-    Variables: entropy, entropy_*
-    Formula: mean over rows of −Σ p′ ln p′ with p′ = 0.9999·a + 0.0001/n
-    Reference: Clark et al. 2019, Fig. 4 top
-    Range: 0 to ln n, in nats
-    Cost: n² with a logarithm for every weight
-    """
-    values = partial(_row_entropy, None)
-    return document_mean("entropy", grid, values, description="mean entropy in nats")
+def entropies(grid: Grid) -> MatrixRatio:
+    """Mean entropy of the rows in nats, smoothed."""
+    return document_mean_of_matrices(ENTROPY, grid, partial(_row_entropy, None))
 
 
-def entropies_from_cls(grid: Grid) -> HeadRatio:
-    """Entropy of the row of [CLS] alone (Fig. 4 bottom).
-
-    Variables: entropy_from_cls, entropy_from_cls_*
-    Formula: the one of entropy for the row of [CLS]
-    Reference: Clark et al. 2019, Fig. 4 bottom
-    Range: 0 to ln n, in nats
-    Cost: none beyond entropy
-    """
-    values = partial(_row_entropy, CLS)
-    return document_mean("entropy_from_cls", grid, values, description="entropy of [CLS] in nats")
+def entropies_from_cls(grid: Grid) -> MatrixRatio:
+    """Entropy of the row of [CLS] alone."""
+    return document_mean_of_matrices(ENTROPY_FROM_CLS, grid, partial(_row_entropy, CLS))
 
 
-def _row_entropy(label: int | None, layer: ObservedLayer) -> Values:
+def _row_entropy(label: int | None, layer: DenseLayer) -> Values:
     rows = layer.batch.mask if label is None else has_label(layer.batch, label)
     return mean_over(layer.smoothed_entropy[..., None], rows)
 
 
-def confidences(grid: Grid) -> HeadRatio:
-    """Mean of the largest weight of every row (Voita et al. 2019).
+def confidences(grid: Grid) -> MatrixRatio:
+    """Mean of the largest weight of every row."""
 
-    Variables: confidence, confidence_*
-    Formula: Σ_i max_j a[i, j] / n
-    Reference: Voita et al. 2019, who leave out the end of the sentence
-    Range: 1/n to 1
-    Cost: n², one maximum
-    """
+    def values(layer: DenseLayer) -> Values:
+        return mean_over(layer.kept.amax(-1, keepdim=True), layer.batch.mask)
 
-    def values(layer: ObservedLayer) -> Values:
-        largest = confidence(layer.kept, layer.batch.mask)
-        return mean_over(largest[..., None], layer.batch.mask)
-
-    return document_mean("confidence", grid, values, description="mean of the largest weights")
+    return document_mean_of_matrices(CONFIDENCE, grid, values)
 
 
-def first_token_shares(grid: Grid) -> HeadRatio:
-    """Attention to the first token, from which the sink rate follows (Gu et al. 2024).
+def first_token_shares(grid: Grid) -> MatrixRatio:
+    """Attention to the first token, from which the sink rate follows."""
 
-    Variables: first_token_share, first_token_share_*
-    Formula: Σ_i a[i, 0] / n
-    Reference: Gu et al. 2024
-    Range: 0 to 1
-    Cost: n
-    """
-
-    def values(layer: ObservedLayer) -> Values:
+    def values(layer: DenseLayer) -> Values:
         first = layer.batch.mask & (layer.batch.mask.cumsum(-1) == 1)
         paid = layer.kept @ first[:, None, :, None].to(layer.kept.dtype)
         return mean_over(paid, layer.batch.mask)
 
-    return document_mean("first_token_share", grid, values, description="attention to token 0")
+    return document_mean_of_matrices(FIRST_TOKEN_SHARE, grid, values)
+
+
+def sink_rate(
+    first_share: Float[np.ndarray, "layer head"], threshold: float = SINK_THRESHOLD
+) -> float:
+    """Share of heads with a mean weight on the first token above the threshold."""
+    known = first_share[np.isfinite(first_share)]
+    return float((known > threshold).mean()) if known.size else float("nan")
 
 
 def uniform_line() -> TextRatio:
-    """Mean ln n: the entropy of attention that is the same everywhere (Fig. 4, dotted).
-
-    Variables: uniform_entropy, uniform_entropy_se
-    Formula: mean over segments of ln n
-    Reference: Clark et al. 2019, Fig. 4, dotted line
-    Range: 0 to ln n, in nats
-    Cost: 1, once for all heads
-    """
-    return TextRatio("uniform_entropy", partial(_per_document, uniform_entropy))
+    """Mean ln n: the entropy of attention that is the same everywhere."""
+    return TextRatio(UNIFORM_ENTROPY, partial(_per_document, uniform_entropy))
 
 
 def visible_uniform_line() -> TextRatio:
-    """The same for a causal model, over what each query sees.
-
-    Variables: visible_uniform_entropy, visible_uniform_entropy_se
-    Formula: mean over segments of Σ_i ln i / n, i counted from 1
-    Reference: Clark et al. 2019, Fig. 4, its dotted line where a query sees only what came before
-    Range: 0 to ln n, in nats
-    Cost: n, once for all heads
-    """
-    return TextRatio("visible_uniform_entropy", partial(_per_document, visible_uniform_entropy))
+    """The same for a causal model, over what each query sees."""
+    return TextRatio(VISIBLE_UNIFORM_ENTROPY, partial(_per_document, visible_uniform_entropy))
 
 
-def repetitions(grid: Grid, period: int, start: int) -> tuple[HeadRatio, ...]:
-    """Previous-token, duplicate-token and induction scores on repeated random sequences.
-
-    Variables: previous_token_score, previous_token_score_*
-    Formula: mean of a[i, i−1] over the second half of a random sequence said twice
-    Reference: Elhage et al. 2021; Olsson et al. 2022
-    Range: 0 to 1
-    Cost: one forward pass of a few short sequences for all three scores
-
-    Variables: duplicate_token_score, duplicate_token_score_*
-    Formula: mean of a[i, i−p] over the second half; p is the period
-    Reference: Elhage et al. 2021; Olsson et al. 2022
-    Range: 0 to 1
-    Cost: none beyond previous_token_score
-
-    Variables: induction_score, induction_score_*
-    Formula: mean of a[i, i−p+1] over the second half; p is the period
-    Reference: Olsson et al. 2022
-    Range: 0 to 1
-    Cost: none beyond previous_token_score
-    """
-    return tuple(
-        document_mean(name, grid, partial(_repetition, score, period, start))
-        for score, name in enumerate(SCORES)
-    )
+def uniform_entropy(mask: Bool[Tensor, "batch token"]) -> Float[Tensor, "batch"]:
+    """ln n: what a row that is uniform over all tokens of the input would have."""
+    return mask.sum(-1).double().log()
 
 
-def _repetition(score: int, period: int, start: int, layer: ObservedLayer) -> Values:
-    return repetition_scores(layer.weights, period, start)[..., [score]]
+def visible_uniform_entropy(mask: Bool[Tensor, "batch token"]) -> Float[Tensor, "batch"]:
+    """The same for a causal model, whose i-th query sees i tokens: the mean of ln i."""
+    entropy = mask.cumsum(-1).clamp(min=1).double().log() * mask
+    return entropy.sum(-1) / mask.sum(-1)
 
 
-def _per_document(
-    measure: Callable[[Tensor], Tensor], batch: AnnotatedBatch
-) -> tuple[Tensor, Tensor]:
-    values = measure(batch.mask)[:, None]
+def _per_document(compute: Callable[[Tensor], Tensor], batch: AnnotatedBatch) -> TextTerms:
+    values = compute(batch.mask)[:, None]
     return values, torch.ones_like(values)
+
+
+def mean_over(
+    values: Float[Tensor, "batch head query *item"], rows: Bool[Tensor, "batch query"]
+) -> Float[Tensor, "batch head *item"]:
+    """Mean over some queries of each input; NaN in inputs that have none of them."""
+    rows = rows.reshape(rows.shape[0], 1, rows.shape[1], *[1] * (values.ndim - 3))
+    return torch.where(rows, values, 0).sum(2) / rows.sum(2)
 
 
 def has_label(batch: AnnotatedBatch, label: int) -> Bool[Tensor, "batch token"]:

@@ -16,35 +16,44 @@ from torch import Tensor
 from headscope.metrics import ratio
 from headscope.metrics.metric import Grid, Records, State, Sums, Variables, add
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.layer import Layer
+from headscope.results.measure import Measure, Published
+
+VARIABILITY = Measure(
+    "variability",
+    title="Variability",
+    meaning="0: the same positions in every input; 1: content decides.",
+    formula="Σ |a[i, j] − ā[i, j]| / (2 Σ a[i, j]) over the first 10 positions; ā is the mean over "
+    "the inputs that have the pair",
+    reference="Vig & Belinkov 2019, Eq. 5, Fig. 10",
+    cost="100 weights of every input and head are recorded with the shard and read back",
+    more="depends more on content than on position",
+    published=(Published("lowest, in L4H11", "GPT-2 small, Vig & Belinkov 2019", 0.004),),
+)
 
 
 @dataclass(frozen=True)
 class Variability:
-    """0 for a head that looks at the same positions in every input, 1 at most.
-
-    Variables: variability, variability_se
-    Formula: Σ |a[i, j] − ā[i, j]| / (2 Σ a[i, j]) over the first 10 positions; ā is the mean over
-        the inputs that have the pair
-    Reference: Vig & Belinkov 2019, Eq. 5, Fig. 10
-    Range: 0 to 1
-    Cost: 100 weights of every input and head are recorded with the shard and read back
-    """
+    """0 for a head that looks at the same positions in every input, 1 at most."""
 
     grid: Grid
     is_causal: bool
     size: int = 10  # N, counted from the start of the input, the null token included
     name: str = "variability"
 
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (VARIABILITY,)
+
     def zero(self, inputs: int) -> State:
-        """No corners yet; as many as inputs will be recorded."""
+        """Room for one corner per input."""
         layers, heads = self.grid.shape
         cells = len(self._cells)
         sums = {"weight": np.zeros((layers, heads, cells)), "count": np.zeros((layers, 1, cells))}
         corners = np.zeros((inputs, layers, heads, cells), np.float32)
         return State(sums, {"corners": corners, "valid": np.zeros((inputs, cells), bool)})
 
-    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+    def update_layer(self, state: State, layer: Layer) -> None:
         """Record and sum the corners of a batch."""
         query, key, valid = layer.batch.once(
             f"corner {self.size}", partial(self._corner, layer.batch)
@@ -66,7 +75,6 @@ class Variability:
         return query, key, batch.pairs_of(0, self.size)[:, query, key]
 
     def merge(self, left: Sums, right: Sums) -> Sums:
-        """Sums add."""
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:

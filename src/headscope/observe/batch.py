@@ -1,5 +1,7 @@
 """A batch of inputs with everything that metrics know about its tokens besides attention.
 
+The pairs that stay after the null filter:
+
 pairs, causal (token 0 is null)      pairs, bidirectional ([CLS] … [SEP] are null)
 
   key  0 1 2 3                         key  0 1 2 3
@@ -18,11 +20,15 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from headscope.text.sentence import Sentence
 
 Made = TypeVar("Made")
 FORMS = ("attender_is_parent", "receiver_is_parent", "either")
+# The classes of keys of Clark et al. 2019, Fig. 2; a token's label "special" is its place here.
+SPECIAL = ("cls", "sep", "punct")
+PUNCTUATION = frozenset({".", ","})  # exactly these two, as in the paper
 
 
 @dataclass(frozen=True)
@@ -65,33 +71,6 @@ class AnnotatedBatch:
         pairs = self.content[:, start:stop, None] & self.content[:, None, :]
         return pairs.tril(start) if self.is_causal else pairs
 
-    @cached_property
-    def separation(self) -> Float[Tensor, "query key"]:
-        """|i − j| in tokens."""
-        place = torch.arange(self.mask.shape[1], device=self.mask.device, dtype=torch.float32)
-        return (place[:, None] - place[None, :]).abs()
-
-    @cached_property
-    def parent_attends(self) -> Bool[Tensor, "batch query key"]:
-        """Pairs whose query belongs to the parent of the key's word; empty without trees."""
-        relation = torch.zeros_like(self.pairs)
-        if self.arcs is not None:
-            row, parent, dependent = self.arcs.unbind(-1)
-            relation[row, parent, dependent] = True
-        return relation
-
-    @cached_property
-    def related(self) -> Bool[Tensor, "batch query key form"]:
-        """The pairs of the two directed forms of Eq. 4, null filter applied."""
-        forms = torch.stack([self.parent_attends, self.parent_attends.transpose(1, 2)], dim=-1)
-        return forms & self.pairs[..., None]
-
-    @cached_property
-    def pair_features(self) -> Float[Tensor, "batch pair feature"]:
-        """Per pair: attender is parent, receiver is parent, separation: one matrix product each."""
-        separation = self.separation.expand(len(self.rows), -1, -1)
-        return torch.cat([self.related.float(), separation[..., None]], dim=-1).flatten(1, 2)
-
     def one_hot(self, label: str, size: int) -> Float[Tensor, "batch token label"]:
         """The label of every content token as a row of zeros and a one; computed once."""
         key = (label, size)
@@ -102,7 +81,7 @@ class AnnotatedBatch:
         return self._one_hot[key]
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
-        """What a metric makes of the batch for all layers; made when first asked for."""
+        """What a metric makes of the batch for all layers; made on first use."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -114,3 +93,67 @@ class AnnotatedBatch:
     @cached_property
     def _one_hot(self) -> dict[tuple[str, int], Tensor]:
         return {}
+
+
+# Counts of pairs, in time and memory linear in the length; the same as counts over `pairs`.
+
+
+def pairs_of_keys(batch: AnnotatedBatch) -> Float[Tensor, "batch key"]:
+    """How many pairs every key is part of; in a causal model only later queries see it."""
+    return _pairs(batch, batch.content.double().flip(1).cumsum(1).flip(1))
+
+
+def pairs_of_queries(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
+    """How many pairs every query is part of; in a causal model it sees only earlier keys."""
+    return _pairs(batch, batch.content.double().cumsum(1))
+
+
+def _pairs(
+    batch: AnnotatedBatch, visible: Float[Tensor, "batch token"]
+) -> Float[Tensor, "batch token"]:
+    content = batch.content.double()
+    return content * (visible if batch.is_causal else content.sum(1, keepdim=True))
+
+
+def related_pairs(batch: AnnotatedBatch) -> tuple[Int[Tensor, "pair 3"], Int[Tensor, "pair 3"]]:
+    """Pairs (input, query, key) of the two directed forms of Eq. 4 that count."""
+    return batch.once("related_pairs", lambda: _related_pairs(batch))
+
+
+def _related_pairs(batch: AnnotatedBatch) -> tuple[Tensor, Tensor]:
+    if batch.arcs is None:
+        none = torch.zeros(0, 3, dtype=torch.long, device=batch.mask.device)
+        return none, none
+    arcs = each_once(batch.arcs, batch.mask.shape[1])
+    return _that_count(batch, arcs), _that_count(batch, arcs[:, [0, 2, 1]])
+
+
+def each_once(arcs: Int[Tensor, "arc 3"], size: int) -> Int[Tensor, "some 3"]:
+    """Every arc once; compared as single numbers, which is far faster than row by row."""
+    row, parent, dependent = arcs.unbind(-1)
+    code = ((row * size + parent) * size + dependent).unique()
+    return torch.stack([code // size**2, code // size % size, code % size], dim=-1)
+
+
+def _that_count(batch: AnnotatedBatch, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor, "some 3"]:
+    row, query, key = pairs.unbind(-1)
+    count = batch.content[row, query] & batch.content[row, key]
+    return pairs[count & (key <= query) if batch.is_causal else count]
+
+
+def count_related(batch: AnnotatedBatch) -> Float[Tensor, "batch form"]:
+    """How many pairs of every input are related, in the two directed forms."""
+    counts = [
+        torch.bincount(pairs[:, 0], minlength=len(batch.rows)) for pairs in related_pairs(batch)
+    ]
+    return torch.stack(counts, dim=-1).double()
+
+
+def count_by_separation(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "separation"]:
+    """How many pairs of two tokens lie 0, 1 … `longest` apart, each pair once."""
+    content = batch.content.double()
+    far = min(longest, content.shape[1] - 1)
+    before = pad(content, (far, 0)).unfold(1, far + 1, 1)  # batch token, far … 0 before
+    counts = torch.einsum("bt,bts->s", content, before).flip(0)
+    counts[0] = 0
+    return pad(counts, (0, longest - far))

@@ -1,17 +1,19 @@
-"""A layer's sums from queries, keys and the log-sum-exp of every row; its matrix is never held.
+"""A layer from queries, keys and the log-sum-exp of every row; its matrix is never held.
 
 With a = exp(z − lse), z the scores, and s the weight that a row pays to tokens that are not null:
 
-  row entropy, null weight dropped and the rest renormalised   ln s + lse − (Σ a·z) / s
+  row entropy, null weight dropped and the rest renormalised   ln s − (Σ a·z) / s + lse
   largest weight of all                                        where z − lse is largest
 
 What is linear in the key follows from sums over columns, what is linear in the query from sums over
-rows, and the weights of chosen pairs (arcs, a token and itself) are found one by one.
+rows, and the weights of chosen pairs (arcs, a token and itself) are found one by one. One pass over
+the scores gives the rest: on a GPU a kernel keeps them in registers, elsewhere blocks of rows stay
+in the cache.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from importlib.util import find_spec
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,78 +21,20 @@ from torch import Tensor
 
 from headscope.model.attention import PlainAttention, TextAttention, widen
 from headscope.model.capture.kernels import block_rows
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.fused_pass import sum_text
-from headscope.observe.pairs import related_pairs
-from headscope.observe.reduced import Peaks, ReducedLayer, counted_rows
-from headscope.observe.rows import GrowingLayer, sum_rows
+from headscope.observe.batch import AnnotatedBatch, related_pairs
+from headscope.observe.layer import (
+    LayerSums,
+    PeakPairs,
+    counted_rows,
+    largest_apart,
+    renormalised_entropy,
+    separation,
+    sum_distances,
+)
+from headscope.observe.rows import Look, RowsBuilder, RowsLayer
 
 PAIRS_AT_A_TIME = 2**14
-
-
-@dataclass(frozen=True)
-class TextSums:
-    """What one text adds; see `ReducedLayer`."""
-
-    rows: Float[Tensor, "head query"]
-    columns: Float[Tensor, "head key"]
-    to_null: Float[Tensor, "head query"]
-    nats: Float[Tensor, "head"]
-    pair_sums: Float[Tensor, "head feature"]
-    apart: Peaks  # without a batch axis
-    own: Float[Tensor, "head query"]
-
-
-def reduce_layer(index: int, attention: PlainAttention, batch: AnnotatedBatch) -> ReducedLayer:
-    """All sums of a layer; texts one by one, each without its padding."""
-    places = batch.once("places", lambda: [_places(batch, row) for row in range(len(batch.rows))])
-    spans = [each.span for each in places]
-    look = _look(attention.texts, spans, batch.mask.shape[1])
-    if any(text.kind is None for text in attention.texts):
-        return _reduce_rows(index, attention.texts[0], batch, look)
-    texts = [_reduce_text(text, each) for text, each in zip(attention.texts, places, strict=True)]
-    tokens, paid = batch.mask.shape[1], batch.mask[:, None].expand(-1, texts[0].rows.shape[0], -1)
-    return ReducedLayer(
-        index=index,
-        batch=batch,
-        rows=_spread([text.rows for text in texts], spans, tokens),
-        columns=_spread([text.columns for text in texts], spans, tokens),
-        to_null=_spread([text.to_null for text in texts], spans, tokens),
-        everything=paid.float(),  # a plain softmax pays all it has
-        nats=torch.stack([text.nats for text in texts]),
-        pair_sums=torch.stack([text.pair_sums for text in texts]),
-        apart=_stack([text.apart for text in texts], spans),
-        own=_spread([text.own for text in texts], spans, tokens),
-        look=look,
-        on_offset=partial(_on_offset, attention.texts, places),
-    )
-
-
-def _on_offset(
-    texts: Sequence[TextAttention], places: Sequence["_Places"], offset: int
-) -> Float[Tensor, "batch head"]:
-    """Kept weight between every token and the one at an offset, pair by pair."""
-    sums = []
-    for text, place in zip(texts, places, strict=True):
-        query = torch.arange(len(place.content), device=place.content.device)
-        key = query + offset
-        inside = (key >= 0) & (key < len(query))
-        pairs = torch.stack([query, key], -1)[inside]
-        counted = place.content[pairs].all(-1)
-        sums.append(weights_of_pairs(text, pairs[counted]).double().sum(-1))
-    return torch.stack(sums).float()
-
-
-def _reduce_rows(
-    index: int, text: TextAttention, batch: AnnotatedBatch, look: Callable[[int, int], Tensor]
-) -> ReducedLayer:
-    """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
-    batches, tokens = batch.mask.shape
-    block = block_rows(batches * text.query.shape[0], tokens, batch.mask.device)
-    layer = GrowingLayer(batch)
-    for start in range(0, tokens, block):
-        layer.add(sum_rows(look(start, start + block), batch, start), start)
-    return layer.finish(index, look)
+WIDEST = 256  # head width that fits a GPU's registers
 
 
 @dataclass(frozen=True)
@@ -106,6 +50,73 @@ class _Places:
     related: tuple[Int[Tensor, "pair 2"], ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class FusedLayer(LayerSums):
+    """The sums of all texts, and their queries and keys for whatever else is asked."""
+
+    index: int
+    batch: AnnotatedBatch
+    texts: Sequence[TextAttention]
+    places: Sequence[_Places]
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return _look(self.texts, self.places, self.batch.mask.shape[1])(start, stop)
+
+    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
+        """Kept weight between every token and the one at an offset, pair by pair."""
+        pairs = zip(self.texts, self.places, strict=True)
+        return torch.stack([_on_offset(text, place, offset) for text, place in pairs]).float()
+
+
+@dataclass(frozen=True)
+class PassSums:
+    """Sums over the pairs that count, and the largest weight between two tokens."""
+
+    columns: Float[Tensor, "head key"]
+    scores: Float[Tensor, "head"]  # Σ row weight · a · z
+    distance: Float[Tensor, "head"]  # Σ a · |i − j|
+    apart: PeakPairs
+    rows: Float[Tensor, "head query"] | None = None  # where the pass goes row by row
+
+
+def fuse_layer(
+    index: int, attention: PlainAttention, batch: AnnotatedBatch
+) -> FusedLayer | RowsLayer:
+    """All sums of a layer; texts one by one, each without its padding."""
+    places = batch.once("places", lambda: [_places(batch, row) for row in range(len(batch.rows))])
+    tokens = batch.mask.shape[1]
+    if any(text.kind is None for text in attention.texts):
+        look = _look(attention.texts, places, tokens)
+        return _build_rows(index, attention.texts[0], batch, look)
+    texts = [_sum_text(text, each) for text, each in zip(attention.texts, places, strict=True)]
+    return FusedLayer(
+        index=index,
+        batch=batch,
+        texts=attention.texts,
+        places=places,
+        rows=_spread([text.rows for text in texts], places, tokens),
+        to_null=_spread([text.to_null for text in texts], places, tokens),
+        everything=_spread([text.everything for text in texts], places, tokens),
+        own=_spread([text.own for text in texts], places, tokens),
+        columns=_spread([text.columns for text in texts], places, tokens),
+        nats=torch.stack([text.nats for text in texts]),
+        on_arcs=torch.stack([text.on_arcs for text in texts]),
+        distance=torch.stack([text.distance for text in texts]),
+        apart=_stack([text.apart for text in texts], places),
+    )
+
+
+def _build_rows(index: int, text: TextAttention, batch: AnnotatedBatch, look: Look) -> RowsLayer:
+    """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
+    texts, tokens = batch.mask.shape
+    block = block_rows(texts * text.query.shape[0], tokens, batch.mask.device)
+    builder = RowsBuilder(batch)
+    for start in range(0, tokens, block):
+        builder.add(look(start, start + block), start)
+    return builder.finish(index, look)
+
+
 def _places(batch: AnnotatedBatch, row: int) -> _Places:
     first, count = int(batch.mask[row].int().argmax()), int(batch.mask[row].sum())
     span = slice(first, first + count)
@@ -114,31 +125,106 @@ def _places(batch: AnnotatedBatch, row: int) -> _Places:
     return _Places(span, batch.content[row, span], null, tuple(related))
 
 
-def _reduce_text(text: TextAttention, places: _Places) -> TextSums:
+def _sum_text(text: TextAttention, places: _Places) -> LayerSums:
     content = places.content
     to_null = _weights_of_keys(text, places.null).sum(-1)
     rows = (1 - to_null).clamp(min=0).masked_fill(~content, 0.0)
     counted = counted_rows(to_null, rows)
-    found = sum_text(text, content, torch.where(counted, 1 / rows, 0.0))
-    logs = torch.where(counted, rows.log() + text.lse, 0.0)
+    found = sum_pass(text, content, torch.where(counted, 1 / rows, 0.0))
+    without_scores = torch.where(counted, renormalised_entropy(rows, -text.lse), 0.0)
     tokens = torch.arange(len(content), device=content.device)
     own = weights_of_pairs(text, torch.stack([tokens, tokens], -1))
     related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in places.related]
-    return TextSums(
+    return LayerSums(
         rows=_to_the_total(rows, found.columns) if found.rows is None else found.rows,
-        columns=found.columns.float(),
         to_null=to_null,
-        nats=logs.double().sum(-1) - found.scores,
-        pair_sums=torch.stack([*related, found.distance], dim=-1),
-        apart=found.apart,
+        everything=torch.ones_like(to_null),  # a plain softmax pays all it has
         own=own.masked_fill(~content, 0.0),
+        columns=found.columns.float(),
+        nats=without_scores.double().sum(-1) - found.scores,
+        on_arcs=torch.stack(related, dim=-1),
+        distance=found.distance,
+        apart=found.apart,
     )
+
+
+def sum_pass(
+    text: TextAttention,
+    content: Bool[Tensor, "token"],
+    row_weights: Float[Tensor, "head query"],
+) -> PassSums:
+    """Reduce a text with a causal or full mask; null tokens are no part of any pair."""
+    if text.query.is_cuda and _has_kernel(text.query):
+        from headscope.observe.fused_kernel import sum_on_gpu
+
+        return sum_on_gpu(text, content, row_weights)
+    return sum_in_blocks(text, content, row_weights)
+
+
+def _has_kernel(query: Tensor) -> bool:
+    """Whether the GPU kernel takes these numbers, and its compiler is there."""
+    known = query.dtype in (torch.float32, torch.float16, torch.bfloat16)
+    return known and query.shape[-1] <= WIDEST and find_spec("triton") is not None
+
+
+def sum_in_blocks(
+    text: TextAttention,
+    content: Bool[Tensor, "token"],
+    row_weights: Float[Tensor, "head query"],
+    block: int | None = None,
+) -> PassSums:
+    """The pass in plain tensor operations, `block` query rows at a time."""
+    heads, tokens = text.query.shape[:2]
+    block = block or block_rows(heads, tokens, content.device)
+    columns = text.lse.new_zeros(heads, tokens, dtype=torch.float64)
+    scores, distance = columns.new_zeros(heads), columns.new_zeros(heads)
+    apart = PeakPairs(text.lse.new_zeros(heads), *columns.new_zeros(2, heads).long())
+    paid: list[Tensor] = []
+    for start in range(0, tokens, block):
+        found = _sum_block(text, content, row_weights, slice(start, min(start + block, tokens)))
+        columns[:, : found.columns.shape[1]] += found.columns
+        scores += found.scores
+        distance += found.distance
+        apart = apart.larger(found.apart)
+        assert found.rows is not None
+        paid.append(found.rows)
+    return PassSums(columns * content, scores, distance, apart, torch.cat(paid, -1) * content)
+
+
+def _sum_block(text: TextAttention, content: Tensor, row_weights: Tensor, rows: slice) -> PassSums:
+    keys = rows.stop if text.kind == "causal" else text.key.shape[1]
+    scores = text.scores(rows.start, rows.stop, keys)
+    weights = (scores - text.lse[:, rows, None]).exp_()
+    of_queries, of_keys = content[rows].to(weights.dtype), content[:keys].to(weights.dtype)
+    columns = torch.matmul(of_queries, weights)
+    far = separation(rows.start, rows.stop, keys, content.device)
+    distance = sum_distances(weights, far * of_queries[:, None] * of_keys)
+    by_row = scores.mul_(weights) @ of_keys
+    paid = weights @ of_keys
+    apart = _largest(weights, (~content).nonzero()[:, 0], rows)
+    return PassSums(columns, (by_row * row_weights[:, rows]).sum(-1), distance, apart, paid)
+
+
+def _largest(weights: Tensor, null: Int[Tensor, "some"], rows: slice) -> PeakPairs:
+    """The largest weight between two tokens that count; overwrites the others."""
+    weights.index_fill_(1, null[(null >= rows.start) & (null < rows.stop)] - rows.start, 0)
+    weights.index_fill_(2, null[null < weights.shape[-1]], 0)
+    return largest_apart(weights, rows.start)
+
+
+def _on_offset(text: TextAttention, place: _Places, offset: int) -> Float[Tensor, "head"]:
+    query = torch.arange(len(place.content), device=place.content.device)
+    key = query + offset
+    inside = (key >= 0) & (key < len(query))
+    pairs = torch.stack([query, key], -1)[inside]
+    counted = place.content[pairs].all(-1)
+    return weights_of_pairs(text, pairs[counted]).double().sum(-1)
 
 
 def _to_the_total(
     rows: Float[Tensor, "head query"], columns: Float[Tensor, "head key"]
 ) -> Float[Tensor, "head query"]:
-    """One less the null weight is rounded where nearly all is null; the columns know the sum."""
+    """1 − null weight is rounded where nearly all is null; the columns have the exact sum."""
     total = rows.double().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
     return (rows * (columns.sum(-1, keepdim=True) / total)).float()
 
@@ -175,33 +261,32 @@ def _seen(weights: Tensor, text: TextAttention, query: Tensor, key: Tensor) -> T
 
 
 def _spread(
-    parts: Sequence[Float[Tensor, "head token"]], spans: Sequence[slice], tokens: int
+    parts: Sequence[Float[Tensor, "head token"]], places: Sequence[_Places], tokens: int
 ) -> Float[Tensor, "batch head token"]:
     """The values of every text at its tokens, zero on padding."""
     spread = parts[0].new_zeros(len(parts), parts[0].shape[0], tokens)
-    for row, (part, span) in enumerate(zip(parts, spans, strict=True)):
-        spread[row, :, span] = part
+    for row, (part, place) in enumerate(zip(parts, places, strict=True)):
+        spread[row, :, place.span] = part
     return spread
 
 
-def _stack(peaks: Sequence[Peaks], spans: Sequence[slice]) -> Peaks:
-    pairs = list(zip(peaks, spans, strict=True))
-    return Peaks(
+def _stack(peaks: Sequence[PeakPairs], places: Sequence[_Places]) -> PeakPairs:
+    pairs = [(peak, place.span.start) for peak, place in zip(peaks, places, strict=True)]
+    return PeakPairs(
         torch.stack([peak.weight for peak in peaks]),
-        torch.stack([peak.query + span.start for peak, span in pairs]),
-        torch.stack([peak.key + span.start for peak, span in pairs]),
+        torch.stack([peak.query + start for peak, start in pairs]),
+        torch.stack([peak.key + start for peak, start in pairs]),
     )
 
 
-def _look(
-    texts: Sequence[TextAttention], spans: Sequence[slice], tokens: int
-) -> Callable[[int, int], Float[Tensor, "batch head query key"]]:
+def _look(texts: Sequence[TextAttention], places: Sequence[_Places], tokens: int) -> Look:
     """The weights of some columns of the batch as queries; padded rows are zero."""
 
     def look(start: int, stop: int) -> Tensor:
         stop = min(stop, tokens)
         found = texts[0].lse.new_zeros(len(texts), len(texts[0].query), stop - start, tokens)
-        for row, (text, span) in enumerate(zip(texts, spans, strict=True)):
+        for row, (text, place) in enumerate(zip(texts, places, strict=True)):
+            span = place.span
             low, high = max(start, span.start), min(stop, span.stop)
             if low < high:
                 weights = text.weights(low - span.start, high - span.start)

@@ -21,8 +21,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.model.attention import TextAttention, widen
-from headscope.observe.fused_pass import PassSums
-from headscope.observe.reduced import Peaks
+from headscope.observe.fused import PassSums
+from headscope.observe.layer import PeakPairs
 
 LOG2_E = 1 / math.log(2)
 NOTHING = float("-inf")
@@ -34,7 +34,7 @@ def sum_on_gpu(
     row_weights: Float[Tensor, "head query"],
     **launch: int,
 ) -> PassSums:
-    """Sums over the pairs that count; see `headscope.observe.fused_pass`."""
+    """Sums over the pairs that count; see `headscope.observe.fused`."""
     heads, tokens = text.query.shape[:2]
     # Queries that do not count get a sum so large that all their weights are zero.
     lse = text.lse.masked_fill(~content, float("inf")) * LOG2_E
@@ -43,7 +43,7 @@ def sum_on_gpu(
     columns, scores, distance = found[:3].double() * content
     peak, key = found[3].masked_fill(~content, NOTHING).max(-1)
     query = _query_of(text, content, key)
-    apart = Peaks(torch.exp2(peak), query, key)
+    apart = PeakPairs(torch.exp2(peak), query, key)
     return PassSums(columns, scores.sum(-1) * text.scaling, distance.sum(-1), apart)
 
 

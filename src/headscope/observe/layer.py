@@ -1,130 +1,261 @@
-"""One layer's attention under the null filter, with the sums that several metrics share.
+"""What metrics ask of one layer of one batch: named sums of its attention under the null filter.
 
-The weights are read a few times only: once to drop what does not count, then once for each of the
-marginal sums below. What is linear in the key follows from `columns`, in the query from `rows`.
+```
+DenseLayer   whole matrices: everything can be asked of it     dense.py
+RowsLayer    blocks of query rows, added up                    rows.py
+FusedLayer   queries, keys and the sum of every row            fused.py
+```
+
+The last two never hold a matrix. What all three compute is defined here once.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.concentration import MOST_NULL, renormalised_entropy, smoothed_entropy
-from headscope.observe.positions import on_offset
-from headscope.observe.special import SPECIAL, received
+
+# Reading a cached property is like reading a property, but type checkers do not accept one where a
+# protocol asks for the other.
+cached = property if TYPE_CHECKING else cached_property
+
+MOST_NULL = 0.9  # rows with more than this on null tokens say nothing about the rest
 
 
-@dataclass(frozen=True)
-class ObservedLayer:
-    """Weights of one layer for one batch; every sum is computed when first asked for."""
+class Peaks(Protocol):
+    """The largest kept weight of every input and head."""
 
-    index: int  # place of the layer in the result
-    weights: Float[Tensor, "batch head query key"]
-    batch: AnnotatedBatch
-
-    @cached_property
-    def kept(self) -> Float[Tensor, "batch head query key"]:
-        """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
-        return torch.where(self.batch.pairs[:, None], self.wide, 0.0)
-
-    @cached_property
-    def wide(self) -> Float[Tensor, "batch head query key"]:
-        """The weights in float32: a sum of two-byte weights would be rounded to two bytes."""
-        return self.weights.float()
-
-    @cached_property
-    def rows(self) -> Float[Tensor, "batch head query"]:
-        """Kept weight that every query pays."""
-        return self.kept.sum(-1)
-
-    @cached_property
-    def columns(self) -> Float[Tensor, "batch head key"]:
-        """Kept weight that every key receives."""
-        return self.kept.sum(-2)
-
-    @cached_property
-    def total(self) -> Float[Tensor, "batch head"]:
-        """Kept weight of the whole input: the denominator of Eqs. 3, 4 and 6."""
-        return self.rows.sum(-1)
-
-    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
-        """Kept weight between every token and the one at an offset."""
-        return on_offset(self.kept, self.batch.mask, offset)
-
-    @cached_property
-    def to_null(self) -> Float[Tensor, "batch head query"]:
-        """Weight that every real query, null or not, pays to the null tokens."""
-        if self.batch.null_is_first:
-            paid = self.wide[..., 0]
-        else:
-            paid = (self.wide @ self.batch.null.float()[:, None, :, None]).squeeze(-1)
-        return paid.masked_fill(~self.batch.mask[:, None], 0.0)
-
-    @cached_property
-    def everything(self) -> Float[Tensor, "batch head query"]:
-        """Weight that every real query pays at all; less than one where the family has a sink."""
-        return self.wide.sum(-1).masked_fill(~self.batch.mask[:, None], 0.0)
-
-    @cached_property
-    def counted(self) -> Bool[Tensor, "batch head query"]:
-        """Rows whose entropy means something (Eq. 7)."""
-        return (self.to_null <= MOST_NULL) & (self.rows > 0)
-
-    @cached_property
-    def nats(self) -> Float[Tensor, "batch head"]:
-        """Entropies of the counted rows, null weight dropped and the rest renormalised, summed."""
-        entropy = renormalised_entropy(self.kept, self.rows)
-        return entropy.masked_fill(~self.counted, 0.0).sum(-1)
-
-    def peaks(self, with_self: bool) -> "DensePeaks":
-        """The largest kept weight of every input and head, a token's own counting or not."""
-        if with_self:
-            return DensePeaks(self.kept)
-        same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
-        return DensePeaks(self.kept.masked_fill(same, 0.0))
-
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return self.weights[:, :, start:stop].float()
-
-    @cached_property
-    def to_special(self) -> Float[Tensor, "batch head query special"]:
-        """Weight that every query pays to [CLS], to [SEP] and to punctuation."""
-        return received(self.kept, self.batch.one_hot("special", len(SPECIAL)))
-
-    @cached_property
-    def smoothed_entropy(self) -> Float[Tensor, "batch head query"]:
-        """Entropy of every smoothed row, null tokens included."""
-        return smoothed_entropy(self.kept, self.batch.mask)
-
-    @cached_property
-    def pair_sums(self) -> Float[Tensor, "batch head feature"]:
-        """Kept weight summed with each of `AnnotatedBatch.pair_features`."""
-        return self.kept.flatten(2) @ self.batch.pair_features
-
-
-@dataclass(frozen=True)
-class DensePeaks:
-    """The largest weights of whole matrices, found where they are asked for."""
-
-    kept: Float[Tensor, "batch head query key"]
-
-    @cached_property
-    def weight(self) -> Float[Tensor, "batch head"]:
-        """The largest weight of every input and head."""
-        return self._cells.amax(-1)
+    @property
+    def weight(self) -> Float[Tensor, "batch head"]: ...
 
     def locate(
         self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
     ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
-        """Query and key of some of them; of equal ones the first."""
-        cell = self._cells[row, head].argmax(-1)
-        size = self.kept.shape[-1]
-        return cell // size, cell % size
+        """Query and key of the peaks of some inputs and heads."""
+        ...
 
-    @cached_property
-    def _cells(self) -> Float[Tensor, "batch head cell"]:
-        return self.kept.flatten(2)
+
+class Layer(Protocol):
+    """One layer's attention for one batch; weights are kept where the pair counts."""
+
+    @property
+    def index(self) -> int:
+        """Place of the layer in the result."""
+        ...
+
+    @property
+    def batch(self) -> AnnotatedBatch: ...
+
+    @property
+    def rows(self) -> Float[Tensor, "batch head query"]:
+        """Kept weight that every query pays."""
+        ...
+
+    @property
+    def columns(self) -> Float[Tensor, "batch head key"]:
+        """Kept weight that every key receives."""
+        ...
+
+    @property
+    def total(self) -> Float[Tensor, "batch head"]:
+        """Kept weight of the whole input: the denominator of Eqs. 3, 4 and 6."""
+        ...
+
+    @property
+    def own(self) -> Float[Tensor, "batch head query"]:
+        """Kept weight that every token pays to itself."""
+        ...
+
+    @property
+    def to_null(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query, null or not, pays to the null tokens."""
+        ...
+
+    @property
+    def everything(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays at all; less than one where the family has a sink."""
+        ...
+
+    @property
+    def counted(self) -> Bool[Tensor, "batch head query"]:
+        """Rows whose entropy means something (Eq. 7)."""
+        ...
+
+    @property
+    def nats(self) -> Float[Tensor, "batch head"]:
+        """Entropies of the counted rows, null weight dropped and the rest renormalised, summed."""
+        ...
+
+    @property
+    def on_arcs(self) -> Float[Tensor, "batch head form"]:
+        """Kept weight on dependency arcs: the attender is the parent, the receiver is."""
+        ...
+
+    @property
+    def distance(self) -> Float[Tensor, "batch head"]:
+        """Σ a[i, j]·|i − j| over the kept weights, in tokens."""
+        ...
+
+    def peaks(self, with_self: bool) -> Peaks:
+        """The largest kept weight of every input and head, a token's own counting or not."""
+        ...
+
+    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
+        """Kept weight between every token and the one at an offset."""
+        ...
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        ...
+
+
+@dataclass(frozen=True)
+class PeakPairs:
+    """The largest kept weights and the pairs that have them."""
+
+    weight: Float[Tensor, "*text head"]
+    query: Int[Tensor, "*text head"]
+    key: Int[Tensor, "*text head"]
+
+    def locate(
+        self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
+    ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
+        """Query and key of the peaks of some inputs and heads."""
+        return self.query[row, head], self.key[row, head]
+
+    def larger(self, other: "PeakPairs") -> "PeakPairs":
+        """Of two pairs the one with the larger weight; of equal ones that of `self`."""
+        better = other.weight > self.weight
+        return PeakPairs(
+            torch.where(better, other.weight, self.weight),
+            torch.where(better, other.query, self.query),
+            torch.where(better, other.key, self.key),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerSums:
+    """The sums of a layer whose matrix is never held, of some of its rows, or of one of its texts.
+
+    `Layer` says what each of them is.
+    """
+
+    rows: Float[Tensor, "*text head query"]
+    to_null: Float[Tensor, "*text head query"]
+    everything: Float[Tensor, "*text head query"]
+    own: Float[Tensor, "*text head query"]
+    columns: Float[Tensor, "*text head key"]
+    nats: Float[Tensor, "*text head"]
+    on_arcs: Float[Tensor, "*text head form"]
+    distance: Float[Tensor, "*text head"]
+    apart: PeakPairs  # over the pairs of two different tokens
+
+    @cached
+    def total(self) -> Float[Tensor, "*text head"]:
+        """Kept weight of the whole input."""
+        return self.rows.sum(-1)
+
+    @cached
+    def counted(self) -> Bool[Tensor, "*text head query"]:
+        """Rows whose entropy means something."""
+        return counted_rows(self.to_null, self.rows)
+
+    def peaks(self, with_self: bool) -> PeakPairs:
+        """The largest kept weight of every input and head, a token's own counting or not."""
+        if not with_self:
+            return self.apart
+        weight, token = self.own.max(-1)
+        return self.apart.larger(PeakPairs(weight, token, token))
+
+
+def keep(
+    wide: Float[Tensor, "batch head query key"], pairs: Bool[Tensor, "batch query key"]
+) -> Float[Tensor, "batch head query key"]:
+    """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
+    return torch.where(pairs[:, None], wide, 0.0)
+
+
+def weight_to_null(
+    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
+) -> Float[Tensor, "batch head query"]:
+    """Weight that the real queries from `start` on pay to the null tokens."""
+    if batch.null_is_first:
+        paid = wide[..., 0]
+    else:
+        paid = (wide @ batch.null.float()[:, None, :, None]).squeeze(-1)
+    return _of_real_queries(paid, batch, start)
+
+
+def weight_of_rows(
+    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
+) -> Float[Tensor, "batch head query"]:
+    """Weight that the real queries from `start` on pay at all."""
+    return _of_real_queries(wide.sum(-1), batch, start)
+
+
+def _of_real_queries(
+    paid: Float[Tensor, "batch head query"], batch: AnnotatedBatch, start: int
+) -> Float[Tensor, "batch head query"]:
+    real = batch.mask[:, None, start : start + paid.shape[-1]]
+    return paid.masked_fill(~real, 0.0)
+
+
+def counted_rows(
+    to_null: Float[Tensor, "*text query"], rows: Float[Tensor, "*text query"]
+) -> Bool[Tensor, "*text query"]:
+    """Rows that pay enough to other tokens than null for their entropy to mean something."""
+    return (to_null <= MOST_NULL) & (rows > 0)
+
+
+def renormalised_entropy(
+    rows: Float[Tensor, "*text query"], mean_log: Float[Tensor, "*text query"]
+) -> Float[Tensor, "*text query"]:
+    """−Σ p ln p in nats with p = a / s, s = Σ a: ln s − (Σ a·ln a) / s."""
+    return rows.log() - mean_log
+
+
+def sum_entropies(
+    kept: Float[Tensor, "*text query key"],
+    rows: Float[Tensor, "*text query"],
+    counted: Bool[Tensor, "*text query"],
+) -> Float[Tensor, "*text"]:
+    """The renormalised entropies of the counted rows, summed; the weights are read once."""
+    # Not xlogy, which takes its logarithms one by one. Of a zero the logarithm only must be finite.
+    logs = kept.clamp(min=torch.finfo(kept.dtype).tiny).log_().mul_(kept)
+    entropy = renormalised_entropy(rows, logs.sum(-1) / rows)
+    return entropy.masked_fill(~counted, 0.0).sum(-1)
+
+
+def separation(
+    start: int, stop: int, keys: int, device: torch.device
+) -> Float[Tensor, "query key"]:
+    """|i − j| in tokens between some queries and the first so many keys."""
+    queries = torch.arange(start, stop, device=device, dtype=torch.float32)
+    return (queries[:, None] - torch.arange(keys, device=device, dtype=torch.float32)).abs()
+
+
+def sum_distances(
+    weights: Float[Tensor, "*text query key"], apart: Float[Tensor, "query key"]
+) -> Float[Tensor, "*text"]:
+    """Σ a·|i − j|, row by row, then in float64: one long float32 sum would lose the fifth digit."""
+    by_row = torch.einsum("...qk,qk->...q", weights, apart.to(weights.dtype))
+    return by_row.double().sum(-1)
+
+
+def on_diagonal(
+    kept: Float[Tensor, "*text query key"], offset: int
+) -> Float[Tensor, "*text query"]:
+    """The kept weights between queries and the keys at an offset from them."""
+    return kept.diagonal(offset, dim1=-2, dim2=-1).contiguous()
+
+
+def largest_apart(kept: Float[Tensor, "*text query key"], start: int) -> PeakPairs:
+    """The largest weight between two tokens; overwrites the weights of tokens for themselves."""
+    kept.diagonal(start, dim1=-2, dim2=-1).zero_()
+    by_query, key = kept.max(-1)
+    weight, query = by_query.max(-1)
+    return PeakPairs(weight, query + start, key.gather(-1, query[..., None]).squeeze(-1))

@@ -1,4 +1,4 @@
-"""Blocks of query rows added up to one layer.
+"""A layer as blocks of query rows, computed by the model's own function and added up.
 
 Everything here is a sum over queries, a row of its own for every query, or a maximum: so it does
 not matter how many rows a block has.
@@ -6,61 +6,54 @@ not matter how many rows a block has.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.concentration import renormalised_entropy
-from headscope.observe.pairs import related_pairs
-from headscope.observe.reduced import Peaks, ReducedLayer, counted_rows
+from headscope.observe.batch import AnnotatedBatch, related_pairs
+from headscope.observe.layer import (
+    LayerSums,
+    counted_rows,
+    keep,
+    largest_apart,
+    on_diagonal,
+    separation,
+    sum_distances,
+    sum_entropies,
+    weight_of_rows,
+    weight_to_null,
+)
 
-OF_QUERIES = ("rows", "to_null", "everything", "own")
-ADDED = ("columns", "nats", "pair_sums")
-
-
-@dataclass(frozen=True)
-class RowSums:
-    """What a block of query rows adds to its layer."""
-
-    rows: Float[Tensor, "batch head query"]
-    to_null: Float[Tensor, "batch head query"]
-    everything: Float[Tensor, "batch head query"]
-    own: Float[Tensor, "batch head query"]
-    columns: Float[Tensor, "batch head key"]
-    nats: Float[Tensor, "batch head"]
-    pair_sums: Float[Tensor, "batch head feature"]
-    apart: Peaks
+Look = Callable[[int, int], Float[Tensor, "batch head query key"]]
 
 
-def sum_rows(
-    weights: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int
-) -> RowSums:
-    """Reduce the weights of the queries from `start` on."""
-    stop = start + weights.shape[2]
-    kept = _kept(weights, batch, start)
-    mask = batch.mask[:, None, start:stop]
-    null = batch.null.to(weights.dtype)[:, None, :, None]
-    to_null = (weights @ null).squeeze(-1).float().masked_fill(~mask, 0.0)
-    rows = kept.sum(-1)
-    counted = counted_rows(to_null, rows)
-    own = kept.diagonal(start, dim1=-2, dim2=-1).clone()
-    return RowSums(
-        rows=rows,
-        to_null=to_null,
-        everything=weights.float().sum(-1).masked_fill(~mask, 0.0),
-        own=own,
-        columns=kept.sum(-2),
-        nats=renormalised_entropy(kept, rows).masked_fill(~counted, 0.0).sum(-1),
-        pair_sums=torch.cat([_on_arcs(kept, batch, start), _distance(kept, start)], dim=-1),
-        apart=_apart(kept, start),
-    )
+@dataclass(frozen=True, kw_only=True)
+class RowsLayer(LayerSums):
+    """The sums of all blocks, and the model's own function to compute some rows once more."""
+
+    index: int
+    batch: AnnotatedBatch
+    block: int  # query rows at a time
+    weights: Look
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return self.weights(start, stop).float()
+
+    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
+        """Kept weight between every token and the one at an offset; computes all rows once more."""
+        tokens = self.batch.mask.shape[1]
+        found = torch.zeros((), dtype=torch.float64, device=self.batch.mask.device)
+        for start in range(0, tokens, self.block):
+            stop = min(start + self.block, tokens)
+            kept = keep(self.look(start, stop), self.batch.pairs_of(start, stop))
+            found = found + on_diagonal(kept, start + offset).double().sum(-1)
+        return found.float()
 
 
-class GrowingLayer:
-    """What the blocks seen so far add up to; nothing of a block is kept but its share of that.
+class RowsBuilder:
+    """Adds up the blocks of a layer; nothing of a block is kept but its share of the sums.
 
     Kept blocks would lie scattered between the large matrices that come and go, and the memory
     between them could not be used again.
@@ -69,77 +62,90 @@ class GrowingLayer:
     def __init__(self, batch: AnnotatedBatch) -> None:
         self._batch = batch
         self._block = 0  # queries of the first one
-        self._total: RowSums | None = None
+        self._total: LayerSums | None = None
 
-    def add(self, sums: RowSums, start: int) -> None:
-        """Take a block of queries from `start` on."""
-        count = sums.rows.shape[-1]
+    def add(self, weights: Float[Tensor, "batch head query key"], start: int) -> None:
+        """Add the block of queries from `start` on."""
+        sums, count = sum_rows(weights, self._batch, start), weights.shape[2]
         if self._total is None:
-            self._total, self._block = _nothing(sums, self._batch.mask.shape[1]), count
-        for name in OF_QUERIES:
-            getattr(self._total, name)[..., start : start + count] = getattr(sums, name)
-        for name in ADDED:
-            getattr(self._total, name).add_(getattr(sums, name))
-        self._total = replace(self._total, apart=self._total.apart.larger(sums.apart))
+            self._total, self._block = _empty(sums, self._batch.mask.shape[1]), count
+        total = self._total
+        for whole, part in zip(_of_queries(total), _of_queries(sums), strict=True):
+            whole[..., start : start + count] = part
+        for whole, part in zip(_added(total), _added(sums), strict=True):
+            whole.add_(part)
+        self._total = replace(total, apart=total.apart.larger(sums.apart))
 
-    def finish(self, index: int, look: Callable[[int, int], Tensor]) -> ReducedLayer:
-        """The layer, when all its blocks are there."""
+    def finish(self, index: int, weights: Look) -> RowsLayer:
+        """The layer, once all its blocks have been added."""
         assert self._total is not None
         total = self._total
-        return ReducedLayer(
+        return RowsLayer(
             index=index,
             batch=self._batch,
+            block=self._block,
+            weights=weights,
             rows=total.rows,
-            columns=total.columns.float(),
             to_null=total.to_null,
             everything=total.everything,
-            nats=total.nats,
-            pair_sums=total.pair_sums,
-            apart=total.apart,
             own=total.own,
-            look=lambda start, stop: look(start, stop).float(),
-            on_offset=partial(on_offset_by_rows, look, self._batch, self._block),
+            columns=total.columns.float(),
+            nats=total.nats,
+            on_arcs=total.on_arcs,
+            distance=total.distance,
+            apart=total.apart,
         )
 
 
-def _nothing(sums: RowSums, tokens: int) -> RowSums:
+def sum_rows(
+    weights: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int
+) -> LayerSums:
+    """Reduce the weights of the queries from `start` on."""
+    stop, keys = start + weights.shape[2], weights.shape[3]
+    wide = weights.float()
+    kept = keep(wide, batch.pairs_of(start, stop))
+    to_null, rows = weight_to_null(wide, batch, start), kept.sum(-1)
+    return LayerSums(
+        rows=rows,
+        to_null=to_null,
+        everything=weight_of_rows(wide, batch, start),
+        own=on_diagonal(kept, start),
+        columns=kept.sum(-2),
+        nats=sum_entropies(kept, rows, counted_rows(to_null, rows)),
+        on_arcs=_on_arcs(kept, batch, start),
+        distance=sum_distances(kept, separation(start, stop, keys, kept.device)),
+        apart=largest_apart(kept, start),  # last: it overwrites the diagonal
+    )
+
+
+def _of_queries(sums: LayerSums) -> tuple[Tensor, ...]:
+    return sums.rows, sums.to_null, sums.everything, sums.own
+
+
+def _added(sums: LayerSums) -> tuple[Tensor, ...]:
+    return sums.columns, sums.nats, sums.on_arcs, sums.distance
+
+
+def _empty(sums: LayerSums, tokens: int) -> LayerSums:
     """Room for all queries, and sums in float64: there may be thousands of blocks."""
-    rooms = {name: _room(getattr(sums, name), tokens) for name in OF_QUERIES}
-    zeros = {name: torch.zeros_like(getattr(sums, name), dtype=torch.float64) for name in ADDED}
-    return replace(sums, **rooms, **zeros)
+    rooms = [part.new_zeros(*part.shape[:-1], tokens) for part in _of_queries(sums)]
+    rows, to_null, everything, own = rooms
+    zeros = [torch.zeros_like(part, dtype=torch.float64) for part in _added(sums)]
+    columns, nats, on_arcs, distance = zeros
+    return LayerSums(
+        rows=rows,
+        to_null=to_null,
+        everything=everything,
+        own=own,
+        columns=columns,
+        nats=nats,
+        on_arcs=on_arcs,
+        distance=distance,
+        apart=sums.apart,
+    )
 
 
-def _room(values: Float[Tensor, "batch head query"], tokens: int) -> Tensor:
-    return values.new_zeros(*values.shape[:-1], tokens)
-
-
-def on_offset_by_rows(
-    look: Callable[[int, int], Tensor], batch: AnnotatedBatch, block: int, offset: int
-) -> Float[Tensor, "batch head"]:
-    """Kept weight between every token and the one at an offset; looks at all rows once more."""
-    tokens = batch.mask.shape[1]
-    found = torch.zeros((), dtype=torch.float64, device=batch.mask.device)
-    for start in range(0, tokens, block):
-        kept = _kept(look(start, min(start + block, tokens)), batch, start)
-        found = found + kept.diagonal(start + offset, dim1=-2, dim2=-1).double().sum(-1)
-    return found.float()
-
-
-def _kept(weights: Tensor, batch: AnnotatedBatch, start: int) -> Tensor:
-    pairs = batch.pairs_of(start, start + weights.shape[2])
-    return weights.float().masked_fill(~pairs[:, None], 0.0)
-
-
-def _distance(kept: Tensor, start: int) -> Float[Tensor, "batch head 1"]:
-    queries, keys = kept.shape[-2:]
-    place = torch.arange(start, start + queries, device=kept.device)
-    separation = (place[:, None] - torch.arange(keys, device=kept.device)).abs()
-    # Row by row, then in float64: one long float32 sum would lose the fifth digit.
-    by_row = torch.einsum("bhqk,qk->bhq", kept, separation.to(kept.dtype))
-    return by_row.double().sum(-1, keepdim=True)
-
-
-def _on_arcs(kept: Tensor, batch: AnnotatedBatch, start: int) -> Float[Tensor, "batch head 2"]:
+def _on_arcs(kept: Tensor, batch: AnnotatedBatch, start: int) -> Float[Tensor, "batch head form"]:
     forms = [_on_pairs(kept, pairs, start) for pairs in related_pairs(batch)]
     return torch.stack(forms, dim=-1)
 
@@ -151,11 +157,3 @@ def _on_pairs(
     row, query, key = here.unbind(-1)
     found = kept.new_zeros(kept.shape[:2])
     return found.index_add_(0, row, kept[row, :, query - start, key])
-
-
-def _apart(kept: Tensor, start: int) -> Peaks:
-    """The largest weight between two tokens; overwrites the weights of tokens for themselves."""
-    kept.diagonal(start, dim1=-2, dim2=-1).zero_()
-    by_query, key = kept.max(-1)
-    weight, query = by_query.max(-1)
-    return Peaks(weight, query + start, key.gather(-1, query[..., None]).squeeze(-1))

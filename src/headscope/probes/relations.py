@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
 from headscope.probes import trees
 from headscope.probes.gold import Classes, GoldTrees, make_gold
 from headscope.probes.proportion import accuracy, known, standard_error, wilson
@@ -162,7 +162,7 @@ class RelationAccuracy:
         state.sums["arcs"] += _numpy(trees.counted_arcs(gold).sum())
         state.sums["arcs_of_neighbours"] += _numpy(trees.count_neighbours(gold))
 
-    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+    def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Count what the heads of one layer get right."""
         gold = self._gold(layer.batch)
         maps = word_layer(layer, self.row)

@@ -19,8 +19,8 @@ from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.example import Example
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
+from headscope.observe.inputs import Example
 from headscope.probes.encoding import WordTokens
 
 From = Literal["mean", "first"]
@@ -111,7 +111,7 @@ def word_example(number: int, tokens: WordTokens, *, is_causal: bool) -> Example
     )
 
 
-def word_layer(layer: ObservedLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
+def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
     """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
     units = layer.batch.once(f"units {row}", lambda: batch_units(layer.batch, row))
     return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from headscope.model.model import Model
-    from headscope.observe.columns import Columns
-    from headscope.observe.example import Example
-    from headscope.observe.long import Attention
+    from headscope.observe.inputs import Columns, Example
+    from headscope.observe.show import Attention
     from headscope.results.findings import Finding
     from headscope.results.measure import Measure
     from headscope.text.corpus import Corpus, Shard
@@ -74,7 +73,7 @@ class Inputs:
     @cached_property
     def columns(self) -> "Columns":
         """The examples as flat arrays."""
-        from headscope.observe.columns import columns_of
+        from headscope.observe.inputs import columns_of
 
         return columns_of(self.examples)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import ObservedLayer
+from headscope.observe.dense import DenseLayer
 from headscope.probes.coreference.mentions import Phrase, antecedents, candidates, phrases
 from headscope.probes.coreference.rules import SYSTEMS, resolve
 from headscope.probes.proportion import accuracy, known, standard_error, wilson
@@ -143,7 +143,7 @@ class CorefAccuracy:
         state.sums["unseen"] += _numpy(queries.unseen)
         state.sums["baseline"] += _numpy(count_baselines(queries))
 
-    def update_layer(self, state: State, layer: ObservedLayer) -> None:
+    def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Count what the heads of one layer resolve."""
         resolved = count_resolved(word_layer(layer, self.row), self._queries(layer.batch))
         state.sums["correct"][:, layer.index] += _numpy(resolved)

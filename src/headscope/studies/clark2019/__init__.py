@@ -2,7 +2,7 @@
 
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
-from headscope.metrics.sinks import SINK_THRESHOLD
+from headscope.metrics.surface import SINK_THRESHOLD
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables

@@ -5,35 +5,13 @@ import json
 import numpy as np
 import xarray as xr
 
-from headscope.metrics.behaviour import Thresholds, behaviour
-from headscope.metrics.sinks import sink_rate
-from headscope.results.measure import Measure
+from headscope.metrics.behaviour import BEHAVIOUR, Thresholds, behaviour
+from headscope.metrics.surface import SINK_RATE, sink_rate
 from headscope.studies.clark2019.left_out import drop_uncounted
 from headscope.studies.clark2019.words.best import name_linguistic
 
 LINES = ("uniform_entropy", "visible_uniform_entropy")
 
-BEHAVIOUR = Measure(
-    name="behaviour",
-    title="Behaviour",
-    meaning="What the head does most, in a word.",
-    formula="next or previous > 0.5, broad: entropy > 3.8, [CLS], [SEP] or punctuation > 0.6, else "
-    "other; later ones win, and a relation or coreference that the head finds wins over all",
-    reference="Clark et al. 2019, Fig. 6",
-    unit="",
-    range="names",
-    cost="from other variables alone",
-    with_errors=False,
-)
-SINK_RATE = Measure(
-    name="sink_rate",
-    title="Sink rate",
-    meaning="Share of heads that rest on the first token.",
-    formula="heads with first_token_share > 0.3 / heads",
-    reference="Gu et al. 2024",
-    cost="from first_token_share alone",
-    with_errors=False,
-)
 MEASURES = (BEHAVIOUR, SINK_RATE)
 
 

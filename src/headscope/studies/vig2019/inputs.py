@@ -20,8 +20,7 @@ from tokenizers import Encoding
 
 from headscope.errors import AlignmentError
 from headscope.model.encode import encode_all, encoded_of
-from headscope.observe.columns import Columns, Examples
-from headscope.observe.example import NO_LABEL, Example
+from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.studies.study import Inputs, Setup
 from headscope.text.alignment import NO_WORD, align
 from headscope.text.flat_alignment import FlatTokens, FlatWords, align_flat, related_tokens

@@ -4,12 +4,9 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, distance, entropy, labels, null
-from headscope.metrics.correlation import correlations
-from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.exemplars import Exemplars
+from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.metric import Axis, Metric
-from headscope.metrics.span import DependencySpan
 from headscope.metrics.variability import Variability
 from headscope.model.display import display
 from headscope.model.encode import encode
@@ -60,14 +57,14 @@ def derive(result: xr.Dataset) -> xr.Dataset:
     if "dependency_alignment" in result:
         either = result["dependency_alignment"].sel(form="either")
         pairs["distance~alignment"] = (result["distance"], either)
-    return result.assign(correlations(pairs))
+    return result.assign(spread.correlations(pairs))
 
 
 def _of_attention(setup: Setup) -> list[Metric]:
     grid, options = setup.grid, setup.options
     metrics: list[Metric] = [
-        distance.distance(grid),
-        entropy.entropy(grid),
+        spread.distance(grid),
+        spread.entropy(grid),
         Variability(grid, setup.model.is_causal, options["corner"]),
         Exemplars(grid, options["exemplars"], options["self_exemplars"]),
         ExampleMap(grid, partial(display, setup.model.tokenizer), options["example_tokens"]),
@@ -82,11 +79,11 @@ def _of_tags(setup: Setup) -> list[Metric]:
         return []
     axis = Axis("tag", setup.labels["tag"])
     return [
-        labels.label_to("pos_to", setup.grid, axis),
-        labels.label_from("pos_from", setup.grid, axis),
-        labels.label_frequency(axis),
-        labels.even_to("pos_to_even", axis),
-        labels.even_from("pos_from_even", axis),
+        labels.label_to(labels.POS_TO, setup.grid, axis),
+        labels.label_from(labels.POS_FROM, setup.grid, axis),
+        labels.label_frequency(labels.TAG_FREQUENCY, axis),
+        labels.even_to(labels.POS_TO_EVEN, axis),
+        labels.even_from(labels.POS_FROM_EVEN, axis),
     ]
 
 
@@ -95,9 +92,9 @@ def _of_relations(setup: Setup) -> list[Metric]:
         return []
     axis = Axis("deprel", setup.labels["deprel"])
     return [
-        labels.label_to("deprel_to", setup.grid, axis),
-        labels.label_frequency(axis),
-        labels.even_to("deprel_to_even", axis),
+        labels.label_to(labels.DEPREL_TO, setup.grid, axis),
+        labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
+        labels.even_to(labels.DEPREL_TO_EVEN, axis),
     ]
 
 
@@ -108,7 +105,7 @@ def _of_arcs(setup: Setup) -> list[Metric]:
         dependencies.dependency_alignment(setup.grid),
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
-        DependencySpan(),
+        dependencies.DependencySpan(),
     ]
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Drawing
 from headscope.heads import name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.metrics.gradient import TARGETS
-from headscope.observe.special import SPECIAL
+from headscope.observe.batch import SPECIAL
 from headscope.plots.dots import Plot, Series, draw_plots
 from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels

@@ -8,8 +8,8 @@ from headscope.errors import ModelError
 from headscope.metrics.induction import repeated_sequences
 from headscope.metrics.surface import CLS, PUNCT, SEP
 from headscope.model.encode import Encoded
-from headscope.observe.example import NO_LABEL, Example
-from headscope.observe.special import PUNCTUATION
+from headscope.observe.batch import PUNCTUATION
+from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies.clark2019.surface.delimiters import (
     embeddings,
     enclose,

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from headscope.metrics import surface
-from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.head_divergence import HeadDivergence
-from headscope.metrics.head_gradient import HeadGradient
+from headscope.metrics import induction, surface
+from headscope.metrics.divergence.heads import HeadDivergence
+from headscope.metrics.examples import ExampleMap
+from headscope.metrics.gradient import HeadGradient
 from headscope.metrics.metric import Metric
 from headscope.model.display import display
 from headscope.studies.clark2019.left_out import why_no_gradients
@@ -26,7 +26,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     metrics = (*_of_surface(setup), *_of_heads(setup))
     of_segments = Part(segment_inputs, metrics, reach=segment_reach)
     start = int(find_delimiters(setup.model).cls is not None)
-    scores = surface.repetitions(setup.grid, longest_period(setup), start)
+    scores = induction.repetitions(setup.grid, longest_period(setup), start)
     return of_segments, Part(repeated_inputs, scores, of_corpus=False)
 
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 from headscope.heads import name_head, name_in_paper
 from headscope.metrics.behaviour import OTHER
-from headscope.observe.special import SPECIAL
+from headscope.observe.batch import SPECIAL
 from headscope.studies.clark2019.surface.figures import OFFSET_NAMES, measured_offsets
 from headscope.studies.study import Table
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from headscope.observe.example import Example
+from headscope.observe.inputs import Example
 from headscope.probes.coreference.metric import make_queries
 from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
 from headscope.probes.gold import tree_fault

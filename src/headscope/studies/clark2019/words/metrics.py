@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headscope.errors import CorpusError
-from headscope.metrics.exemplars import Exemplars
+from headscope.metrics.examples import Exemplars
 from headscope.probes.coreference.metric import CorefAccuracy
 from headscope.probes.gold import Classes
 from headscope.probes.relations import RelationAccuracy

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.model.encode import Encoded
-from headscope.observe.columns import Columns
-from headscope.observe.example import NO_LABEL, Example
+from headscope.observe.inputs import NO_LABEL, Columns, Example
 
 PAD = 99
 

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.observe.precision import full_precision
+from headscope.observe.show import full_precision
 
 FIRST = 1 / 16  # τ_0
 REACH = 4.0  # the last node: τ·p of the smallest element, e^(−2·4) of which is left out

@@ -3,10 +3,14 @@
     JS(p, q) = H((p+q)/2) − (H(p) + H(q))/2        summed over all rows of all inputs, in nats
 
 Only a sum over pairs (query, key) is left of the rows, so padding and what a causal mask hides are
-dropped first, and what remains is cut into blocks that fit into the cache. Three ways lead on from
-there: compiled logarithms on the CPU (divergence_kernel, needs numba) and on CUDA
-(divergence_triton, needs Triton, which comes with torch there), and matrix products without any
-logarithm on every device (divergence_product). They agree within 1e-6 of the value.
+dropped first, and the rest is cut into blocks that fit into the cache. Three implementations go on
+from there; they agree within 1e-6 of the value:
+
+```
+numba_loop      compiled logarithms on the CPU, needs numba
+triton_kernel   the same on CUDA, needs Triton, which comes with torch there
+products        matrix products without any logarithm, on every device
+```
 """
 
 from importlib.util import find_spec
@@ -17,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-Way = Literal["numba", "triton", "products"]
+Implementation = Literal["numba", "triton", "products"]
 SMOOTHING = 1e-3
 BLOCK = 512  # elements: a block of 144 heads takes 288 kB, which a core's second-level cache holds
 
@@ -32,23 +36,23 @@ def divergence(
     is float64 and may still be on the device of the weights.
     """
     pieces = _blocks(weights, causal, smoothing)
-    way = choose_way(weights.device)
-    if way == "numba":
-        from headscope.metrics import divergence_kernel
+    chosen = choose_implementation(weights.device)
+    if chosen == "numba":
+        from headscope.metrics.divergence import numba_loop
 
-        return torch.from_numpy(divergence_kernel.divergence_of_blocks(pieces.numpy()))
-    if way == "triton":
-        from headscope.metrics import divergence_triton
+        return torch.from_numpy(numba_loop.divergence_of_blocks(pieces.numpy()))
+    if chosen == "triton":
+        from headscope.metrics.divergence import triton_kernel
 
-        return divergence_triton.divergence_of_blocks(pieces)
-    from headscope.metrics import divergence_product
+        return triton_kernel.divergence_of_blocks(pieces)
+    from headscope.metrics.divergence import products
 
-    return divergence_product.divergence_of_blocks(pieces, floor=smoothing / weights.shape[-1])
+    return products.divergence_of_blocks(pieces, floor=smoothing / weights.shape[-1])
 
 
-def choose_way(device: torch.device) -> Way:
+def choose_implementation(device: torch.device) -> Implementation:
     """Compiled logarithms where their compiler is there and fits the device, else products."""
-    compilers: dict[str, Way] = {"cpu": "numba", "cuda": "triton"}
+    compilers: dict[str, Implementation] = {"cpu": "numba", "cuda": "triton"}
     compiler = compilers.get(device.type)
     return compiler if compiler is not None and find_spec(compiler) is not None else "products"
 

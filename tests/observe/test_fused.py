@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from headscope.model.attention import TextAttention
 from headscope.model.capture.kernels import attend_whole
-from headscope.observe.fused import weights_of_pairs
-from headscope.observe.fused_pass import sum_in_blocks
+from headscope.observe.fused import sum_in_blocks, weights_of_pairs
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 

@@ -1,4 +1,6 @@
-"""The inputs of a shard as flat arrays, so that a batch is cut out of them without a loop.
+"""The inputs of a study: one by one as examples, and all of a shard as flat arrays.
+
+A batch is cut out of the arrays without a loop:
 
 lengths  3 1 2        ids  a b c | d | e f         rows 0 and 2 as a rectangle   a b c
                                                                                  e f ·
@@ -15,9 +17,24 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headscope.model.batch import Batch
+from headscope.model.encode import Encoded
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.example import NO_LABEL, Example
 from headscope.text.sentence import Sentence
+
+NO_LABEL = -1
+Arcs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One input: its tokens, which of them are null, their labels, and arcs between tokens."""
+
+    number: int  # of the sentence in the corpus (the first one, if an input has several)
+    encoded: Encoded
+    null: Sequence[bool]
+    labels: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    arcs: Arcs | None = None  # (token of the parent, token of the dependent)
+    sentence: Sentence | None = None  # where a metric needs all of it
 
 
 @dataclass(frozen=True)
@@ -134,7 +151,7 @@ class Cut:
 
 
 class Examples(Sequence[Example]):
-    """Examples that are made one by one when somebody looks; the columns have all of them."""
+    """Examples that are made when they are asked for; the columns have all of them."""
 
     def __init__(self, columns: Columns, make: Callable[[int], Example]) -> None:
         self.columns = columns

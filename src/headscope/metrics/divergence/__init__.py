@@ -1,0 +1,1 @@
+"""How differently two heads attend: Jensen–Shannon divergence between all pairs of heads."""

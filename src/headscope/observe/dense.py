@@ -1,0 +1,173 @@
+"""A layer as whole matrices, tokens × tokens for every head: everything can be asked of it.
+
+The weights are read a few times only: once to drop what does not count, then once for each of the
+sums, which are computed on first use. What is linear in the key follows from `columns`, what is
+linear in the query from `rows`.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from headscope.observe.batch import SPECIAL, AnnotatedBatch, related_pairs
+from headscope.observe.layer import (
+    cached,
+    counted_rows,
+    keep,
+    on_diagonal,
+    separation,
+    sum_entropies,
+    weight_of_rows,
+    weight_to_null,
+)
+
+ENTROPY_SMOOTHING = 1e-4
+
+
+@dataclass(frozen=True)
+class DenseLayer:
+    """Weights of one layer for one batch, and the sums that `Layer` names."""
+
+    index: int
+    weights: Float[Tensor, "batch head query key"]
+    batch: AnnotatedBatch
+
+    @cached
+    def wide(self) -> Float[Tensor, "batch head query key"]:
+        """The weights in float32: a sum of two-byte weights would be rounded to two bytes."""
+        return self.weights.float()
+
+    @cached
+    def kept(self) -> Float[Tensor, "batch head query key"]:
+        """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
+        return keep(self.wide, self.batch.pairs)
+
+    @cached
+    def rows(self) -> Float[Tensor, "batch head query"]:
+        return self.kept.sum(-1)
+
+    @cached
+    def columns(self) -> Float[Tensor, "batch head key"]:
+        return self.kept.sum(-2)
+
+    @cached
+    def total(self) -> Float[Tensor, "batch head"]:
+        return self.rows.sum(-1)
+
+    @cached
+    def own(self) -> Float[Tensor, "batch head query"]:
+        return on_diagonal(self.kept, 0)
+
+    @cached
+    def to_null(self) -> Float[Tensor, "batch head query"]:
+        return weight_to_null(self.wide, self.batch)
+
+    @cached
+    def everything(self) -> Float[Tensor, "batch head query"]:
+        return weight_of_rows(self.wide, self.batch)
+
+    @cached
+    def counted(self) -> Bool[Tensor, "batch head query"]:
+        return counted_rows(self.to_null, self.rows)
+
+    @cached
+    def nats(self) -> Float[Tensor, "batch head"]:
+        return sum_entropies(self.kept, self.rows, self.counted)
+
+    @property
+    def on_arcs(self) -> Float[Tensor, "batch head form"]:
+        return self._pair_sums[..., :2]
+
+    @property
+    def distance(self) -> Float[Tensor, "batch head"]:
+        return self._pair_sums[..., 2]
+
+    @cached
+    def _pair_sums(self) -> Float[Tensor, "batch head feature"]:
+        """Kept weight on both forms of arcs and its distance: one product for all of them."""
+        features = self.batch.once("pair features", partial(_pair_features, self.batch))
+        return self.kept.flatten(2) @ features
+
+    def peaks(self, with_self: bool) -> "DensePeaks":
+        """The largest kept weight of every input and head, a token's own counting or not."""
+        if with_self:
+            return DensePeaks(self.kept)
+        same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
+        return DensePeaks(self.kept.masked_fill(same, 0.0))
+
+    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
+        """Kept weight between every token and the one at an offset."""
+        return on_diagonal(self.kept, offset).sum(-1)
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return self.weights[:, :, start:stop].float()
+
+    @cached
+    def to_special(self) -> Float[Tensor, "batch head query special"]:
+        """Weight that every query pays to [CLS], to [SEP] and to punctuation."""
+        return received(self.kept, self.batch.one_hot("special", len(SPECIAL)))
+
+    @cached
+    def smoothed_entropy(self) -> Float[Tensor, "batch head query"]:
+        """Entropy of every smoothed row, null tokens included."""
+        return smoothed_entropy(self.kept, self.batch.mask)
+
+
+@dataclass(frozen=True)
+class DensePeaks:
+    """The largest weights of whole matrices; a pair is searched only when it is asked for."""
+
+    kept: Float[Tensor, "batch head query key"]
+
+    @cached
+    def weight(self) -> Float[Tensor, "batch head"]:
+        """The largest weight of every input and head."""
+        return self._cells.amax(-1)
+
+    def locate(
+        self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
+    ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
+        """Query and key of some of them; of equal ones the first."""
+        cell = self._cells[row, head].argmax(-1)
+        size = self.kept.shape[-1]
+        return cell // size, cell % size
+
+    @cached
+    def _cells(self) -> Float[Tensor, "batch head cell"]:
+        return self.kept.flatten(2)
+
+
+def received(
+    weights: Float[Tensor, "batch head query key"], classes: Shaped[Tensor, "batch key class"]
+) -> Float[Tensor, "batch head query class"]:
+    """Weight that every query pays to every class of keys: one matrix product for all classes."""
+    return weights @ classes[:, None].to(weights.dtype)
+
+
+def smoothed_entropy(
+    weights: Float[Tensor, "batch head query key"],
+    mask: Bool[Tensor, "batch key"],
+    amount: float = ENTROPY_SMOOTHING,
+) -> Float[Tensor, "batch head query"]:
+    """Entropy in nats of every row smoothed over the n tokens of the input (Clark et al., Fig. 4).
+
+    p' = (1 − amount)·p + amount/n, zero on padding.
+    """
+    mask = mask[:, None, None, :]
+    smoothed = (1 - amount) * weights + amount / mask.sum(-1, keepdim=True)
+    smoothed = smoothed.masked_fill(~mask, 0.0)
+    return -torch.xlogy(smoothed, smoothed).sum(-1)
+
+
+def _pair_features(batch: AnnotatedBatch) -> Float[Tensor, "batch pair feature"]:
+    """Per pair: the attender is the parent, the receiver is the parent, separation."""
+    texts, tokens = batch.mask.shape
+    features = torch.zeros(texts, tokens, tokens, 3, device=batch.mask.device)
+    for form, pairs in enumerate(related_pairs(batch)):
+        features[(*pairs.unbind(-1), form)] = 1.0
+    features[..., 2] = separation(0, tokens, tokens, batch.mask.device)
+    return features.flatten(1, 2)

@@ -1,0 +1,119 @@
+"""Run a batch through a model and show its layers to metrics, in one of three ways.
+
+```
+  tokens of the longest input      way
+  up to DENSE_TOKENS               dense   whole matrices
+  more, plain attention            fused   never the matrix
+  more, any other body             rows    blocks of query rows
+```
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+
+from headscope.errors import RunError
+from headscope.model.attention import LayerAttention, PlainAttention, RowAttention
+from headscope.model.batch import Batch
+from headscope.model.capture.kernels import block_rows
+from headscope.model.model import Model
+from headscope.model.ways import Way
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.observe.fused import fuse_layer
+from headscope.observe.layer import Layer
+from headscope.observe.rows import RowsBuilder
+
+Attention = Way | Literal["auto"]
+WAYS: tuple[Way, ...] = ("dense", "rows", "fused")
+DENSE_TOKENS = 1024  # up to here whole matrices are small, and anything can be asked of them
+
+Show = Callable[[Layer], None]
+
+
+def choose_way(model: Model, tokens: int, choice: Attention) -> Way:
+    """The way for a batch whose longest input has this many tokens."""
+    if choice != "auto":
+        return choice
+    return "dense" if tokens <= DENSE_TOKENS else long_way(model)
+
+
+def long_way(model: Model) -> Way:
+    """The way for inputs of more than DENSE_TOKENS tokens."""
+    best: tuple[Way, ...] = ("fused", "rows", "dense")
+    return next(way for way in best if way in model.ways)
+
+
+def check_attention(model: Model, choice: str | None) -> None:
+    """Refuse a way that is unknown, or wrong for the model."""
+    if choice is None or choice == "dense":
+        return
+    if choice not in WAYS:
+        raise RunError(
+            f"There is no attention={choice}; choose one of {', '.join(WAYS)}, or leave it out."
+        )
+    if choice not in model.ways:
+        raise RunError(
+            f"{model.name} cannot run with attention={choice}: {model.ways.refused[choice]}; "
+            "leave the option out."
+        )
+
+
+def show_layers(
+    model: Model, batch: Batch, annotated: AnnotatedBatch, way: Way, show: Show
+) -> None:
+    """Run the model over a batch and show every layer of its first stack, in order."""
+    places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
+    if way == "dense":
+
+        def whole(seen: LayerAttention) -> None:
+            with full_precision():
+                show(DenseLayer(places[seen.layer], seen.weights, annotated))
+
+        model.forward(batch, whole, logits=False)
+    elif way == "fused":
+
+        def fuse(seen: PlainAttention) -> None:
+            with full_precision():
+                show(fuse_layer(places[seen.layer], seen, annotated))
+
+        model.forward_fused(batch, fuse, logits=False)
+    else:
+        _show_rows(model, batch, annotated, places, show)
+
+
+def _show_rows(
+    model: Model, batch: Batch, annotated: AnnotatedBatch, places: dict[int, int], show: Show
+) -> None:
+    builder = RowsBuilder(annotated)
+
+    def add(seen: RowAttention) -> None:
+        nonlocal builder
+        with full_precision():
+            builder.add(seen.weights, seen.start)
+            if seen.stop == seen.queries:
+                show(builder.finish(places[seen.layer], seen.look))
+                builder = RowsBuilder(annotated)
+
+    count, tokens = batch.ids.shape
+    block = block_rows(count * model.heads, tokens, batch.ids.device)
+    model.forward_rows(batch, add, block, logits=False)
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Matrix products of statistics in true float32, whatever the network computes in.
+
+    Within the block no product is rounded to the ten bits of TF32.
+    """
+    before = torch.get_float32_matmul_precision()
+    if before == "highest":
+        yield
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
