@@ -158,7 +158,7 @@ class Outcome:
 def make_learners(
     group: Group, maps: int, size: int, seeds: Seeds, *, has_special: bool, rate: float
 ) -> dict[str, Learner]:
-    """The probes of a group, untrained, for so many maps and vectors of that size."""
+    """The untrained probes of a group, for `maps` attention maps and vectors of length `size`."""
     makers = {
         "distances_words": lambda: DistanceWordsProbe(size, seeds),
         "random_attention_words": lambda: AttentionWordsProbe(
