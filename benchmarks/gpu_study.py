@@ -31,7 +31,7 @@ from headscope.engine import partial as files  # noqa: E402
 from headscope.engine.forward import observe  # noqa: E402
 from headscope.engine.job import Job  # noqa: E402
 from headscope.engine.memory import default_batch_tokens  # noqa: E402
-from headscope.engine.study import SHARD_SENTENCES_CUDA  # noqa: E402
+from headscope.engine.study import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.ratio import HeadRatio  # noqa: E402
 from headscope.model.batch import Batch  # noqa: E402
@@ -40,8 +40,7 @@ from headscope.studies import find_study  # noqa: E402
 from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
-from headscope.workers.ahead import ahead  # noqa: E402
-from headscope.workers.overlapped import OverlappedPool  # noqa: E402
+from headscope.workers.local import LocalPool, map_in_threads  # noqa: E402
 
 TOKENIZER = Path(__file__).parents[1] / "src" / "headscope" / "model" / "bundled" / "mini-gpt2"
 SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}
@@ -138,7 +137,7 @@ def observe_all(setup: Setup, shards: list[Shard]) -> None:
     """The states of every shard, not kept: everything but packing, writing and merging."""
     setup.model.network.set_attn_implementation("eager")
     job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
-    for _ in OverlappedPool().run(_Computing(job), shards):
+    for _ in LocalPool(SHARDS_AT_ONCE).run(_Computing(job), shards):
         pass
 
 
@@ -164,7 +163,7 @@ def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict
     """Everything from sentences to values; the sums of all metrics."""
     setup.model.network.set_attn_implementation("eager")
     job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
-    for shard, content in OverlappedPool().run(job, shards):
+    for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
         (folder / f"{shard.index}.npz").write_bytes(content)
     metrics = STUDY.metrics(setup)
     total = {name: metric.zero(0).sums for name, metric in metrics.items()}
@@ -178,7 +177,7 @@ def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict
 
 def _records(folder: Path, count: int, metric: str) -> Iterator[dict[str, np.ndarray]]:
     paths = [folder / f"{index}.npz" for index in range(count)]
-    for _, found in ahead(partial(files.load_records, metric=metric), paths, 4):
+    for _, found in map_in_threads(partial(files.load_records, metric=metric), paths, 4):
         yield found
 
 

@@ -14,8 +14,8 @@ from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
-from headscope.model.capture.modes import Mode
 from headscope.metrics.spread import CORRELATION, CORRELATION_P
+from headscope.model.capture.modes import Mode
 from headscope.observe.inputs import Example
 from headscope.results.measure import DERIVED, Measure
 from headscope.studies import STUDIES, find_study

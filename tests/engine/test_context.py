@@ -176,14 +176,16 @@ def test_exemplars_show_the_tokens_of_their_document(tmp_path: Path) -> None:
 def test_a_context_beyond_the_models_positions_is_refused() -> None:
     with pytest.raises(RunError, match=r"positions for 48 tokens.*give --context 48 or less"):
         hs.study("vig2019", causal_model(), treebank(40), context=49)
-    with pytest.raises(RunError, match="from 2 on, not 1"):
+    with pytest.raises(RunError, match="from 2 on or none, not 1"):
         hs.study("vig2019", causal_model(), treebank(40), context=1)
     with pytest.raises(RunError, match="clark2019 has no option 'context'"):
         hs.study("clark2019", causal_model(), treebank(40), context=20)
 
 
 def test_a_way_that_the_model_cannot_go_is_refused_with_the_reason() -> None:
-    with pytest.raises(RunError, match="There is no attention=sparse; choose one of dense, rows"):
+    with pytest.raises(
+        RunError, match="attention must be dense, rows, fused or none"
+    ):
         hs.study("vig2019", causal_model(), treebank(40), attention="sparse")
     capped = next(family for family in FAMILIES if family.name == "Gemma 2").model()
     with pytest.raises(RunError, match="Gemma 2 cannot run with attention=fused: its weights"):

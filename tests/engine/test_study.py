@@ -136,7 +136,7 @@ def test_a_changed_corpus_or_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_option_or_study_is_refused_by_name() -> None:
-    with pytest.raises(RunError, match="no option 'exemplar'; it has exemplars"):
+    with pytest.raises(RunError, match="no option 'exemplar'; did you mean exemplars"):
         hs.study("vig2019", causal_model(), treebank(40), exemplar=1)
     with pytest.raises(RunError, match="did you mean vig2019"):
         hs.study("vig2018", causal_model(), treebank(40))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.probes.coreference.mentions import Phrase, phrases
-from headscope.probes.coreference.queries import (
+from headscope.probes.coreference.metric import (
     CANDIDATES,
     KINDS,
     count_baselines,
@@ -16,7 +16,7 @@ from headscope.probes.coreference.queries import (
     document_half,
     make_queries,
 )
-from headscope.probes.coreference.sieves import SYSTEMS, resolve
+from headscope.probes.coreference.rules import SYSTEMS, resolve
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from tests.probes.random_text import padded, random_sentence, random_weights
 

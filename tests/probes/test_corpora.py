@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from headscope.probes.coreference.mentions import phrases
-from headscope.probes.coreference.queries import (
+from headscope.probes.coreference.metric import (
     KINDS,
     count_baselines,
     count_mentions,
     make_queries,
 )
-from headscope.probes.coreference.sieves import SYSTEMS
+from headscope.probes.coreference.rules import SYSTEMS
 from headscope.text.read import read_corpus
 from headscope.text.sentence import Sentence
 from headscope.text.windows import join

@@ -1,30 +1,39 @@
 """Probes trained over a corpus: interrupted or not, the same numbers; split by documents."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from headscope.probes.stream import ProbeStream
 from headscope.probes.trained import experiment
-from headscope.probes.trained.embeddings import InputEmbeddings
-from headscope.probes.trained.experiment import READS, Schedule, evaluate, make_learners, train
-from headscope.probes.trained.random_network import randomise
-from headscope.probes.trained.seeds import Seeds
-from headscope.probes.trained.split import split_documents
+from headscope.probes.trained.experiment import (
+    GROUPS,
+    Group,
+    Outcome,
+    ProbeStream,
+    Schedule,
+    evaluate,
+    make_learners,
+    randomise,
+    split_documents,
+    train,
+)
+from headscope.probes.trained.probes import Seeds
 from headscope.probes.trained.training import Learner
+from headscope.probes.trained.vectors import InputEmbeddings
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import bidirectional_model, make_sentences
 
 HEADS = 6
 
 
-@pytest.fixture
-def stream() -> ProbeStream:
+def stream(group: Group = "network") -> ProbeStream:
     model = bidirectional_model()
-    return ProbeStream((model, randomise(model, 0)), InputEmbeddings.of_model(model), 128)
+    networks = {"text": None, "random network": randomise(model, 0), "network": model}
+    return ProbeStream(model, networks[group], InputEmbeddings.of_model(model), 128)
 
 
 @pytest.fixture
@@ -33,66 +42,87 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "CHUNKS_PER_CHECKPOINT", 2)
 
 
-def learners() -> dict[str, Learner]:
-    return make_learners(2 * HEADS, 12, Seeds(2), has_special=True, rate=0.01)
+def learners(group: Group = "network") -> dict[str, Learner]:
+    return make_learners(group, 2 * HEADS, 12, Seeds(2), has_special=True, rate=0.01)
 
 
 def weights(trained: dict[str, Learner]) -> list[torch.Tensor]:
     return [p.detach().clone() for each in trained.values() for p in each.probe.parameters()]
 
 
-def run(corpus: Corpus, stream: ProbeStream, path: Path, stop: int | None = None) -> dict:
-    trained = learners()
-    chunks: Iterator = train(trained, stream, corpus, Schedule(epochs=2), path)
+def run(corpus: Corpus, group: Group, path: Path | None, stop: int | None = None) -> dict:
+    trained = learners(group)
+    chunks: Iterator = train(trained, stream(group), corpus, Schedule(epochs=2), path)
     for number, _ in enumerate(chunks, start=1):
         if number == stop:
             break
     return trained
 
 
+def assert_same(left: dict[str, Learner], right: dict[str, Learner]) -> None:
+    for one, other in zip(weights(left), weights(right), strict=True):
+        assert torch.equal(one, other)
+
+
 @pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("group", list(GROUPS))
 @pytest.mark.parametrize("stop", [1, 3, 8])
 def test_an_interrupted_training_ends_with_the_same_weights(
-    stream: ProbeStream, tmp_path: Path, stop: int
+    group: Group, tmp_path: Path, stop: int
 ) -> None:
     corpus = Corpus.from_sentences(make_sentences(30))
-    whole = run(corpus, stream, tmp_path / "whole.npz")
-    run(corpus, stream, tmp_path / "cut.npz", stop)
-    resumed = run(corpus, stream, tmp_path / "cut.npz")
-    for left, right in zip(weights(whole), weights(resumed), strict=True):
-        assert torch.equal(left, right)
+    whole = run(corpus, group, None)
+    run(corpus, group, tmp_path / "cut.npz", stop)
+    assert_same(whole, run(corpus, group, tmp_path / "cut.npz"))
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_damaged_checkpoint_is_not_trusted(stream: ProbeStream, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_not_trusted(tmp_path: Path) -> None:
     corpus, path = Corpus.from_sentences(make_sentences(16)), tmp_path / "cut.npz"
-    whole = run(corpus, stream, tmp_path / "whole.npz")
-    run(corpus, stream, path, 2)
+    whole = run(corpus, "network", None)
+    run(corpus, "network", path, 2)
     path.write_bytes(path.read_bytes()[:100])
-    for left, right in zip(weights(whole), weights(run(corpus, stream, path)), strict=True):
-        assert torch.equal(left, right)
+    assert_same(whole, run(corpus, "network", path))
 
 
-def test_every_probe_is_tested_on_every_word_but_punctuation(stream: ProbeStream) -> None:
+def test_a_corpus_without_trees_leaves_the_probes_untrained(tmp_path: Path) -> None:
+    plain = [replace(each, words=()) for each in make_sentences(8)]
+    corpus, path = Corpus.from_sentences(plain), tmp_path / "probes.npz"
+    assert_same(run(corpus, "text", path), learners("text"))
+    assert_same(run(corpus, "text", path), learners("text"))
+
+
+def test_every_probe_is_tested_on_every_word_but_punctuation() -> None:
     sentences = make_sentences(20)
-    outcome = evaluate(learners(), stream, Corpus.from_sentences(sentences))
+    corpus = Corpus.from_sentences(sentences)
+    found = {group: evaluate(learners(group), stream(group), corpus) for group in GROUPS}
     words = sum(word.upos != "PUNCT" for each in sentences for word in each.words)
-    assert outcome.words == words
-    assert set(outcome.right) == {"right_branching", *READS}
     right = sum(
         word.upos != "PUNCT" and word.head == (i + 1 if i + 1 < len(each.words) else -1)
         for each in sentences
         for i, word in enumerate(each.words)
     )
-    assert outcome.right["right_branching"].tolist() == [right]
-    assert outcome.arc_weights["attention"].shape == (2, 2 * HEADS)
+    for group, outcome in found.items():
+        assert outcome.words == words
+        assert set(outcome.right) == {"right_branching", *GROUPS[group]}
+        assert outcome.right["right_branching"].tolist() == [right]
+    assert found["network"].arc_weights["attention"].shape == (2, 2 * HEADS)
 
 
-def test_the_weight_of_a_head_on_arcs_is_what_the_probe_multiplies_it_with(
-    stream: ProbeStream,
-) -> None:
+def test_an_outcome_survives_its_file() -> None:
+    outcome = evaluate(learners(), stream(), Corpus.from_sentences(make_sentences(5)))
+    again = Outcome.unpack(outcome.pack())
+    assert (again.words, again.vectors) == (outcome.words, outcome.vectors)
+    assert again.parameters == outcome.parameters
+    for kind in ("right", "arc_weights"):
+        one, other = getattr(outcome, kind), getattr(again, kind)
+        assert list(one) == list(other)
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_the_weight_of_a_head_on_arcs_is_what_the_probe_multiplies_it_with() -> None:
     trained = learners()
-    outcome = evaluate(trained, stream, Corpus.from_sentences(make_sentences(5)))
+    outcome = evaluate(trained, stream(), Corpus.from_sentences(make_sentences(5)))
     learned = trained["attention"].probe.parameters()[0].detach().numpy()
     np.testing.assert_allclose(outcome.arc_weights["attention"], learned, rtol=1e-5)
 

@@ -1,7 +1,7 @@
 import pytest
 
-from headscope.probes.coreference.agreement import Agreement
 from headscope.probes.coreference.mentions import (
+    Agreement,
     antecedents,
     candidates,
     head_word,

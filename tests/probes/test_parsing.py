@@ -7,8 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.probes.gold import Classes, is_punctuation, make_gold
-from headscope.probes.trained.attention_probe import AttentionProbe, AttentionWordsProbe
-from headscope.probes.trained.distance_probe import DistanceWordsProbe, distance_features
 from headscope.probes.trained.parsing import (
     ParseBatch,
     Probe,
@@ -19,7 +17,13 @@ from headscope.probes.trained.parsing import (
     right_branching,
     take_sentences,
 )
-from headscope.probes.trained.seeds import Seeds
+from headscope.probes.trained.probes import (
+    AttentionProbe,
+    AttentionWordsProbe,
+    DistanceWordsProbe,
+    Seeds,
+    distance_features,
+)
 from headscope.probes.trained.training import Learner, count_parameters
 from headscope.probes.words import END, EXTRA, START
 from headscope.text.sentence import ROOT, Sentence

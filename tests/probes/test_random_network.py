@@ -8,8 +8,8 @@ from transformers import T5Config, T5EncoderModel
 
 from headscope.model.model import Model
 from headscope.probes.encoding import WordTokens, encode_words
-from headscope.probes.trained.embeddings import InputEmbeddings
-from headscope.probes.trained.random_network import is_embedding, randomise
+from headscope.probes.trained.experiment import is_embedding, randomise
+from headscope.probes.trained.vectors import InputEmbeddings
 from tests.engine.tiny import MODELS, make_sentences
 
 

@@ -17,10 +17,11 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import study as running
 from headscope.errors import RunError
-from headscope.workers.cluster import Node, Plan, find_nodes, make_plan
+from headscope.workers.cluster import Node, Placement, find_nodes, place_workers
 from headscope.workers.engine import find_engine
 from headscope.workers.local import LocalEngine
 from headscope.workers.ray import RayEngine, RayPool
+from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import NODE, two_nodes
 from tests.engine.small_works import Square, Unready
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
@@ -183,6 +184,27 @@ def test_a_run_goes_on_with_either_engine_after_ctrl_c(cluster: Any, tmp_path: P
     xr.testing.assert_identical(found, calm)
 
 
+def test_probes_trained_on_a_cluster_are_the_same_bits(cluster: Any, tmp_path: Path) -> None:
+    model, corpus = bidirectional_model(), treebank(60)
+    options: dict[str, Any] = {"period": 8, "probe_seeds": 2}
+    here = hs.study("clark2019", model, corpus, tmp_path / "here", **options)
+    engine = RayEngine(cluster.address, 2)
+    there = hs.study("clark2019", model, corpus, tmp_path / "there", engine=engine, **options)
+    assert "parsing_uas" in there
+    xr.testing.assert_identical(there, here)
+
+
+def test_a_worker_killed_in_a_stage_costs_only_its_piece(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"The sum up to 3 failed 3 times.*its process"):
+        hs.study(
+            STUDY, causal_model(), treebank(40), tmp_path, engine=RayEngine(cluster.address, 2),
+            deadly=3,
+        )  # fmt: skip
+    kept = {path.name for path in (tmp_path / "stages" / "sums").iterdir()}
+    assert "00003.bin" not in kept
+    assert {"00000.bin", "00001.bin", "00002.bin"} <= kept
+
+
 def test_a_node_removed_in_mid_run_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     """The last test of the cluster: one node is all that is left."""
     model, corpus = causal_model(), treebank(160)
@@ -194,27 +216,29 @@ def test_a_node_removed_in_mid_run_changes_nothing(cluster: Any, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "workers", "threads", "plan"),
+    ("nodes", "workers", "threads", "placed"),
     [
-        ([Node(2, 0)], None, 2, Plan(1, 2, 0)),
-        ([Node(2, 0)], 2, 2, Plan(2, 1, 0)),
-        ([Node(16, 0), Node(8, 0)], None, 4, Plan(6, 4, 0)),
-        ([Node(2, 0), Node(2, 0)], None, 8, Plan(2, 2, 0)),
-        ([Node(3, 0), Node(3, 0)], 3, 8, Plan(3, 1, 0)),
+        ([Node(2, 0)], None, 2, Placement(1, 2, 0)),
+        ([Node(2, 0)], 2, 2, Placement(2, 1, 0)),
+        ([Node(16, 0), Node(8, 0)], None, 4, Placement(6, 4, 0)),
+        ([Node(2, 0), Node(2, 0)], None, 8, Placement(2, 2, 0)),
+        ([Node(3, 0), Node(3, 0)], 3, 8, Placement(3, 1, 0)),
     ],
 )
 def test_workers_share_the_cores(
-    nodes: list[Node], workers: int | None, threads: int, plan: Plan
+    nodes: list[Node], workers: int | None, threads: int, placed: Placement
 ) -> None:
-    assert make_plan(nodes, workers=workers, threads=threads, needs_gpu=False) == plan
+    assert place_workers(nodes, workers=workers, threads=threads, needs_gpu=False) == placed
 
 
 def test_there_is_one_worker_for_every_gpu() -> None:
     nodes = [Node(8, 4), Node(8, 0)]
-    assert make_plan(nodes, workers=None, threads=4, needs_gpu=True) == Plan(4, 1, 1)
-    assert make_plan([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Plan(2, 0, 1)
+    assert place_workers(nodes, workers=None, threads=4, needs_gpu=True) == Placement(4, 1, 1)
+    assert place_workers([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Placement(
+        2, 0, 1
+    )
     with pytest.raises(RunError, match="4 GPUs, too few for 5 workers"):
-        make_plan(nodes, workers=5, threads=4, needs_gpu=True)
+        place_workers(nodes, workers=5, threads=4, needs_gpu=True)
 
 
 def test_an_address_that_nobody_answers_is_said() -> None:

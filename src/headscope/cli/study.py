@@ -1,5 +1,8 @@
 """headscope study: run a published study on a model and a corpus."""
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,15 +10,23 @@ import typer
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headscope.text.corpus import Corpus
-
-
-_Name = Annotated[str, typer.Argument(metavar="vig2019|clark2019", help="Which study.")]
+_Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="vig2019|clark2019",
+        help="Which study; one of your own as package.module:STUDY.",
+    ),
+]
 _ModelName = Annotated[
     str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory or a hub id.")
 ]
 _CorpusName = Annotated[
-    str, typer.Option(metavar="CORPUS", help="demo, a .parquet or a .conllu file.")
+    str,
+    typer.Option(
+        metavar="CORPUS",
+        help="demo, or a file, a directory or a URL: .parquet (made by annotate), .conllu, "
+        ".conll, .gold_conll or .v4_gold_conll (CoNLL-2012), .txt, .jsonl.",
+    ),
 ]
 _Out = Annotated[
     str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
@@ -29,9 +40,9 @@ _Workers = Annotated[
     typer.Option(metavar="N", help="Ray workers, sharing the cores; one per GPU by default."),
 ]
 _Sentences = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Draw so many; all by default.")
+    int | None, typer.Option(min=1, metavar="N", help="Sentences to draw; all by default.")
 ]
-_Seed = Annotated[int, typer.Option(metavar="S", help="Seed of the draw.")]
+_Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the draw.")]
 _Device = Annotated[
     str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
 ]
@@ -49,7 +60,9 @@ _Context = Annotated[
 ]
 _Option = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="An option of the study; may be repeated."),
+    typer.Option(
+        metavar="NAME=VALUE", help="An option of the study, listed below; may be repeated."
+    ),
 ]
 _Train = Annotated[
     str | None,
@@ -80,19 +93,25 @@ def study(
     vectors: _Vectors = None,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
-    import headscope as hs
-    from headscope.studies import find_study, read_options
+    _sleep_while_waiting()
+    from headscope.studies import find_study
+    from headscope.studies.option import read_pairs
     from headscope.workers.engine import find_engine
 
+    # Every mistake that needs no model is said before one is loaded.
     where = find_engine(engine, address=address, workers=workers)
-    chosen = find_study(name)  # a misspelt name is said before a model is loaded
+    _refuse_empty(out=out, corpus=corpus, model=model)
+    _find_modules_here(name)
+    chosen = find_study(name)
     named = {"train": train, "vectors": vectors, "context": context}
     given = {key: value for key, value in named.items() if value is not None}
-    options = chosen.with_options({**read_options(option or ()), **given})
+    options = chosen.with_options({**read_pairs(option or ()), **given})
+    import headscope as hs
+
     result = hs.study(
         name,
         hs.load(model, device=device, dtype=dtype),
-        _open_corpus(corpus),
+        hs.read_corpus(corpus),
         out,
         engine=where,
         sentences=sentences,
@@ -112,7 +131,24 @@ def _skipped(result: "xr.Dataset") -> str:
     return f"; skipped: {reasons} (docs/studies.md)" if reasons else ""
 
 
-def _open_corpus(corpus: str) -> "Corpus":
-    import headscope as hs
+def _sleep_while_waiting() -> None:
+    """Threads of torch that wait for each other sleep instead of spinning.
 
-    return hs.demo_corpus() if corpus == "demo" else hs.read_corpus(corpus)
+    Must be said before torch is imported. On a busy machine a spinning thread takes the core that
+    the thread it waits for needs.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def _refuse_empty(**texts: str) -> None:
+    from headscope.errors import RunError
+
+    for name, text in texts.items():
+        if not text.strip():
+            raise RunError(f"--{name} is empty; leave out the quotes or give a name.")
+
+
+def _find_modules_here(name: str) -> None:
+    """Make a study in the current directory importable, as `python -m` does."""
+    if ":" in name:
+        sys.path.insert(0, str(Path.cwd()))

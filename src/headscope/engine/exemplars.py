@@ -1,6 +1,8 @@
 """The exemplar sentences of a result with their tokens, as a Parquet file that can stand alone."""
 
 from collections.abc import Callable
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
 
-from headscope.files import SHARDS, write_atomically
+from headscope.files import write_atomically
 from headscope.observe.inputs import NO_LABEL, Example
-from headscope.studies.study import Setup
+from headscope.results.dataset import without_stack
+from headscope.studies.study import Part, Setup, Study
+from headscope.text.corpus import Shard
+from headscope.text.excerpt import Excerpt
 from headscope.text.sentence import Sentence
 
 SCHEMA = pa.schema(
@@ -35,11 +40,47 @@ SCHEMA = pa.schema(
 Prepare = Callable[[int], tuple[Sentence, Example]]
 
 
-def write_exemplars(path: Path, result: xr.Dataset, setup: Setup, prepare: Prepare) -> None:
-    """One row for every head and rank; `prepare` makes the input of a sentence again."""
+def write_exemplars(path: Path, result: xr.Dataset, study: Study, setup: Setup) -> None:
+    """One row for every head and rank, if the study keeps exemplars.
+
+    The tokens are made again, for only these few sentences are shown.
+    """
+    part = next((part for part in study.parts(setup) if _has_exemplars(part)), None)
+    if part is None:
+        return
+    result = without_stack(result)
+    prepare = _prepare(part, setup, result)
     rows = [_row(cell, setup, prepare) for cell in _cells(result)]
     with write_atomically(path) as temporary:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
+
+
+def _has_exemplars(part: Part) -> bool:
+    return any(metric.name == "exemplars" for metric in part.metrics)
+
+
+def _prepare(part: Part, setup: Setup, result: xr.Dataset) -> Prepare:
+    """Makes the input of a sentence again."""
+    numbers = sorted({int(n) for n in result["exemplar_sentence"].values.flat if n >= 0})
+    sentences = dict(zip(numbers, setup.corpus.select(numbers), strict=True))
+
+    @cache
+    def prepare(number: int) -> tuple[Sentence, Example]:
+        following = [sentences[number], *_rest_of_document(setup, number)]
+        example = part.inputs(setup, Excerpt(following), number).examples[0]
+        return example.sentence or sentences[number], example
+
+    return prepare
+
+
+def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
+    """The sentences that may belong to the same input; none, unless documents are inputs."""
+    if setup.context is None:
+        return []
+    stop = min(number + setup.context, len(setup.corpus))
+    following = setup.corpus.read(Shard(0, number, stop))
+    document = following[0].document
+    return list(takewhile(lambda each: each.document == document, following[1:]))
 
 
 def _cells(result: xr.Dataset) -> list[dict[str, Any]]:

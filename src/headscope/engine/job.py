@@ -7,11 +7,10 @@ from functools import cached_property
 
 from headscope.engine.forward import observe
 from headscope.engine.partial import Counts, Partial, pack
-from headscope.engine.threads import use_threads
-from headscope.errors import ModelError
 from headscope.metrics.metric import State
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Shard
+from headscope.workers.threads import use_threads
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,8 @@ class Job:
         return self.setup.model.device.type == "cuda"
 
     def open(self) -> None:
-        """Make sure that this process has the right model."""
-        model = self.setup.model
-        if model.fingerprint != self.fingerprint:
-            raise ModelError(
-                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
-                f"started ({self.fingerprint}); give every node the same files, or give a network "
-                "that you changed as load(network, tokenizer=…)."
-            )
+        """Refuse to compute with other weights than those of the run."""
+        self.setup.check_model(self.fingerprint)
 
     def __call__(self, shard: Shard, /) -> bytes:
         """The content of a shard's file."""
@@ -58,7 +51,7 @@ class Job:
         states: dict[str, State] = {}
         counts = Counts()
         for part in self.parts:
-            made = part.inputs(self.setup, sentences, shard.start)
+            made = part.read(self.setup, shard, sentences)
             counts += Counts(skipped=Counter(made.skipped))
             if part.of_corpus:
                 counts += Counts(len(made.examples), made.tokens)

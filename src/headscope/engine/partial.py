@@ -1,8 +1,6 @@
 """What one shard contributes to a study, and its file: arrays only, each with a checksum."""
 
-import io
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headscope import archive
 from headscope.metrics.metric import State, Sums
 
 SUMS, RECORDS, COUNTS = "sums", "records", "counts"
@@ -42,18 +41,12 @@ def pack(partial: Partial) -> bytes:
     for name, state in partial.states.items():
         arrays |= {f"{SUMS}/{name}/{key}": value for key, value in state.sums.items()}
         arrays |= {f"{RECORDS}/{name}/{key}": value for key, value in state.records.items()}
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
-    return content.getvalue()
+    return archive.pack_arrays(arrays)
 
 
 def is_intact(path: Path) -> bool:
-    """Whether a file is a complete archive and every array in it has its checksum (CRC-32)."""
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return archive.testzip() is None and f"{COUNTS}.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile, EOFError):
-        return False
+    """Whether the file of a shard can be trusted."""
+    return archive.is_intact(path, COUNTS)
 
 
 def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:

@@ -1,13 +1,16 @@
-"""A run directory: what is computed on what, the finished shards, and the result.
+"""A run directory: what is computed on what, the finished pieces, and the result.
 
-run.json          model, corpus, options, versions, what was counted
-shards/00000.npz  partial results, each complete or absent
-result.nc         the Dataset
+run.json                 model, corpus, options, versions, what was counted
+shards/00000.npz         partial results, each complete or absent
+stages/NAME/00000.bin    what a stage of the study has computed, likewise
+result.nc                the Dataset
 """
 
+import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial as bind
 from importlib.metadata import version
@@ -23,19 +26,53 @@ from headscope.errors import RunError
 from headscope.files import clear_unfinished, names_in, reading, write_bytes, write_text
 from headscope.metrics.metric import Metric, Records, Sums
 from headscope.results.run import read_settings
-from headscope.workers.ahead import ahead
+from headscope.workers.local import map_in_threads
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
-
-RECORDS_AHEAD = 3
+RECORDS_AT_ONCE = 3  # shards
+SHARD = re.compile(r"\d+\.npz")
+DIGEST = hashlib.sha256
 
 # What must be the same for a run to be continued, in words for the person who changed it.
 IDENTITY = ("headscope", "study", "model", "corpus", "options")
+CORPUS = ("fingerprint", "sentences")  # it may lie elsewhere now, under another name
 
 
 @dataclass(frozen=True)
-class Run:
-    """An opened run directory."""
+class PieceFiles:
+    """The numbered files of finished pieces in one folder."""
+
+    folder: Path
+    ending: str
+    is_intact: Callable[[Path], bool]
+
+    def file(self, index: int) -> Path:
+        return self.folder / f"{index:05d}{self.ending}"
+
+    def keep(self, index: int, content: bytes) -> None:
+        write_bytes(self.file(index), content)
+
+    def discard(self, index: int) -> None:
+        with reading(self.folder):
+            self.file(index).unlink()
+
+    def missing(self, count: int) -> list[int]:
+        """Pieces still to be computed."""
+        with reading(self.folder):
+            present = names_in(self.folder)
+        return [index for index in range(count) if self.file(index).name not in present]
+
+    def damaged(self, count: int) -> list[int]:
+        """Pieces whose file is there but cannot be trusted."""
+        missing = set(self.missing(count))
+        with reading(self.folder):
+            present = (index for index in range(count) if index not in missing)
+            return [index for index in present if not self.is_intact(self.file(index))]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run directory that is being written."""
 
     path: Path
     settings: Mapping[str, Any]
@@ -45,31 +82,17 @@ class Run:
         """Where the Dataset lies once the run is finished."""
         return self.path / "result.nc"
 
-    def shard(self, index: int) -> Path:
-        """Where a finished shard lies."""
-        return self.path / "shards" / f"{index:05d}.npz"
+    @property
+    def shards(self) -> PieceFiles:
+        return PieceFiles(self.path / "shards", ".npz", partial.is_intact)
 
-    def keep(self, index: int, content: bytes) -> None:
-        """Write the file of a finished shard."""
-        write_bytes(self.shard(index), content)
-
-    def discard(self, index: int) -> None:
-        """Remove the file of a shard that cannot be trusted."""
+    def stage(self, name: str) -> PieceFiles:
+        """The files of a stage: a digest, then what the stage computed."""
+        folder = self.path / "stages" / name
         with reading(self.path):
-            self.shard(index).unlink()
-
-    def damaged(self, count: int) -> list[int]:
-        """Shards whose file is there but cannot be trusted."""
-        missing = set(self.missing(count))
-        with reading(self.path):
-            present = (index for index in range(count) if index not in missing)
-            return [index for index in present if not partial.is_intact(self.shard(index))]
-
-    def missing(self, count: int) -> list[int]:
-        """Shards still to be computed."""
-        with reading(self.path):
-            present = names_in(self.path / "shards")
-        return [index for index in range(count) if self.shard(index).name not in present]
+            folder.mkdir(parents=True, exist_ok=True)
+            clear_unfinished(folder)
+        return PieceFiles(folder, ".bin", lambda file: _unsealed(file) is not None)
 
     def merge(self, metrics: Mapping[str, Metric], count: int) -> tuple[dict[str, Sums], Counts]:
         """The sums of all shards, added in shard order."""
@@ -77,7 +100,7 @@ class Run:
         counts = Counts()
         for index in range(count):
             with reading(self.path):
-                sums, counted = partial.load_sums(self.shard(index))
+                sums, counted = partial.load_sums(self.shards.file(index))
             total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
             counts += counted
         return total, counts
@@ -86,46 +109,81 @@ class Run:
         """The records of a metric, read one shard at a time."""
         return bind(self._read_records, metric, count)
 
-    def record(self, more: Mapping[str, Any]) -> "Run":
+    def record(self, more: Mapping[str, Any]) -> "RunFolder":
         """The run with more facts in its run.json."""
         settings = {**self.settings, **more}
         _write_settings(self.path, settings)
         return replace(self, settings=settings)
 
     def _read_records(self, metric: str, count: int) -> Iterator[dict[str, np.ndarray]]:
-        """A few shards ahead in threads, for their checksums take as long as their use."""
-        for _, records in ahead(bind(self._load_records, metric), range(count), RECORDS_AHEAD):
+        """A few shards at once in threads, for their checksums take as long as their use."""
+        load = bind(self._load_records, metric)
+        for _, records in map_in_threads(load, range(count), RECORDS_AT_ONCE):
             yield records
 
     def _load_records(self, metric: str, index: int) -> dict[str, np.ndarray]:
         with reading(self.path):
-            return partial.load_records(self.shard(index), metric)
+            return partial.load_records(self.shards.file(index), metric)
 
 
-def open_run(path: Path, settings: Mapping[str, Any]) -> Run:
-    """Start a run, or continue the one that is there if it is the same."""
+def seal(content: bytes) -> bytes:
+    """A file's content with a digest before it, which tells whether it is complete."""
+    return DIGEST(content).digest() + content
+
+
+def unseal(path: Path) -> bytes:
+    """The content of a sealed file."""
+    with reading(path):
+        content = _unsealed(path)
+    if content is None:
+        raise RunError(f"{path} is damaged; run the same command again to compute it anew.")
+    return content
+
+
+def _unsealed(path: Path) -> bytes | None:
+    whole, size = path.read_bytes(), DIGEST().digest_size
+    return whole[size:] if DIGEST(whole[size:]).digest() == whole[:size] else None
+
+
+def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
+    """Start a run, or continue the one that is there if it is the same.
+
+    A run that has computed nothing yet is started again, with whatever settings.
+    """
     described = {"headscope": headscope.__version__, **settings}
     with reading(path):
+        names = names_in(path / "shards")
+        computed = any(map(SHARD.fullmatch, names)) or (path / "result.nc").exists()
+        if (path / "run.json").exists() and computed:
+            _refuse_changes(path, read_settings(path), described)
+        elif computed:
+            raise RunError(
+                f"{path} has finished shards but no run.json that says of what; "
+                "choose another directory."
+            )
         (path / "shards").mkdir(parents=True, exist_ok=True)
         clear_unfinished(path)
         clear_unfinished(path / "shards")
-        if (path / "run.json").exists():
-            _refuse_changes(path, read_settings(path), described)
-        else:
-            _refuse_orphans(path)
+        if not computed:
             _write_settings(path, {**described, "versions": _versions()})
-        return Run(path, read_settings(path))
+        return RunFolder(path, read_settings(path))
 
 
 def _refuse_changes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    changes = [
-        change for key in IDENTITY for change in _differences(key, before.get(key), now.get(key))
-    ]
+    pairs = ((key, _identity(key, before), _identity(key, now)) for key in IDENTITY)
+    changes = [change for pair in pairs for change in _differences(*pair)]
     if changes:
         raise RunError(
             f"{path} holds a run with another setting: {'; '.join(changes)}. "
             "Repeat the command as it was to continue, or choose another directory."
         )
+
+
+def _identity(key: str, settings: Mapping[str, Any]) -> Any:
+    value = settings.get(key)
+    if key == "corpus" and isinstance(value, dict):
+        return {name: value.get(name) for name in CORPUS}
+    return value
 
 
 def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
@@ -135,14 +193,6 @@ def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
             yield from _differences(f"{name} {key}", before.get(key), now.get(key))
     elif before != now:
         yield f"{name} was {before!r}, is now {now!r}"
-
-
-def _refuse_orphans(path: Path) -> None:
-    if names_in(path / "shards"):
-        raise RunError(
-            f"{path} has finished shards but no run.json that says of what; "
-            "choose another directory."
-        )
 
 
 def _write_settings(path: Path, settings: Mapping[str, Any]) -> None:

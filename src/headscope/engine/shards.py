@@ -1,14 +1,12 @@
 """How a corpus is cut into shards: anywhere between sentences, or only between documents."""
 
 from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 from random import Random
 
 from headscope.errors import RunError
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.segments import places
+from headscope.text.excerpt import documents_of
 
 LONGEST = 16  # shards' worth of sentences after which even a document is cut
 
@@ -21,8 +19,8 @@ def make_shards(setup: Setup, size: int) -> list[Shard]:
 
 
 def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
-    """Whole documents drawn with the seed until they have so many sentences, in corpus order."""
-    documents = list(_documents(corpus))
+    """Whole documents drawn with the seed until they have `count` sentences, in corpus order."""
+    documents = documents_of(corpus)
     chosen: list[tuple[int, int]] = []
     for document in Random(seed).sample(documents, len(documents)):
         if sum(stop - start for start, stop in chosen) >= count:
@@ -34,11 +32,7 @@ def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
 def check_context(setup: Setup) -> None:
     """Refuse inputs longer than the model has positions for."""
     context, limit = setup.context, setup.model.max_length
-    if context is None:
-        return
-    if not isinstance(context, int) or context < 2:
-        raise RunError(f"The context must be a number of tokens from 2 on, not {context!r}.")
-    if limit is not None and context > limit:
+    if context is not None and limit is not None and context > limit:
         raise RunError(
             f"{setup.model.name} has positions for {limit:,} tokens, fewer than a context of "
             f"{context:,}; give --context {limit} or less."
@@ -47,7 +41,7 @@ def check_context(setup: Setup) -> None:
 
 def _of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
     index = begin = end = 0
-    for start, stop in _documents(corpus):
+    for start, stop in documents_of(corpus):
         for cut in (*range(start + LONGEST * size, stop, LONGEST * size), stop):
             end = cut
             if end - begin >= size:
@@ -55,10 +49,3 @@ def _of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
                 index, begin = index + 1, end
     if end > begin:
         yield Shard(index, begin, end)
-
-
-def _documents(corpus: Corpus) -> Iterator[tuple[int, int]]:
-    """First sentence of every document, and the one after its last."""
-    for _, run in groupby(enumerate(places(corpus)), key=lambda item: item[1][0]):
-        rows = list(map(itemgetter(0), run))
-        yield rows[0], rows[-1] + 1

@@ -1,46 +1,50 @@
-"""Running a study: over every shard of a corpus, resumable, to one Dataset."""
+"""Running a study: over every shard of a corpus, through its stages, resumable, to one Dataset."""
 
 import json
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
-from itertools import takewhile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 import xarray as xr
 
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
 from headscope.engine.memory import default_batch_tokens
 from headscope.engine.partial import Counts
-from headscope.engine.run import Run, open_run
+from headscope.engine.run import PieceFiles, RunFolder, open_run, seal, unseal
 from headscope.engine.shards import check_context, draw_documents, make_shards
-from headscope.engine.threads import use_threads
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
-from headscope.metrics.metric import Metric, Variables
+from headscope.metrics.metric import Variables
 from headscope.model.model import Model
-from headscope.observe.inputs import Example
 from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.results.measure import attach
 from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
-from headscope.studies import find_home, find_study
-from headscope.studies.study import Setup, Study
+from headscope.studies import find_study
+from headscope.studies.option import Option
+from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.sentence import Sentence
-from headscope.workers.engine import Engine, Pool, find_engine
-from headscope.workers.overlapped import OverlappedEngine
+from headscope.workers.engine import Engine, Piece, Pool, find_engine
+from headscope.workers.local import LocalPool
+from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
+SHARDS_AT_ONCE = 3  # on a GPU of this machine
 THREADS = "threads"  # in run.json
+CORPUS_FACTS = ("name", "path", "format")
+AS_ASKED = "left out as asked"  # begins the reason of what an option left out
+
+SENTENCES = Option("sentences", int, None, "how many are drawn", least=1)
+SEED = Option("seed", int, 0, "seed of the draw", least=0, most=2**32 - 1)
+BATCH_TOKENS = Option("batch_tokens", int, None, "most tokens of a batch", least=1)
 
 log = logging.getLogger("headscope")
 
@@ -57,30 +61,39 @@ def study(
     batch_tokens: int | None = None,
     **options: Any,
 ) -> xr.Dataset:
-    """Run a study, by name or of your own, of a model on a corpus and return its result.
+    """Run a study of a model on a corpus and return its result.
 
-    `out` is the run directory; a second call with the same one continues where the first stopped.
-    Without it nothing is kept. `engine` is "local", "ray", or a RayEngine with an address.
+    `name` is that of a published study, the import path of your own (package.module:STUDY), or a
+    Study. `out` is the run directory; a second call with the same one continues where the first
+    stopped. Without it nothing is kept. `engine` is "local", "ray", or a RayEngine with an address.
     `sentences` draws a sample with the seed. `options` are the study's.
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
-    chosen = name if isinstance(name, Study) else find_study(name)
+    path, chosen = _find_out(out), name if isinstance(name, Study) else find_study(name)
+    options = chosen.with_options(options)
+    sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
-    batch_tokens = batch_tokens or _batch_tokens(model, find_place(out))
+    batch_tokens = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
     drawn = _draw(chosen, corpus, sentences, seed, options.get("context"))
-    setup = Setup(
-        model, drawn, chosen.with_options(options), chosen.labels(drawn), batch_tokens, seed
-    )
+    setup = Setup(model, drawn, options, chosen.labels(drawn), batch_tokens, seed)
     check_context(setup)
-    run = open_run(find_place(out), _settings(chosen, setup, sentences, seed))
+    chosen.check(setup)
+    known_as = chosen.name if isinstance(name, Study) else name
+    run = open_run(path, _settings(known_as, chosen, setup, sentences))
     if run.result.exists():
         return result.load(run.result)
-    run = _compute_shards(run, chosen, setup, engine)
-    with use_threads(run.settings[THREADS]):
-        return _finish(run, chosen, setup)
+    _say_left_out(run.settings["left_out"])
+    with _open(engine) as pool:
+        return _Running(chosen, setup, pool, _fix_threads(run, pool, model)).finish()
+
+
+def _find_out(out: str | Path) -> Path:
+    if isinstance(out, str) and not out.strip():
+        raise RunError("The run directory has no name; give one, such as runs/mine.")
+    return find_place(out)
 
 
 def _batch_tokens(model: Model, path: Path) -> int:
@@ -88,10 +101,6 @@ def _batch_tokens(model: Model, path: Path) -> int:
     if (path / "run.json").exists():
         return read_settings(path)["options"]["batch_tokens"]
     return default_batch_tokens(model)
-
-
-def _shard_sentences(model: Model) -> int:
-    return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
 
 
 def _draw(
@@ -105,12 +114,11 @@ def _draw(
     return draw(corpus, sentences, seed)
 
 
-def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> dict[str, Any]:
+def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) -> dict[str, Any]:
     """What run.json says from the start; a run continues only if this has not changed."""
     model, corpus = setup.model, setup.corpus
     return {
-        "study": study.name,
-        "study_home": find_home(study),
+        "study": known_as,
         "model": {
             "name": model.name,
             "revision": model.revision,
@@ -121,10 +129,14 @@ def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> d
             "dtype": str(model.network.dtype).removeprefix("torch."),
             "device": model.device.type,
         },
-        "corpus": {"fingerprint": corpus.fingerprint, "sentences": len(corpus)},
+        "corpus": {
+            **{fact: _text(getattr(corpus, fact, None)) for fact in CORPUS_FACTS},
+            "fingerprint": corpus.fingerprint,
+            "sentences": len(corpus),
+        },
         "options": {
             "sentences": sentences,
-            "seed": seed,
+            "seed": setup.seed,
             "batch_tokens": setup.batch_tokens,
             "shard_sentences": _shard_sentences(model),
             **setup.options,
@@ -134,6 +146,14 @@ def _settings(study: Study, setup: Setup, sentences: int | None, seed: int) -> d
     }
 
 
+def _text(fact: object) -> str | None:
+    return None if fact is None else str(fact)
+
+
+def _shard_sentences(model: Model) -> int:
+    return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
+
+
 def _ways(setup: Setup) -> str:
     """How the layers of the inputs are looked at, in words."""
     if setup.attention != "auto":
@@ -141,66 +161,126 @@ def _ways(setup: Setup) -> str:
     return f"dense up to {DENSE_TOKENS} tokens, {long_way(setup.model)} beyond"
 
 
-def _compute_shards(run: Run, study: Study, setup: Setup, engine: str | Engine) -> Run:
-    """Compute what is missing, each shard with the same number of threads on every engine."""
-    shards = make_shards(setup, _shard_sentences(setup.model))
-    for index in run.damaged(len(shards)):
-        log.warning("Shard %d of %s is damaged and is computed again.", index, run.path)
-        run.discard(index)
-    missing = [shards[index] for index in run.missing(len(shards))]
-    with _open(engine if missing else "local", setup.model) as pool:
-        run = _fix_threads(run, pool, setup.model)
-        job = Job(setup, study.parts, run.settings[THREADS], setup.model.fingerprint)
-        done = _keep(run, pool.run(job, missing))
-        label, total = f"{study.name} on {setup.model.name}", sum(map(len, missing))
-        for _ in show_progress(done, total, "sentences", label=label, size=len):
-            pass
-    return run
+def _say_left_out(missing: Mapping[str, str]) -> None:
+    """Say before the work begins what the result will lack, except what was asked to be left."""
+    for reason in dict.fromkeys(missing.values()):
+        if not reason.startswith(AS_ASKED):
+            names = ", ".join(name for name, why in missing.items() if why == reason)
+            log.warning("Without %s: %s.", names, reason)
 
 
-def _open(engine: str | Engine, model: Model) -> AbstractContextManager[Pool]:
-    """On a GPU of this machine the next shard is prepared and the last packed meanwhile."""
-    if engine == "local" and model.device.type == "cuda":
-        engine = OverlappedEngine()
+def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
     return (find_engine(engine) if isinstance(engine, str) else engine).open()
 
 
-def _fix_threads(run: Run, pool: Pool, model: Model) -> Run:
+def _fix_threads(run: RunFolder, pool: Pool, model: Model) -> RunFolder:
     """The run with the number of threads it was started with, or is started with now."""
     if THREADS in run.settings:
         return run
     needs_gpu = model.device.type == "cuda"
-    return run.record({THREADS: pool.share(torch.get_num_threads(), needs_gpu=needs_gpu)})
+    return run.record({THREADS: pool.share(choose_threads(), needs_gpu=needs_gpu)})
 
 
-def _keep(run: Run, done: Iterator[tuple[Shard, bytes]]) -> Iterator[Shard]:
-    """Write every shard here: no other process needs to reach the run directory."""
-    for shard, content in done:
-        run.keep(shard.index, content)
-        yield shard
+@dataclass(frozen=True)
+class _Running:
+    """A run in progress: shards first, then their sum, then the stages."""
+
+    study: Study
+    setup: Setup
+    pool: Pool
+    run: RunFolder
+
+    @property
+    def label(self) -> str:
+        return f"{self.study.name} on {self.setup.model.name}"
+
+    @property
+    def threads(self) -> int:
+        return self.run.settings[THREADS]
+
+    def finish(self) -> xr.Dataset:
+        """Compute what is missing, and write the result."""
+        shards = make_shards(self.setup, _shard_sentences(self.setup.model))
+        self._compute_shards(shards)
+        with use_threads(self.threads):
+            dataset, counts = self._merge(len(shards))
+        for stage in self.study.stages:
+            dataset = self._run_stage(stage, dataset)
+        with use_threads(self.threads):
+            dataset = self._say(self.study.derive(dataset))
+        if self.setup.model.is_encoder_decoder:
+            dataset = dataset.expand_dims(stack=["encoder"])
+        self.run.record({"counts": vars(counts)})
+        write_exemplars(self.run.path / "exemplars.parquet", dataset, self.study, self.setup)
+        result.save(dataset, self.run.result)
+        return dataset
+
+    def _say(self, dataset: xr.Dataset) -> xr.Dataset:
+        """The result with its measures, tables, judged claims and chosen heads."""
+        metrics = self.study.metrics(self.setup).values()
+        declared = [measure for metric in metrics for measure in metric.measures]
+        dataset = attach(dataset, [*declared, *self.study.measures])
+        study = self.study
+        said = make_statements(study.tables, study.findings, study.choices, dataset)
+        return write_statements(dataset, said)
+
+    def _compute_shards(self, shards: list[Shard]) -> None:
+        model = self.setup.model
+        job = Job(self.setup, self.study.parts, self.threads, model.fingerprint)
+        missing = _missing(self.run.shards, len(shards))
+        done = _pool_for_shards(self.pool, model).run(job, [shards[index] for index in missing])
+        kept = _keep(self.run.shards, ((shard.index, shard, content) for shard, content in done))
+        total = sum(len(shards[index]) for index in missing)
+        for _ in show_progress(kept, total, "sentences", label=self.label, size=len):
+            pass
+
+    def _merge(self, shards: int) -> tuple[xr.Dataset, Counts]:
+        metrics = self.study.metrics(self.setup)
+        sums, counts = self.run.merge(metrics, shards)
+        _check_counts(counts)
+        variables: Variables = {}
+        for name, metric in metrics.items():
+            variables |= metric.compute(sums[name], self.run.records(name, shards))
+        return result.build(variables, _attributes(self.study, self.setup, counts)), counts
+
+    def _run_stage(self, stage: Stage[Piece], dataset: xr.Dataset) -> xr.Dataset:
+        """Compute the pieces of a stage that are missing, and what follows from all of them."""
+        pieces = stage.pieces(self.setup, dataset)
+        if not pieces:
+            return stage.finish(self.setup, dataset, {})
+        files = self.run.stage(stage.name)
+        missing = [pieces[index] for index in _missing(files, len(pieces))]
+        work = stage.work(self.setup, dataset, self.threads, self.run.path)
+        done = self.pool.run(work, missing) if missing else iter(())
+        kept = _keep(files, ((pieces.index(p), p, seal(content)) for p, content in done))
+        for _ in show_progress(kept, len(missing), "pieces", label=f"{stage.name}, {self.label}"):
+            pass
+        outcomes = {piece: unseal(files.file(index)) for index, piece in enumerate(pieces)}
+        with use_threads(self.threads):
+            return stage.finish(self.setup, dataset, outcomes)
 
 
-def _finish(run: Run, study: Study, setup: Setup) -> xr.Dataset:
-    """Merge the shards in order, compute the result and write it."""
-    shards = len(make_shards(setup, _shard_sentences(setup.model)))
-    metrics = study.metrics(setup)
-    sums, counts = run.merge(metrics, shards)
-    _check_counts(counts)
-    variables: Variables = {}
-    for name, metric in metrics.items():
-        variables |= metric.compute(sums[name], run.records(name, shards))
-    merged = result.build(variables, _attributes(study, setup, counts))
-    dataset = study.derive(study.complete(setup, run.path, merged))
-    declared = [each for metric in metrics.values() for each in getattr(metric, "measures", ())]
-    dataset = attach(dataset, [*declared, *study.measures])
-    said = make_statements(study.tables, study.findings, study.choices, dataset)
-    dataset = write_statements(dataset, said)
-    if setup.model.is_encoder_decoder:
-        dataset = dataset.expand_dims(stack=["encoder"])
-    run.record({"counts": vars(counts)})
-    _write_exemplars(run, study, setup, dataset)
-    result.save(dataset, run.result)
-    return dataset
+def _pool_for_shards(pool: Pool, model: Model) -> Pool:
+    """On a GPU of this machine the next shard is prepared and the last packed meanwhile."""
+    if isinstance(pool, LocalPool) and model.device.type == "cuda":
+        return LocalPool(SHARDS_AT_ONCE)
+    return pool
+
+
+def _missing(files: PieceFiles, count: int) -> list[int]:
+    """Pieces still to be computed; damaged files are removed first."""
+    for index in files.damaged(count):
+        name = f"{files.folder.name.removesuffix('s')} {index}".capitalize()
+        log.warning("%s of %s is damaged and is computed again.", name, files.folder.parent)
+        files.discard(index)
+    return files.missing(count)
+
+
+def _keep(files: PieceFiles, done: Iterator[tuple[int, Piece, bytes]]) -> Iterator[Piece]:
+    """Write every file here: no other process needs to reach the run directory."""
+    for index, piece, content in done:
+        files.keep(index, content)
+        yield piece
 
 
 def _check_counts(counts: Counts) -> None:
@@ -225,36 +305,3 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }
-
-
-def _write_exemplars(run: Run, study: Study, setup: Setup, dataset: xr.Dataset) -> None:
-    """Tokens are made again for the few sentences that are shown."""
-    part = next((part for part in study.parts(setup) if _has_exemplars(part.metrics)), None)
-    if part is None:
-        return
-    unstacked = dataset.isel(stack=0) if "stack" in dataset.dims else dataset
-
-    numbers = sorted({int(n) for n in unstacked["exemplar_sentence"].values.flat if n >= 0})
-    sentences = dict(zip(numbers, setup.corpus.select(numbers), strict=True))
-
-    @cache
-    def prepare(number: int) -> tuple[Sentence, Example]:
-        following = [sentences[number], *_rest_of_document(setup, number)]
-        example = part.inputs(setup, following, number).examples[0]
-        return example.sentence or sentences[number], example
-
-    write_exemplars(run.path / "exemplars.parquet", unstacked, setup, prepare)
-
-
-def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
-    """What may belong to the input that starts with a sentence: none, unless documents do."""
-    if setup.context is None:
-        return []
-    stop = min(number + setup.context, len(setup.corpus))
-    following = setup.corpus.read(Shard(0, number, stop))
-    document = following[0].document
-    return list(takewhile(lambda each: each.document == document, following[1:]))
-
-
-def _has_exemplars(metrics: tuple[Metric, ...]) -> bool:
-    return any(metric.name == "exemplars" for metric in metrics)

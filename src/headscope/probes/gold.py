@@ -21,7 +21,7 @@ CONTENT = "all but punct and root"
 POSSESSIVE = ("poss", "nmod:poss")  # ClearNLP and Stanford, Universal Dependencies
 CLITICS = ("'s", "’s", "'", "’")
 PUNCTUATION = ("punct", "p")
-NO_HEAD = -2  # padding, whose head nobody asks for
+NO_HEAD = -2  # of padding
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,229 @@ that the head could see; the share of scored words is the coverage that stands n
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.probes.gold import GoldTrees
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.probes import trees
+from headscope.probes.gold import Classes, GoldTrees, make_gold
+from headscope.probes.proportion import accuracy, known, standard_error, wilson
+from headscope.probes.words import From, word_layer
+from headscope.results import papers
+from headscope.results.measure import Baseline, Measure
 from headscope.text.sentence import ROOT
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 HALVES = 2
+HALF = Axis("half", range(HALVES))
+DIRECTION = Axis("direction", DIRECTIONS)
+OFFSET = Axis("offset", OFFSETS)
+BOUND = Axis("bound", ("low", "high"))
+
+RELATION_ACCURACY = Measure(
+    name="relation_accuracy",
+    title="Relation accuracy",
+    meaning="How often the head's choice is the right word.",
+    formula="words whose arg-max is right / words that the head could see; ci is Wilson's 95 %",
+    reference="Clark et al. 2019, §4.2, Table 1",
+    cost="n² for word maps that all probes share, and two arg-maxima",
+    more="finds more of them",
+    axes={"direction": "Direction", "relation": "Relation"},
+    baselines=(
+        Baseline("offset_accuracy_scored", "always the word at offset {}", best_over="offset"),
+        Baseline("offset_accuracy", "always the word at offset {}", best_over="offset"),
+    ),
+    published=papers.RELATION_ACCURACY,
+    with_errors=False,
+    also=("relation_accuracy_se", "relation_accuracy_ci"),
+)
+OFFSET_ACCURACY = Measure(
+    name="offset_accuracy",
+    title="Accuracy of a fixed offset",
+    meaning="How often the word at a fixed offset is the right one: of all words, and of those a "
+    "head could see.",
+    formula="words whose governor is at the offset / words",
+    reference="Clark et al. 2019, Table 1, the baseline",
+    cost="words, once for all heads",
+    axes={"offset": "Offset", "relation": "Relation", "direction": "Direction"},
+    with_errors=False,
+    also=("offset_accuracy_scored",),
+)
+RELATION_COUNT = Measure(
+    name="relation_count",
+    title="Words with a relation",
+    meaning="Words with the relation, and the share of them that a head could see.",
+    formula="words; scored words / words",
+    reference="Clark et al. 2019, Table 1",
+    unit="",
+    range="from 0; 0 to 1",
+    cost="words, once for all heads",
+    axes={"relation": "Relation", "direction": "Direction"},
+    with_errors=False,
+    also=("relation_coverage",),
+)
+RELATION_WORDS = Measure(
+    name="relation_words",
+    title="Counts behind the accuracies",
+    meaning="For two halves of the sentences, so that a head can be chosen on one half and judged "
+    "on the other.",
+    formula="words, scored words, and right choices of every head and every offset",
+    reference="Clark et al. 2019, Table 1",
+    unit="",
+    range="from 0",
+    cost="none beyond relation_accuracy",
+    axes={"half": "Half", "relation": "Relation"},
+    with_errors=False,
+    also=("relation_scored", "relation_correct", "offset_correct"),
+)
+TREE_ACCURACY = Measure(
+    name="tree_accuracy",
+    title="Undirected tree accuracy",
+    meaning="Arcs in the head's maximum spanning tree.",
+    formula="arcs in the maximum spanning tree of max(a, aᵀ) / arcs, punctuation left out",
+    reference="Raganato & Tiedemann 2018; UUAS of Hewitt & Manning 2019",
+    cost="words² for the tree of every head",
+    more="its tree has more of the arcs",
+    baselines=(Baseline("tree_baseline", "joining neighbours"),),
+    with_errors=False,
+    also=("tree_accuracy_se",),
+)
+TREE_BASELINE = Measure(
+    name="tree_baseline",
+    title="Arcs between neighbours",
+    meaning="What a chain of the words has of the tree.",
+    formula="arcs between neighbouring words / arcs",
+    reference="Hewitt & Manning 2019, the linear baseline",
+    cost="words, once for all heads",
+    with_errors=False,
+)
+MEASURES = (
+    RELATION_ACCURACY,
+    OFFSET_ACCURACY,
+    RELATION_COUNT,
+    RELATION_WORDS,
+    TREE_ACCURACY,
+    TREE_BASELINE,
+)
+
+
+@dataclass(frozen=True)
+class RelationAccuracy:
+    """How often every head points at the governor, by relation, next to fixed offsets; and UUAS."""
+
+    grid: Grid
+    classes: Classes
+    is_causal: bool
+    row: From = "mean"
+    name: str = "relations"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What the variables are."""
+        return MEASURES
+
+    def zero(self, inputs: int) -> State:
+        """Empty counts."""
+        directions, classes = len(DIRECTIONS), len(self.classes)
+        return State(
+            {
+                "correct": np.zeros((HALVES, *self.grid.shape, directions, classes)),
+                "scored": np.zeros((HALVES, directions, classes)),
+                "words": np.zeros((HALVES, classes)),
+                "offset_correct": np.zeros((HALVES, directions, len(OFFSETS), classes)),
+                "arcs_found": np.zeros(self.grid.shape),
+                "arcs": np.zeros(()),
+                "arcs_of_neighbours": np.zeros(()),
+            }
+        )
+
+    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+        """Count words, what can be scored, and the baselines."""
+        gold = self._gold(batch)
+        counts = count_offsets(gold, self._scored(gold))
+        state.sums["words"] += _numpy(counts.words)
+        state.sums["scored"] += _numpy(counts.scored)
+        state.sums["offset_correct"] += _numpy(counts.correct)
+        state.sums["arcs"] += _numpy(trees.counted_arcs(gold).sum())
+        state.sums["arcs_of_neighbours"] += _numpy(trees.count_neighbours(gold))
+
+    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+        """Count what the heads of one layer get right."""
+        gold = self._gold(layer.batch)
+        maps = word_layer(layer, self.row)
+        predicted = predict(maps, gold.words)
+        correct = count_correct(predicted, gold, self._scored(gold))
+        state.sums["correct"][:, layer.index] += _numpy(correct)
+        state.sums["arcs_found"][layer.index] += _numpy(trees.count_arcs(maps, gold))
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """Accuracies with intervals, baselines, coverage, and the counts of both halves."""
+        relation = Axis("relation", self.classes.names)
+        sums = known(sums, "words")
+        return {
+            **self._accuracies(sums, relation),
+            **self._baselines(sums, relation),
+            **self._counts(sums, relation),
+            **self._trees(sums),
+        }
+
+    def _gold(self, batch: AnnotatedBatch) -> GoldTrees:
+        def make() -> GoldTrees:
+            return make_gold(batch.sentences, self.classes, device=batch.mask.device)
+
+        return batch.once(self.name, make)
+
+    def _scored(self, gold: GoldTrees) -> Tensor:
+        return scored_words(gold.heads, gold.words, is_causal=self.is_causal)
+
+    def _accuracies(self, sums: Sums, relation: Axis) -> Variables:
+        correct, scored = sums["correct"].sum(0), sums["scored"].sum(0)
+        bounds = np.moveaxis(wilson(correct, scored), 0, -1)
+        axes = (DIRECTION, relation)
+        return {
+            "relation_accuracy": self.grid.array(accuracy(correct, scored), *axes),
+            "relation_accuracy_se": self.grid.array(standard_error(correct, scored), *axes),
+            "relation_accuracy_ci": self.grid.array(bounds, *axes, BOUND),
+        }
+
+    def _baselines(self, sums: Sums, relation: Axis) -> Variables:
+        """Over all words, as in the paper, and over the words that each direction could score."""
+        words, scored = sums["words"].sum(0), sums["scored"].sum(0)
+        hits = sums["offset_correct"].sum(0)
+        # The directions of a causal model share the words out; elsewhere both score them all.
+        all_hits = hits.sum(0) if self.is_causal else hits[0]
+        seen = accuracy(hits, scored[:, None])
+        return {
+            "offset_accuracy": label(accuracy(all_hits, words), OFFSET, relation),
+            "offset_accuracy_scored": label(seen, DIRECTION, OFFSET, relation),
+            "relation_count": label(words, relation),
+            "relation_coverage": label(accuracy(scored, words), DIRECTION, relation),
+        }
+
+    def _counts(self, sums: Sums, relation: Axis) -> Variables:
+        correct = sums["correct"].transpose(1, 2, 0, 3, 4)
+        return {
+            "relation_correct": self.grid.array(correct, HALF, DIRECTION, relation),
+            "relation_scored": label(sums["scored"], HALF, DIRECTION, relation),
+            "relation_words": label(sums["words"], HALF, relation),
+            "offset_correct": label(sums["offset_correct"], HALF, DIRECTION, OFFSET, relation),
+        }
+
+    def _trees(self, sums: Sums) -> Variables:
+        found, arcs = sums["arcs_found"], sums["arcs"]
+        return {
+            "tree_accuracy": self.grid.array(accuracy(found, arcs)),
+            "tree_accuracy_se": self.grid.array(standard_error(found, arcs)),
+            "tree_baseline": label(accuracy(sums["arcs_of_neighbours"], arcs)),
+        }
 
 
 @dataclass(frozen=True)
@@ -112,3 +325,7 @@ def _by_half(
     """Counts of a batch, summed within each half of the corpus."""
     sums = torch.zeros(HALVES, *counts.shape[1:], device=counts.device, dtype=counts.dtype)
     return sums.index_add(0, half, counts)
+
+
+def _numpy(counts: Tensor) -> np.ndarray:
+    return counts.double().cpu().numpy()

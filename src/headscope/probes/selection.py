@@ -8,6 +8,7 @@ the other, both ways round, and the counts of both are added.
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from headscope.probes.proportion import accuracy, wilson
@@ -50,6 +51,18 @@ def best_heads(counts: RelationCounts, names: tuple[str, ...]) -> list[BestHead]
     """The best head and direction for every class that has a scored word."""
     scored = counts.scored.sum((0, 1))
     return [_best(counts, place, name) for place, name in enumerate(names) if scored[place] > 0]
+
+
+def counts_of(result: xr.Dataset) -> RelationCounts:
+    """The counts that a result was computed from."""
+    correct = result["relation_correct"].transpose("half", "layer", "head", "direction", "relation")
+    return RelationCounts(
+        correct.values,
+        result["relation_scored"].values,
+        result["relation_words"].values,
+        # Other variables of a result may have further offsets.
+        result["offset_correct"].sel(offset=list(OFFSETS)).values,
+    )
 
 
 def choose(

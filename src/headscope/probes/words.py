@@ -15,6 +15,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headscope.model.attention import LayerAttention
+from headscope.model.batch import Batch
+from headscope.model.model import Model
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.observe.inputs import Example
+from headscope.probes.encoding import WordTokens
+
 From = Literal["mean", "first"]
 
 # What stands behind the words: special tokens before the first word and after the last one, and
@@ -22,6 +30,7 @@ From = Literal["mean", "first"]
 START, END, BETWEEN = range(3)
 EXTRA = 3
 PADDING = -1
+WORD = "word"  # the label of a token that says to which word it belongs
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,63 @@ def word_maps(
     from_tokens = to_units.reshape(batch, heads, queries, -1).transpose(1, 2)
     maps = units.queries.to(weights.dtype) @ from_tokens.reshape(batch, queries, -1)
     return maps.reshape(batch, maps.shape[1], heads, -1).transpose(1, 2)
+
+
+def word_example(number: int, tokens: WordTokens, *, is_causal: bool) -> Example:
+    """An input whose words are known; null are special tokens and what a causal model sinks to."""
+    special = tokens.encoded.special
+    return Example(
+        number,
+        tokens.encoded,
+        null=(special[0] or is_causal, *special[1:]),
+        labels={WORD: tokens.alignment.word_of_token},
+        sentence=tokens.sentence,
+    )
+
+
+def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
+    """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
+    units = layer.batch.once(f"units {row}", lambda: batch_units(layer.batch, row))
+    return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]
+
+
+def batch_units(batch: AnnotatedBatch, row: From = "mean") -> Units:
+    """The units of a batch that was padded on the right."""
+    lengths = batch.mask.sum(1).tolist()
+    words = batch.labels[WORD].tolist()
+    return make_units(
+        [row_words[:length] for row_words, length in zip(words, lengths, strict=True)],
+        [len(sentence.words) for sentence in batch.sentences],
+        tokens=batch.mask.shape[1],
+        row=row,
+        device=batch.mask.device,
+    )
+
+
+def token_units(tokens: Sequence[WordTokens], batch: Batch, row: From = "mean") -> Units:
+    """The units of a batch of tokenized sentences."""
+    return make_units(
+        [each.alignment.word_of_token for each in tokens],
+        [len(each.sentence.words) for each in tokens],
+        tokens=batch.ids.shape[1],
+        side=batch.side,
+        row=row,
+        device=batch.ids.device,
+    )
+
+
+def all_word_maps(
+    network: Model, batch: Batch, units: Units
+) -> Float[Tensor, "batch head unit unit"]:
+    """The word maps of all heads of all layers, in order."""
+    maps: list[Tensor] = []
+
+    def keep(attention: LayerAttention) -> None:
+        maps.append(word_maps(attention.weights.float(), units))
+
+    with torch.no_grad():
+        network.forward(batch, keep, logits=False)
+    return torch.cat(maps, dim=1)
 
 
 def _units(

@@ -1,11 +1,8 @@
 """The published studies, each declared in one place."""
 
-import json
-import sys
-from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
 
@@ -17,50 +14,28 @@ STUDIES = {
     "vig2019": "headscope.studies.vig2019",
     "clark2019": "headscope.studies.clark2019",
 }
-
-
-def read_options(pairs: Iterable[str]) -> dict[str, Any]:
-    """Options written as NAME=VALUE; a value is JSON (3, 0.5, false, [-1, 1]) or plain text."""
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise RunError(f"{pair!r} is no option; write it as NAME=VALUE.")
-        options[name] = _value(value)
-    return options
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+OWN = "one of your own as package.module:STUDY"
 
 
 def find_study(name: str) -> "Study":
-    """The study of that name."""
+    """A published study by its name, or one's own by its import path (package.module:STUDY)."""
+    if ":" in name:
+        return _import_study(name)
     if name not in STUDIES:
         near = get_close_matches(name, STUDIES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(STUDIES)}."
+        hint = f"did you mean {near[0]}?" if near else f"choose {', '.join(STUDIES)} or {OWN}."
         raise RunError(f"There is no study {name!r}; {hint}")
     return import_module(STUDIES[name]).STUDY
 
 
-def find_home(study: "Study") -> str:
-    """Where a study is declared, as MODULE:NAME; "" for one that only exists in a session."""
-    for name, module in list(sys.modules.items()):
-        if name == "__main__":
-            continue
-        for attribute, value in list(getattr(module, "__dict__", {}).items()):
-            if value is study:
-                return f"{name}:{attribute}"
-    return ""
+def _import_study(path: str) -> "Study":
+    from headscope.studies.study import Study
 
-
-def import_study(home: str) -> "Study | None":
-    """The study that is declared at MODULE:NAME; None where it cannot be imported."""
-    module, _, name = home.partition(":")
+    module, _, attribute = path.partition(":")
     try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        return None
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise RunError(f"There is no study at {path!r} ({error}); give {OWN}.") from error
+    if not isinstance(found, Study):
+        raise RunError(f"{path!r} is a {type(found).__name__}, not a Study; give {OWN}.")
+    return found

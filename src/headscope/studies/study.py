@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headscope.errors import RunError
+from headscope.errors import ModelError
 from headscope.metrics.metric import Grid, Metric
+from headscope.studies.option import Option, fill
+from headscope.text.excerpt import Excerpt, read_around
+from headscope.workers.engine import Piece, Work
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.results.findings import Finding
     from headscope.results.measure import Measure
     from headscope.results.statements import Choice, Tabulation
-    from headscope.text.corpus import Corpus
+    from headscope.text.corpus import Corpus, Shard
     from headscope.text.sentence import Sentence
 
 
@@ -50,6 +53,16 @@ class Setup:
         by_length = "dense" if self.context is None else "auto"
         return self.options.get("attention") or by_length
 
+    def check_model(self, fingerprint: str) -> None:
+        """Refuse a model with other weights than the one that the run was started with."""
+        model = self.model
+        if model.fingerprint != fingerprint:
+            raise ModelError(
+                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
+                f"started ({fingerprint}); give every node the same files, or give a network "
+                "that you changed as load(network, tokenizer=…)."
+            )
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -75,13 +88,56 @@ class Inputs:
 class Part:
     """Metrics that read the same inputs."""
 
-    inputs: Callable[[Setup, Sequence["Sentence"], int], Inputs]  # the int: number of the first
+    inputs: Callable[[Setup, Excerpt, int], Inputs]  # of sentences, the first with that number
     metrics: tuple[Metric, ...]
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
+    # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
+    reach: Callable[[Setup, "Shard"], tuple[int, int]] | None = None
+
+    def read(self, setup: Setup, shard: "Shard", sentences: Sequence["Sentence"]) -> Inputs:
+        """The inputs of a shard; what it lacks of them is read from the corpus."""
+        if self.reach is None:
+            excerpt = Excerpt(sentences)
+        else:
+            excerpt = read_around(setup.corpus, shard, sentences, self.reach(setup, shard))
+        return self.inputs(setup, excerpt, shard.start)
+
+
+class Stage(Protocol[Piece]):
+    """Work on top of the merged result, such as training probes on it.
+
+    The engine runs it as it runs shards: every piece by any worker in any order, its bytes kept in
+    the run directory, only what is missing computed when a run is continued. Pieces are hashable
+    and always the same for the same setup and result. `finish` may get no pieces at all.
+    """
+
+    @property
+    def name(self) -> str:
+        """A name for the folder of its files."""
+        ...
+
+    def pieces(self, setup: Setup, result: "xr.Dataset") -> Sequence[Piece]:
+        """What can be computed independently; nothing where the stage does not apply."""
+        ...
+
+    def work(
+        self, setup: Setup, result: "xr.Dataset", threads: int, folder: Path
+    ) -> Work[Piece, bytes]:
+        """What is done to every piece, with exactly that many threads.
+
+        `folder` is the run directory: a long piece may leave checkpoints there where it can.
+        """
+        ...
+
+    def finish(
+        self, setup: Setup, result: "xr.Dataset", outcomes: Mapping[Piece, bytes]
+    ) -> "xr.Dataset":
+        """The result with what follows from the outcomes of all pieces."""
+        ...
 
 
 def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
-    """So many sentences of a corpus, or all of them if it has no more."""
+    """A sample of `count` sentences, or the corpus itself if it has no more."""
     return corpus if count >= len(corpus) else corpus.sample(count, seed)
 
 
@@ -104,7 +160,7 @@ class Study:
     title: str
     citation: str
     question: str  # one sentence for the head of the report
-    options: Mapping[str, Any]  # with their defaults
+    options: Sequence[Option]
     labels: Callable[["Corpus"], dict[str, tuple[str, ...]]]
     left_out: Callable[[Setup], dict[str, str]]
     parts: Callable[[Setup], tuple[Part, ...]]
@@ -113,22 +169,16 @@ class Study:
     tables: tuple["Tabulation", ...]
     findings: tuple["Finding", ...]
     choices: Callable[["xr.Dataset"], "list[Choice]"]
-    measures: tuple["Measure", ...] = ()  # of what `complete` and `derive` add
-    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of so many inputs
+    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of inputs
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
-    complete: Callable[[Setup, Path, "xr.Dataset"], "xr.Dataset"] = lambda setup, folder, result: (
-        result
-    )  # what needs the model once more when the shards are merged; before `derive`
+    check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
+    stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
+    measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a run: the defaults and what was given instead."""
-        unknown = sorted(set(given) - set(self.options))
-        if unknown:
-            raise RunError(
-                f"{self.name} has no option {unknown[0]!r}; it has {', '.join(self.options)}."
-            )
-        return {**self.options, **given}
+        """All options of a run: the defaults, and what was given instead, checked."""
+        return fill(self.name, self.options, given)
 
     def metrics(self, setup: Setup) -> dict[str, Metric]:
         """All metrics of all parts by name."""

@@ -19,6 +19,7 @@ from typing import Literal
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus, Shard
+from headscope.text.sentence import Sentence
 
 Unit = Literal["paragraphs", "sentences"]
 Place = tuple[str, int]  # document and paragraph
@@ -68,7 +69,11 @@ class Segments:
 
     def starting_in(self, start: int, stop: int) -> list[Segment]:
         """Segments whose first sentence is one of start to stop (exclusive)."""
-        return [self._read(each) for each in _starting_in(self.ranges, start, stop)]
+        return [self._read(each) for each in self.ranges_in(start, stop)]
+
+    def ranges_in(self, start: int, stop: int) -> Sequence[Range]:
+        """The ranges of segments whose first sentence is one of start to stop (exclusive)."""
+        return _starting_in(self.ranges, start, stop)
 
     def unpaired_in(self, start: int, stop: int) -> int:
         """How many odd paragraphs have their first sentence from start to stop (exclusive)."""
@@ -89,10 +94,14 @@ class Segments:
         return self.corpus.select([i for each in ranges for i in range(each.start, each.stop)])
 
     def _read(self, place: Range) -> Segment:
-        sentences = self.corpus.read(Shard(0, place.start, place.stop))
-        texts = [sentence.text.strip() for sentence in sentences]
-        middle = place.middle - place.start
-        return Segment(place.start, " ".join(texts[:middle]), " ".join(texts[middle:]))
+        return segment_of(place, self.corpus.read(Shard(0, place.start, place.stop)))
+
+
+def segment_of(place: Range, sentences: Sequence[Sentence]) -> Segment:
+    """The segment that the sentences of a range make."""
+    texts = [sentence.text.strip() for sentence in sentences]
+    middle = place.middle - place.start
+    return Segment(place.start, " ".join(texts[:middle]), " ".join(texts[middle:]))
 
 
 def _starting_in(ranges: Sequence[Range], start: int, stop: int) -> Sequence[Range]:

@@ -21,15 +21,15 @@ _ANSWER_WITHIN = 5.0  # seconds
 
 @dataclass(frozen=True)
 class Node:
-    """What one machine of the cluster has in all."""
+    """The cores and GPUs of one machine of the cluster."""
 
     cpus: int
     gpus: int
 
 
 @dataclass(frozen=True)
-class Plan:
-    """So many workers with so many cores and GPUs each."""
+class Placement:
+    """How many workers there are, and the cores and GPUs of each."""
 
     workers: int
     cpus: int
@@ -40,7 +40,7 @@ class Plan:
 
 
 def import_ray() -> ModuleType:
-    """Ray, or one sentence that says how to get it."""
+    """Ray, or an error that says how to install it."""
     try:
         import ray
     except ImportError as error:
@@ -52,9 +52,9 @@ def import_ray() -> ModuleType:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """A connection to a cluster: the address, $RAY_ADDRESS, or one of its own on this machine.
+    """A connection to a cluster: at the address, at $RAY_ADDRESS, or started here.
 
-    A process that is connected already stays so.
+    A process that is connected already stays connected.
     """
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -75,17 +75,19 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def find_nodes() -> list[Node]:
-    """The machines that are alive."""
+    """The machines of the cluster that are alive."""
     alive = (node["Resources"] for node in import_ray().nodes() if node["Alive"])
     return [Node(int(has.get("CPU", 0)), int(has.get("GPU", 0))) for has in alive]
 
 
-def make_plan(nodes: Sequence[Node], *, workers: int | None, threads: int, needs_gpu: bool) -> Plan:
-    """One worker per GPU, or per `threads` cores; or as many as asked for, sharing the cores."""
+def place_workers(
+    nodes: Sequence[Node], *, workers: int | None, threads: int, needs_gpu: bool
+) -> Placement:
+    """One worker per GPU, or per `threads` cores; or the number asked for, sharing the cores."""
     if workers is not None and workers < 1:
         raise RunError(f"{workers} workers cannot work; ask for at least one.")
     if needs_gpu:
-        return _plan_gpus(nodes, workers)
+        return _place_on_gpus(nodes, workers)
     cores = sum(node.cpus for node in nodes)
     if cores < (workers or 1):
         raise RunError(
@@ -94,14 +96,14 @@ def make_plan(nodes: Sequence[Node], *, workers: int | None, threads: int, needs
         )
     if workers is None:
         each = min(threads, max(node.cpus for node in nodes))
-        return Plan(_places(nodes, each), each, 0)
+        return Placement(_places(nodes, each), each, 0)
     each = min(threads, cores // workers)
     while _places(nodes, each) < workers:  # nodes of different sizes leave cores over
         each -= 1
-    return Plan(workers, each, 0)
+    return Placement(workers, each, 0)
 
 
-def _plan_gpus(nodes: Sequence[Node], workers: int | None) -> Plan:
+def _place_on_gpus(nodes: Sequence[Node], workers: int | None) -> Placement:
     gpus = sum(node.gpus for node in nodes)
     if gpus < (workers or 1):
         raise RunError(
@@ -109,7 +111,7 @@ def _plan_gpus(nodes: Sequence[Node], workers: int | None) -> Plan:
             f"{workers or 1} workers; ask for fewer with `--workers`, or use `--device cpu`."
         )
     spare = all(node.cpus >= node.gpus for node in nodes)
-    return Plan(workers or gpus, int(spare), 1)
+    return Placement(workers or gpus, int(spare), 1)
 
 
 def _places(nodes: Sequence[Node], cpus: int) -> int:
@@ -130,7 +132,7 @@ def _connect(ray: ModuleType, address: str) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Ray itself tries for a minute."""
+    """Refuse an address without a server at once; Ray itself tries for a minute."""
     match = _HOST.fullmatch(address)
     if match is None:
         return

@@ -1,7 +1,7 @@
 """The contract of an engine: it does a work on pieces, in any order and anywhere.
 
-What a piece gives comes back to the process that asked, which alone writes files. So every engine
-gives the same result, however often it was interrupted and wherever the pieces were computed.
+The outcome of a piece returns to the process that asked for it, which alone writes files. So every
+engine gives the same result, however often it was interrupted and wherever pieces were computed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,57 +21,49 @@ class Work(Protocol[Takes, Gives]):
     """What is done to every piece; it pickles, so that it can be done in another process."""
 
     @property
-    def threads(self) -> int:
-        """How many threads it uses."""
-        ...
+    def threads(self) -> int: ...
 
     @property
-    def needs_gpu(self) -> bool:
-        """Whether it uses a GPU."""
-        ...
+    def needs_gpu(self) -> bool: ...
 
     def open(self) -> None:
-        """Get ready, once in every process; raises what makes this process useless for the work."""
+        """Prepare, once in every process; raises what makes this process useless for the work."""
         ...
 
-    def __call__(self, piece: Takes, /) -> Gives:
-        """Do the work on one piece."""
-        ...
+    def __call__(self, piece: Takes, /) -> Gives: ...
 
     def describe(self, piece: Takes, /) -> str:
-        """The piece in words, to begin a sentence with."""
+        """The piece in words, as the subject of a sentence."""
         ...
 
 
 class Pool(Protocol):
-    """Workers at hand."""
+    """Workers that are connected and ready to be used."""
 
     def share(self, threads: int, *, needs_gpu: bool) -> int:
-        """How many threads each of the workers should use, at most so many."""
+        """How many threads each worker should use, at most `threads`."""
         ...
 
     def run(
         self, work: Work[Piece, Outcome], pieces: Iterable[Piece]
     ) -> Iterator[tuple[Piece, Outcome]]:
-        """Do the work on every piece and give each with its outcome when it is done."""
+        """Every piece with its outcome, as they are finished."""
         ...
 
 
 class Engine(Protocol):
-    """A way to get work done."""
+    """Runs work over pieces and yields their outcomes."""
 
     @property
-    def name(self) -> str:
-        """What the user calls it."""
-        ...
+    def name(self) -> str: ...
 
     def open(self) -> AbstractContextManager[Pool]:
-        """Workers for as long as the block lasts."""
+        """Workers for the duration of the block."""
         ...
 
 
 def find_engine(name: str, *, address: str | None = None, workers: int | None = None) -> Engine:
-    """The engine of that name; an address and a number of workers are for Ray alone."""
+    """The engine of that name; an address and a number of workers are for Ray only."""
     from headscope.workers.local import LocalEngine
     from headscope.workers.ray import RayEngine
 

@@ -1,21 +1,39 @@
-"""Shards on a Ray cluster: on all cores and GPUs of one machine or of many."""
+"""Work on a Ray cluster: on all cores and GPUs of one machine or of many.
 
-from collections.abc import Iterable, Iterator
+Ray places the workers, restarts those whose process or node dies, and reports what is done. Which
+worker gets which piece is decided here, for three reasons: a piece is handed out only to a free
+worker, so none is queued behind a worker that waits for its node to come back; one that failed is
+tried on another worker; and a worker whose node cannot do the work is left out.
+"""
+
+import logging
+import pickle
+import time
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Generic
 
-from headscope.workers.cluster import connected, find_nodes, make_plan
-from headscope.workers.crew import hired
+import headscope
+from headscope.errors import HeadscopeError, RunError
+from headscope.workers.cluster import Placement, connected, find_nodes, import_ray, place_workers
 from headscope.workers.engine import Outcome, Piece, Work
-from headscope.workers.ledger import Ledger
+
+ATTEMPTS = 3  # at one piece; then it is named and the run stops
+RESTARTS = 10  # of one worker by Ray
+SPREAD = 64  # pieces between the oldest unfinished one and the newest: bounds what waits for order
+LOOK_EVERY = 5.0  # seconds without news
+SAY_AFTER = 30.0  # seconds without any worker
+
+log = logging.getLogger("headscope")
 
 
 @dataclass(frozen=True)
 class RayEngine:
     """The engine for what takes too long in one process.
 
-    `address` is that of a running cluster, `workers` how many processes share its cores; by default
-    there is one for every GPU, or for every so many cores as torch uses here.
+    `address` is that of a running cluster, `workers` the number of processes that share its cores;
+    by default one per GPU, or one for as many cores as torch has threads here.
     """
 
     address: str | None = None
@@ -36,21 +54,239 @@ class RayPool:
     workers: int | None
 
     def share(self, threads: int, *, needs_gpu: bool) -> int:
-        """So many threads as a worker has cores; workers on GPUs share those of their nodes."""
+        """One thread per core of a worker; workers on GPUs share the cores of their nodes."""
         nodes = find_nodes()
-        plan = make_plan(nodes, workers=self.workers, threads=threads, needs_gpu=needs_gpu)
-        cores = sum(node.cpus for node in nodes) // plan.workers if needs_gpu else plan.cpus
+        placed = place_workers(nodes, workers=self.workers, threads=threads, needs_gpu=needs_gpu)
+        cores = sum(node.cpus for node in nodes) // placed.workers if needs_gpu else placed.cpus
         return max(1, min(threads, cores))
 
     def run(
         self, work: Work[Piece, Outcome], pieces: Iterable[Piece]
     ) -> Iterator[tuple[Piece, Outcome]]:
-        """Do the work on every piece; a worker that dies costs only the piece in its hands."""
-        plan = make_plan(
-            find_nodes(),
-            workers=self.workers,
-            threads=work.threads,
-            needs_gpu=work.needs_gpu,
+        """Every piece with its outcome, as they arrive; a dead worker costs only its piece."""
+        placement = place_workers(
+            find_nodes(), workers=self.workers, threads=work.threads, needs_gpu=work.needs_gpu
         )
-        with hired(work, plan) as crew:
-            yield from crew.results(Ledger(pieces))
+        workers = RayWorkers(work, placement)
+        try:
+            yield from workers.results(Pieces(pieces))
+        finally:
+            workers.stop()
+
+
+class Process:
+    """What runs in a process of the cluster: a work, opened once, then piece after piece."""
+
+    def open(self, content: bytes, version: str) -> str:
+        """Load the work and what it needs; the address of this node."""
+        from ray.util import get_node_ip_address
+
+        if version != headscope.__version__:
+            raise RunError(
+                f"This node has headscope {headscope.__version__}, the run was started with "
+                f"{version}; install the same version on every node."
+            )
+        self._work = pickle.loads(content)
+        self._work.open()
+        return get_node_ip_address()
+
+    def do(self, piece: Any) -> Any:
+        """The outcome of one piece."""
+        return self._work(piece)
+
+
+@dataclass(eq=False)
+class Attempted(Generic[Piece]):
+    """A piece in progress, and the workers that failed on it."""
+
+    number: int
+    piece: Piece
+    failed_on: list[int] = field(default_factory=list)
+
+
+class Pieces(Generic[Piece]):
+    """Pieces that are new, in progress, or to be tried again; each is finished once."""
+
+    def __init__(self, source: Iterable[Piece]) -> None:
+        self._source = enumerate(source)
+        self._exhausted = False
+        self._newest = -1
+        self._unfinished: dict[int, Attempted[Piece]] = {}
+        self._failed: list[Attempted[Piece]] = []
+
+    @property
+    def are_done(self) -> bool:
+        return self._exhausted and not self._unfinished
+
+    def take(self, worker: int, ready: Set[int]) -> Attempted[Piece] | None:
+        """A piece for a worker; one that failed goes to another worker if one is ready."""
+        for attempted in self._failed:
+            if worker not in attempted.failed_on or ready <= set(attempted.failed_on):
+                self._failed.remove(attempted)
+                return attempted
+        if self._unfinished and self._newest - min(self._unfinished) >= SPREAD:
+            return None
+        for number, piece in self._source:
+            self._newest = number
+            return self._unfinished.setdefault(number, Attempted(number, piece))
+        self._exhausted = True
+        return None
+
+    def finish(self, attempted: Attempted[Piece]) -> None:
+        del self._unfinished[attempted.number]
+
+    def fail(self, attempted: Attempted[Piece], worker: int) -> None:
+        attempted.failed_on.append(worker)
+        self._failed.append(attempted)
+
+
+@dataclass(eq=False)
+class RayWorker(Generic[Piece]):
+    """An actor, and what it is busy with: a piece, or opening the work."""
+
+    number: int
+    actor: Any
+    busy: Any = None  # the reference to what it will return
+    attempted: Attempted[Piece] | None = None
+    node: str | None = None  # known once it is ready
+
+
+class RayWorkers(Generic[Piece, Outcome]):
+    """Actors of one kind, each with one piece at a time."""
+
+    def __init__(self, work: Work[Piece, Outcome], placement: Placement) -> None:
+        self._ray: Any = import_ray()
+        self._work = work
+        self._placement = placement
+        self._content = self._ray.put(self._ray.cloudpickle.dumps(work))
+        self._started = time.monotonic()
+        self._has_said_waiting = False
+        self._workers = [self._start(number) for number in range(placement.workers)]
+
+    def results(self, pieces: Pieces[Piece]) -> Iterator[tuple[Piece, Outcome]]:
+        """Every piece with its outcome, as they arrive."""
+        while True:
+            self._hand_out(pieces)
+            if pieces.are_done:
+                return
+            worker = self._wait()
+            if worker is not None:
+                yield from self._settle(worker, pieces)
+
+    def stop(self) -> None:
+        for worker in [*self._workers]:
+            self._remove(worker)
+
+    def _start(self, number: int) -> RayWorker[Piece]:
+        # Opening is retried by Ray when it restarts the process; a piece may go to another worker.
+        actor = self._ray.remote(Process).options(
+            num_cpus=self._placement.cpus,
+            num_gpus=self._placement.gpus,
+            scheduling_strategy="SPREAD",
+            max_restarts=RESTARTS,
+            max_task_retries=-1,
+        )
+        return self._open(RayWorker(number, actor.remote()))
+
+    def _open(self, worker: RayWorker[Piece]) -> RayWorker[Piece]:
+        worker.node = None
+        worker.busy = worker.actor.open.remote(self._content, headscope.__version__)
+        return worker
+
+    def _hand_out(self, pieces: Pieces[Piece]) -> None:
+        ready = {worker.number for worker in self._workers if worker.node is not None}
+        for worker in self._workers:
+            if worker.number in ready and worker.busy is None:
+                worker.attempted = pieces.take(worker.number, ready)
+                if worker.attempted is not None:
+                    do = worker.actor.do.options(max_task_retries=0)
+                    worker.busy = do.remote(worker.attempted.piece)
+
+    def _wait(self) -> RayWorker[Piece] | None:
+        """A worker that has returned or failed; None if there is none for a while."""
+        busy = {worker.busy: worker for worker in self._workers if worker.busy is not None}
+        done, _ = self._ray.wait(list(busy), num_returns=1, timeout=LOOK_EVERY)
+        if done:
+            return busy[done[0]]
+        self._check_nodes()
+        return None
+
+    def _settle(
+        self, worker: RayWorker[Piece], pieces: Pieces[Piece]
+    ) -> Iterator[tuple[Piece, Outcome]]:
+        reference, attempted = worker.busy, worker.attempted
+        worker.busy = worker.attempted = None
+        try:
+            returned = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            if attempted is None:
+                self._leave_out(worker, error)
+            else:
+                self._fail(worker, attempted, error, pieces)
+            return
+        if attempted is None:
+            worker.node = returned
+            return
+        pieces.finish(attempted)
+        self._hand_out(pieces)  # now, so that the worker does not wait until this is written
+        yield attempted.piece, returned
+
+    def _leave_out(self, worker: RayWorker[Piece], error: Exception) -> None:
+        """The work cannot be opened there, or Ray has restarted the worker too often."""
+        self._remove(worker)
+        if not self._workers:
+            raise RunError(
+                f"No worker could start, the last one because: {_reason(error).rstrip('.')}. Every "
+                "node needs Headscope, and model and corpus under the same name; see docs/scale.md."
+            )
+        log.warning("A worker is left out: %s", _reason(error))
+
+    def _fail(
+        self,
+        worker: RayWorker[Piece],
+        attempted: Attempted[Piece],
+        error: Exception,
+        pieces: Pieces[Piece],
+    ) -> None:
+        """The piece is tried again; a worker that died opens the work anew once Ray restarts it."""
+        pieces.fail(attempted, worker.number)
+        name, node = self._work.describe(attempted.piece), worker.node
+        if len(attempted.failed_on) == ATTEMPTS:
+            raise RunError(
+                f"{name} failed {ATTEMPTS} times, the last time on {node}: "
+                f"{_reason(error).rstrip('.')}. What is finished is kept; run the same command "
+                "again when this is mended."
+            )
+        if not isinstance(error, self._ray.exceptions.RayTaskError):
+            log.warning("A worker on %s died; %s is done again.", node, name)
+            self._open(worker)
+
+    def _remove(self, worker: RayWorker[Piece]) -> None:
+        self._workers.remove(worker)
+        self._ray.kill(worker.actor)
+
+    def _check_nodes(self) -> None:
+        """Nothing happens: say so once, and stop if nothing ever can."""
+        if any(worker.node is not None for worker in self._workers):
+            return
+        need = self._placement
+        if not any(node.cpus >= need.cpus and node.gpus >= need.gpus for node in find_nodes()):
+            raise RunError(
+                f"No node with {need} is left in the cluster; what is finished is kept, "
+                "so run the same command again when there is one."
+            )
+        if not self._has_said_waiting and time.monotonic() - self._started > SAY_AFTER:
+            self._has_said_waiting = True
+            log.warning("Waiting for a worker; each asks the cluster for %s.", need)
+
+
+def _reason(error: Exception) -> str:
+    """What was raised in the worker, or how it died, in one line."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, HeadscopeError):
+        return (str(cause).splitlines() or [""])[0]
+    if isinstance(cause, Exception):
+        return f"{type(cause).__name__}: {(str(cause).splitlines() or [''])[0]}"
+    if type(error).__name__ == "OutOfMemoryError":
+        return "its node ran out of memory"
+    return "its process or its node died"

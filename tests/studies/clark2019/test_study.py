@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ from headscope.errors import RunError
 from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model
 from headscope.results import dataset as results
+from headscope.studies import find_study
+from headscope.studies.clark2019.surface.inputs import segment_inputs
+from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
+from headscope.text.excerpt import Excerpt
 from headscope.text.segments import Segments
 from headscope.text.sentence import Sentence
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
@@ -71,6 +76,21 @@ def test_shards_do_not_cut_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert many.attrs["sentences"] == one.attrs["sentences"] == len(Segments(corpus))
     np.testing.assert_allclose(many["entropy"], one["entropy"], atol=1e-12)
     np.testing.assert_allclose(many["head_divergence"], one["head_divergence"], rtol=1e-9)
+
+
+def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, corpus = tiny_bert(), paragraphs()
+    study = find_study("clark2019")
+    setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
+    second = Segments(corpus).ranges[1]
+    expected = Segments(corpus).starting_in(0, second.middle)
+    sentences = [replace(each, text=each.text.upper()) for each in corpus]
+    given = Excerpt(sentences[: second.middle], after=sentences[second.middle : second.stop])
+    monkeypatch.setattr(Corpus, "read", lambda *_: pytest.fail("the corpus was read again"))
+    made = segment_inputs(setup, given, 0).examples
+    assert [(each.encoded.text, each.encoded.pair) for each in made] == [
+        (segment.first.upper(), segment.second.upper()) for segment in expected
+    ]
 
 
 def test_gradients_are_means_over_segments_for_both_losses() -> None:
@@ -147,7 +167,7 @@ def test_a_corpus_without_any_segment_is_refused() -> None:
 
 
 def test_mistaken_options_are_said_before_anything_runs() -> None:
-    with pytest.raises(RunError, match="no threshold 'prev'; there are next, previous, broad"):
+    with pytest.raises(RunError, match="must be a dictionary from next, previous, broad"):
         hs.study("clark2019", tiny_bert(), paragraphs(2), thresholds={"prev": 0.4})
     with pytest.raises(RunError, match="offsets must be a list of whole numbers"):
         hs.study("clark2019", tiny_bert(), paragraphs(2), offsets=2)

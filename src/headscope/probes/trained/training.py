@@ -1,11 +1,20 @@
-"""Training a probe on sentences as they come: one Adam step for every few sentences."""
+"""Training a probe on sentences as they come: one Adam step for every few sentences.
 
+A checkpoint holds the parameters and Adam's memory, so that a training that is interrupted and
+resumed makes the same steps as one that is not.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headscope.archive import is_intact, pack_arrays, unpack_arrays
+from headscope.files import write_bytes
 from headscope.probes.trained.parsing import (
     ParseBatch,
     Probe,
@@ -17,6 +26,8 @@ from headscope.probes.trained.parsing import (
 
 LEARNING_RATE = 0.002  # Clark et al. 2019
 COUNTED_TOGETHER = 4  # sentences: scores of hidden units take words² × 256 numbers each
+DONE = "done"  # the array of a checkpoint that says how many chunks it stands for
+_ADAM = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
@@ -59,3 +70,36 @@ class Learner:
 def count_parameters(probe: Probe) -> int:
     """How many numbers one seed of a probe learns."""
     return sum(parameter[0].numel() for parameter in probe.parameters())
+
+
+def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
+    """Write the parameters and the optimiser's memory as they are after `done` chunks."""
+    arrays = {DONE: np.array(done)}
+    for name, learner in learners.items():
+        for place, parameter in enumerate(learner.probe.parameters()):
+            arrays[f"{name}/{place}/value"] = parameter.detach().cpu().numpy()
+            memory = learner.optimiser.state[parameter]
+            for key in _ADAM if memory else ():  # empty before the first step
+                arrays[f"{name}/{place}/{key}"] = memory[key].cpu().numpy()
+    write_bytes(path, pack_arrays(arrays))
+
+
+def restore(path: Path, learners: Mapping[str, Learner]) -> int:
+    """Load a checkpoint and return how many chunks were done: 0 if none can be trusted."""
+    if not is_intact(path, DONE):
+        return 0
+    arrays = {
+        name: torch.from_numpy(array) for name, array in unpack_arrays(path.read_bytes()).items()
+    }
+    for name, learner in learners.items():
+        for place, parameter in enumerate(learner.probe.parameters()):
+            with torch.no_grad():
+                parameter.copy_(arrays[f"{name}/{place}/value"])
+            learner.optimiser.state[parameter] = {
+                key: arrays[f"{name}/{place}/{key}"].to(
+                    "cpu" if key == "step" else parameter.device
+                )
+                for key in _ADAM
+                if f"{name}/{place}/{key}" in arrays
+            }
+    return int(arrays[DONE])

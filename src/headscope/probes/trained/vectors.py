@@ -5,12 +5,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import numpy as np
+import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from headscope.errors import CorpusError
+from headscope.model.model import Model
+from headscope.probes.encoding import WordTokens
+
+
+class VectorSource(Protocol):
+    """A vector for every word of a sentence."""
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """What the tables of a report call them."""
+        ...
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The vectors of a sentence's words."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -34,6 +56,41 @@ class WordVectors:
         found[known] = self.table[[place for place in places if place >= 0]]
         return found
 
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The vectors of a sentence's words."""
+        return torch.from_numpy(self.look_up([word.text for word in tokens.sentence.words]))
+
+
+@dataclass(frozen=True)
+class InputEmbeddings:
+    """The model's own input embeddings: the mean over a word's pieces."""
+
+    table: Float[Tensor, "token dim"]
+    name: str
+
+    @classmethod
+    def of_model(cls, model: Model) -> "InputEmbeddings":
+        """The embedding table of a model."""
+        embedding = model.network.get_input_embeddings()
+        table: Tensor = embedding.weight  # pyright: ignore[reportAssignmentType]
+        return cls(table.detach().float().cpu(), model.name)
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        return self.table.shape[1]
+
+    @property
+    def source(self) -> str:
+        """Says that they are no vectors of their own."""
+        return f"input embeddings of {self.name} ({self.size}-d)"
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The mean embedding of each word's pieces."""
+        ids = torch.tensor(tokens.encoded.ids)
+        pieces = [self.table[ids[list(word)]] for word in tokens.alignment.tokens_of_word]
+        return torch.stack([piece.mean(0) for piece in pieces])
+
 
 def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordVectors:
     """Read vectors: text or .gz with one word and its numbers on a line, or .npy with the words
@@ -56,6 +113,15 @@ def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordV
     if not rows:
         raise CorpusError(f"{path} has no vector for any word of the corpus; give another file.")
     return WordVectors(places, np.stack(rows), f"{path.name} ({len(rows[0])}-d)")
+
+
+def check_vectors(path: str | Path) -> None:
+    """Refuse a malformed file; of a .npy only the shape is looked at."""
+    path = Path(path)
+    if path.suffix == ".npy":
+        _array_pairs(path)
+    elif sum(1 for _ in _text_pairs(path)) == 0:
+        raise CorpusError(f"{path} has no vectors; give a GloVe text, .gz or .npy file.")
 
 
 def _array_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:

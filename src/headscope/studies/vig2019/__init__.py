@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headscope.studies.option import Option
 from headscope.studies.study import Study
 from headscope.studies.vig2019.choices import choose_heads
 from headscope.studies.vig2019.figures import FIGURES
@@ -32,14 +33,20 @@ STUDY = Study(
     "Language Model",
     question="Where does each head look: at which parts of speech, along which relations, how far, "
     "how widely, and does it depend on what the sentence says?",
-    options={
-        "exemplars": 5,
-        "self_exemplars": True,
-        "corner": 10,
-        "example_tokens": 14,
-        "context": None,  # documents of so many tokens as inputs, instead of sentences
-        "attention": None,  # dense, rows or fused; by the length of the inputs if not given
-    },
+    options=(
+        Option("exemplars", int, 5, "inputs kept per head", least=1),
+        Option("self_exemplars", bool, True, "whether a token's attention to itself counts there"),
+        Option("corner", int, 10, "first tokens of every input that variability compares", least=1),
+        Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
+        Option("context", int, None, "inputs are documents of up to this many tokens", least=2),
+        Option(
+            "attention",
+            str,
+            None,
+            "how layers are observed; by the length of the inputs if none",
+            choices=("dense", "rows", "fused"),
+        ),
+    ),
     labels=find_labels,
     left_out=left_out,
     parts=parts,

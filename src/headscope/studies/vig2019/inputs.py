@@ -1,10 +1,16 @@
-"""The inputs of vig2019: one sentence is one sequence, labels and arcs copied to word pieces."""
+"""The inputs of vig2019: sentences, or documents cut into windows; labels copied to word pieces.
+
+```
+document   s0 s1 s2 s3 s4        context 100 tokens, sentences of 40, 30, 20, 60, 30
+inputs    [s0 s1 s2][s3 s4]      tags and arcs are those of the sentences, nulls those of an input
+```
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +31,7 @@ from headscope.text.alignment import (
     related_tokens,
 )
 from headscope.text.sentence import Sentence, Word
+from headscope.text.windows import GAP, cut, join
 
 if TYPE_CHECKING:
     from headscope.text.corpus import Corpus
@@ -51,15 +58,22 @@ def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
 
 def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence that fits the model and whose words match its tokens."""
-    return make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
+    return _make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
 
 
-def make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:
+def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """Inputs of at most the context's tokens; sentences that cannot be used are left out."""
+    skipped: Counter[str] = Counter()
+    read, _ = _read_usable(setup, list(enumerate(sentences, start=first)), skipped)
+    return _make_inputs(setup, list(_windows(setup, read, skipped)), skipped)
+
+
+def _make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:
     """One example for every text that can be used; the others are counted by reason."""
-    return _inputs(setup, *read_usable(setup, numbered, skipped), skipped)
+    return _inputs(setup, *_read_usable(setup, numbered, skipped), skipped)
 
 
-def read_usable(
+def _read_usable(
     setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]
 ) -> tuple["Read", Int[np.ndarray, "token"] | None]:
     """Texts that fit and whose words match their tokens, with the word of every token."""
@@ -112,6 +126,30 @@ class Read:
         """Place of the first word of every sentence among all words."""
         counts = np.array([len(sentence.words) for sentence in self.sentences], dtype=np.int64)
         return np.cumsum(counts) - counts
+
+
+def _windows(setup: Setup, read: Read, skipped: Counter[str]) -> Iterator[Numbered]:
+    """The sentences of every input as one, numbered by the first of them."""
+    delimiters = sum(read.encodings[0].special_tokens_mask) if read.encodings else 0
+    lengths = _lengths(setup, read) - delimiters
+    rows = range(len(read.sentences))
+    for _, run in groupby(rows, key=lambda row: read.sentences[row].document):
+        document = list(run)
+        room = setup.options["context"] - delimiters
+        windows, too_long = cut(lengths[document].tolist(), room)
+        skipped[TOO_LONG] += len(too_long)
+        for window in windows:
+            chosen = [document[place] for place in window]
+            yield read.numbers[chosen[0]], join([read.sentences[row] for row in chosen])
+
+
+def _lengths(setup: Setup, read: Read) -> np.ndarray:
+    """Tokens of every sentence; a tokenizer may need one more or less after a space."""
+    model = setup.model
+    texts = [GAP + sentence.text for sentence in read.sentences]
+    spaced = encode_all(model.tokenizer, texts, special=not model.is_causal) if texts else []
+    lengths = [len(encoding) for encoding in spaced]
+    return np.maximum(read.lengths, np.array(lengths, dtype=np.int64))
 
 
 def _read(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Read:

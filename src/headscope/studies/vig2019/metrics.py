@@ -11,8 +11,7 @@ from headscope.metrics.variability import Variability
 from headscope.model.display import display
 from headscope.model.encode import encode
 from headscope.studies.study import Part, Setup
-from headscope.studies.vig2019.documents import document_inputs
-from headscope.studies.vig2019.inputs import sentence_inputs
+from headscope.studies.vig2019.inputs import document_inputs, sentence_inputs
 
 NO_TAGS = (
     "the corpus has no part-of-speech tags; "

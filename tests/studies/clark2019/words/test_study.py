@@ -12,7 +12,7 @@ import xarray as xr
 import headscope as hs
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference.mentions import phrases
-from headscope.probes.coreference.queries import document_half
+from headscope.probes.coreference.metric import document_half
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES
@@ -20,10 +20,11 @@ from headscope.probes.trained.training import Learner
 from headscope.report.tables import show_table
 from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
-from headscope.studies.clark2019.words.inputs import tree_inputs, window_inputs
+from headscope.studies.clark2019.words.inputs import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.tables import TABLES, table1_rows
-from headscope.studies.study import Setup
+from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
+from headscope.text.excerpt import Excerpt
 from headscope.text.sentence import ROOT, Mention, Sentence
 from headscope.text.windows import join
 from tests.engine.tiny import MODELS, make_sentences
@@ -95,7 +96,7 @@ def test_coref_accuracy_of_a_run_equals_a_plain_reading() -> None:
     result = hs.study("clark2019", model, corpus, **FAST, probes=False, window=40)
     setup = make_setup(corpus, "bidirectional", window=40)
     hits, scored = np.zeros(result["coref_accuracy"].shape[:2]), 0
-    for example in window_inputs(setup, list(corpus), 0).examples:
+    for example in window_inputs(setup, Excerpt(list(corpus)), 0).examples:
         assert example.sentence is not None
         (tokens,) = encode_words(model, [example.sentence])
         assert isinstance(tokens, WordTokens)
@@ -116,13 +117,15 @@ def test_coref_accuracy_of_a_run_equals_a_plain_reading() -> None:
 def test_windows_are_whole_sentences_of_one_document_and_the_same_for_any_shard() -> None:
     corpus = annotated(60)
     setup = make_setup(corpus, "bidirectional", window=40)
-    whole = window_inputs(setup, list(corpus), 0).examples
+    part = Part(window_inputs, (), reach=window_reach)
+    whole = window_inputs(setup, Excerpt(list(corpus)), 0).examples
     pieces = [
         example
-        for start in range(0, 60, 7)
-        for example in window_inputs(setup, list(corpus)[start : start + 7], start).examples
+        for shard in corpus.shards(7)
+        for example in part.read(setup, shard, corpus.read(shard)).examples
     ]
     assert [each.number for each in pieces] == [each.number for each in whole]
+    assert [each.sentence for each in pieces] == [each.sentence for each in whole]
     for example in whole:
         assert example.sentence is not None
         assert len(example.encoded) <= 40
@@ -132,10 +135,22 @@ def test_windows_are_whole_sentences_of_one_document_and_the_same_for_any_shard(
     assert {document_half(each.document) for each in corpus} == {0, 1}
 
 
+def test_windows_are_made_of_the_sentences_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, other = annotated(20), annotated(40)
+    given = Excerpt(list(other)[20:40])
+    setup = make_setup(corpus, "bidirectional", window=40)
+    monkeypatch.setattr(Corpus, "read", lambda *_: pytest.fail("the corpus was read again"))
+    made = window_inputs(setup, given, 20).examples
+    assert made
+    for each in made:
+        assert each.sentence is not None
+        assert each.sentence.text.startswith(given[each.number - 20].text)
+
+
 def test_the_paper_cuts_documents_off_after_the_first_window() -> None:
     corpus = annotated(60)
     setup = make_setup(corpus, "bidirectional", window=40, windows="first")
-    numbers = [each.number for each in window_inputs(setup, list(corpus), 0).examples]
+    numbers = [each.number for each in window_inputs(setup, Excerpt(list(corpus)), 0).examples]
     assert set(numbers) <= {start * 10 for start in range(6)}
 
 

@@ -1,7 +1,7 @@
 """The inputs of clark2019: segments of two paragraphs, and repeated random sequences."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from headscope.errors import ModelError
@@ -17,8 +17,9 @@ from headscope.studies.clark2019.surface.delimiters import (
     find_delimiters,
 )
 from headscope.studies.study import Inputs, Setup
-from headscope.text.corpus import Corpus
-from headscope.text.segments import Segments
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Segment, Segments, segment_of
 from headscope.text.sentence import Sentence
 
 SHORTEST = 2  # tokens: a single one can only look at itself
@@ -33,23 +34,26 @@ def segments_of(corpus: Corpus) -> Segments:
 
 
 def draw_segments(corpus: Corpus, count: int, seed: int) -> Corpus:
-    """A sample of so many segments, or the corpus itself if it has no more."""
+    """A sample of `count` segments, or the corpus itself if it has no more."""
     segments = segments_of(corpus)
     return corpus if count >= len(segments) else segments.sample(count, seed)
 
 
-def segment_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """One example for every segment that begins among these sentences and is not too long.
+def segment_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
+    """A segment may end in the next shard."""
+    found = segments_of(setup.corpus).ranges_in(shard.start, shard.stop)
+    return shard.start, found[-1].stop if found else shard.stop
 
-    A segment may end in the next shard, so the texts are read from the corpus by their places.
-    """
+
+def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
+    """One example for every segment that begins among these sentences and is not too long."""
     segments = segments_of(setup.corpus)
     stop = first + len(sentences)
     longest = longest_segment(setup)
     skipped: Counter[str] = Counter()
     skipped[f"{segments.unit} without a second one to pair"] = segments.unpaired_in(first, stop)
     examples: list[Example] = []
-    for segment in segments.starting_in(first, stop):
+    for segment in _segments(segments, sentences, first):
         try:
             encoded = encode_segment(setup.model, segment, segment_ids=setup.options["segment_ids"])
         except ModelError:
@@ -61,6 +65,12 @@ def segment_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> I
             reason = TOO_SHORT if len(encoded) < SHORTEST else f"segments over {longest} tokens"
             skipped[reason] += 1
     return Inputs(examples, +skipped)
+
+
+def _segments(segments: Segments, sentences: Excerpt, first: int) -> Iterator[Segment]:
+    given = [*sentences, *sentences.after]
+    for place in segments.ranges_in(first, first + len(sentences)):
+        yield segment_of(place, given[place.start - first : place.stop - first])
 
 
 def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:

@@ -7,8 +7,7 @@ import xarray as xr
 
 from headscope.probes.gold import ALL, CONTENT
 from headscope.probes.proportion import accuracy, wilson
-from headscope.probes.relation_metric import counts_of
-from headscope.probes.selection import BestHead, best_heads
+from headscope.probes.selection import BestHead, best_heads, counts_of
 
 SUMS = (ALL, CONTENT)
 CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other sentences

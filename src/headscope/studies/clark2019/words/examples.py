@@ -1,23 +1,28 @@
 """Figure 5: sentences of the corpus on which the best heads can be watched."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import xarray as xr
 
+from headscope.archive import pack_arrays, unpack_arrays
 from headscope.heads import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
-from headscope.probes.coreference.queries import make_queries
+from headscope.probes.coreference.metric import make_queries
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import tree_fault
 from headscope.probes.selection import BestHead
-from headscope.probes.stream import all_word_maps, token_units
+from headscope.probes.words import all_word_maps, token_units
+from headscope.results.measure import Measure
 from headscope.studies.clark2019.words.best import best_resolver, clear_relations, layer_number
 from headscope.studies.study import Setup
 from headscope.text.sentence import Sentence
 from headscope.text.windows import join
+from headscope.workers.threads import use_threads
 
 Pairs = frozenset[tuple[int, int]]  # query word, key word
 
@@ -26,6 +31,24 @@ SHOWN = 2
 RELATIONS = 5
 WORDS = range(5, 15)
 WINDOW_WORDS = range(8, 27)
+
+
+FIGURE5 = Measure(
+    name="figure5_weights",
+    title="Heads on sentences",
+    meaning="Attention of the best heads between the words of a few sentences, the words, and the "
+    "pairs to be found.",
+    formula="a[i, j] between words",
+    reference="Clark et al. 2019, Fig. 5",
+    cost="a forward pass of at most 24 sentences for every head shown",
+    with_errors=False,
+    also=("figure5_words", "figure5_gold"),
+)
+MEASURES = (FIGURE5,)
+
+# On a GPU the engine has several pieces in progress in one process, but a network is captured by
+# one of them at a time.
+_one_at_a_time = Lock()
 
 
 @dataclass(frozen=True)
@@ -39,49 +62,107 @@ class HeadExample:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a head is shown for: where it is, and which sentences have something for it to find."""
+class Shown:
+    """A head and what it is shown for: a relation in one direction, or coreference."""
 
     title: str
     place: int  # of the head among all heads of all layers
-    sentences: Sequence[Sentence]
-    gold: Sequence[Pairs]
+    relation: str | None = None
+    direction: str = ""
 
 
-def add_examples(setup: Setup, result: xr.Dataset) -> xr.Dataset:
-    """Store the examples of the heads worth showing.
+@dataclass(frozen=True)
+class Watching:
+    """Finds the sentences on which a head finds most of what it should."""
 
-    Variables: figure5_weights, figure5_words, figure5_gold
-    Formula: a[i, j] between the words of a few sentences, the words, and the pairs to be found
-    Reference: Clark et al. 2019, Fig. 5
-    Range: 0 to 1
-    Cost: a forward pass of at most 24 sentences for every head shown
-    """
-    shown = [example for wanted in _wanted(setup, result) for example in _watch(setup, wanted)]
-    return result.assign(_variables(shown)) if shown else result
+    setup: Setup
+    threads: int
+    fingerprint: str  # of the model that the run is of
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the model is on a GPU."""
+        return self.setup.model.device.type == "cuda"
+
+    def open(self) -> None:
+        """Check the model."""
+        self.setup.check_model(self.fingerprint)
+
+    def __call__(self, shown: Shown, /) -> bytes:
+        """The examples of a head as the content of a file."""
+        with _one_at_a_time, use_threads(self.threads):
+            return _pack(_watch(self.setup, shown))
+
+    def describe(self, shown: Shown, /) -> str:
+        """The head by its title."""
+        return f"The examples of {shown.title}"
 
 
-def _wanted(setup: Setup, result: xr.Dataset) -> list[Wanted]:
-    found: list[Wanted] = []
-    if "relation_correct" in result:
-        clear = clear_relations(result, setup.options["few"])
-        found += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
-    best = best_resolver(result, "words") if "coref_correct" in result else None
-    if best is not None:
-        layer = result["layer"].values.tolist().index(best.layer)
-        title = f"{name_in_paper(best.layer, best.head)}: coreference"
-        windows = list(islice(_windows(setup), TRIED))
-        place = layer * setup.grid.heads + best.head
-        found.append(Wanted(title, place, windows, [_coreferent(w) for w in windows]))
-    return found
+@dataclass(frozen=True)
+class ExampleStage:
+    """Makes Figure 5: one piece for every head that is shown."""
+
+    name: str = "examples"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
+        """The clearest heads for relations, and the best one for coreference."""
+        found: list[Shown] = []
+        if "relation_correct" in result:
+            clear = clear_relations(result, setup.options["few"])
+            found += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
+        best = best_resolver(result, "words") if "coref_correct" in result else None
+        if best is not None:
+            layer = result["layer"].values.tolist().index(best.layer)
+            title = f"{name_in_paper(best.layer, best.head)}: coreference"
+            found.append(Shown(title, layer * setup.grid.heads + best.head))
+        return tuple(found)
+
+    def work(
+        self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None
+    ) -> Watching:
+        """The search for the examples of a head."""
+        return Watching(setup, threads, setup.model.fingerprint)
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes]
+    ) -> xr.Dataset:
+        """The result with the examples of Figure 5."""
+        pieces = self.pieces(setup, result) if outcomes else ()
+        found = [each for shown in pieces for each in _unpack(shown.title, outcomes[shown])]
+        return result.assign(_variables(found)) if found else result
 
 
-def _for_relation(setup: Setup, result: xr.Dataset, row: BestHead) -> Wanted:
+def _for_relation(setup: Setup, result: xr.Dataset, row: BestHead) -> Shown:
     name = row.relation.removesuffix(" with 's")
-    sentences = list(islice(_with_relation(setup, name), TRIED))
     head = name_in_paper(layer_number(result, row.layer), row.head)
-    gold = [_arcs(sentence, name, row.direction) for sentence in sentences]
-    return Wanted(f"{head}: {name}", row.layer * setup.grid.heads + row.head, sentences, gold)
+    place = row.layer * setup.grid.heads + row.head
+    return Shown(f"{head}: {name}", place, name, row.direction)
+
+
+def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
+    """The sentences on which the head finds most of what it should."""
+    sentences, gold = _sentences(setup, shown)
+    pairs = zip(encode_words(setup.model, sentences), gold, strict=True)
+    found = [
+        HeadExample(
+            shown.title,
+            tuple(word.text for word in tokens.sentence.words),
+            _head_map(setup, tokens, shown.place),
+            wanted,
+        )
+        for tokens, wanted in pairs
+        if isinstance(tokens, WordTokens)
+    ]
+    return sorted(found, key=_clarity, reverse=True)[:SHOWN]
+
+
+def _sentences(setup: Setup, shown: Shown) -> tuple[list[Sentence], list[Pairs]]:
+    """Sentences with something for the head to find, and what that is."""
+    if shown.relation is None:
+        windows = list(islice(_windows(setup), TRIED))
+        return windows, [_coreferent(window) for window in windows]
+    sentences = list(islice(_with_relation(setup, shown.relation), TRIED))
+    return sentences, [_arcs(each, shown.relation, shown.direction) for each in sentences]
 
 
 def _with_relation(setup: Setup, relation: str) -> Iterator[Sentence]:
@@ -117,23 +198,6 @@ def _coreferent(window: Sentence) -> Pairs:
     return frozenset(zip(heads.tolist(), target.tolist(), strict=True))
 
 
-def _watch(setup: Setup, wanted: Wanted) -> list[HeadExample]:
-    """The sentences on which the head finds most of what it should."""
-    made = encode_words(setup.model, wanted.sentences)
-    pairs = zip(made, wanted.gold, strict=True)
-    usable = [(tokens, gold) for tokens, gold in pairs if isinstance(tokens, WordTokens)]
-    found = [
-        HeadExample(
-            wanted.title,
-            tuple(word.text for word in tokens.sentence.words),
-            _head_map(setup, tokens, wanted.place),
-            gold,
-        )
-        for tokens, gold in usable
-    ]
-    return sorted(found, key=_clarity, reverse=True)[:SHOWN]
-
-
 def _head_map(setup: Setup, tokens: WordTokens, place: int) -> np.ndarray:
     batch = setup.model.batch([tokens.encoded])
     maps = all_word_maps(setup.model, batch, token_units([tokens], batch, setup.options["row"]))
@@ -144,6 +208,28 @@ def _head_map(setup: Setup, tokens: WordTokens, place: int) -> np.ndarray:
 def _clarity(example: HeadExample) -> float:
     """Mean weight on what should be found."""
     return float(np.mean([example.weights[pair] for pair in example.gold]))
+
+
+def _pack(found: Sequence[HeadExample]) -> bytes:
+    arrays: dict[str, np.ndarray] = {"count": np.array(len(found))}
+    for place, example in enumerate(found):
+        arrays[f"words/{place}"] = np.array(example.words)
+        arrays[f"weights/{place}"] = example.weights
+        arrays[f"gold/{place}"] = np.array(sorted(example.gold))
+    return pack_arrays(arrays)
+
+
+def _unpack(title: str, content: bytes) -> list[HeadExample]:
+    arrays = unpack_arrays(content)
+    return [
+        HeadExample(
+            title,
+            tuple(arrays[f"words/{place}"].tolist()),
+            arrays[f"weights/{place}"],
+            frozenset((query, key) for query, key in arrays[f"gold/{place}"].tolist()),
+        )
+        for place in range(int(arrays["count"]))
+    ]
 
 
 def _variables(shown: Sequence[HeadExample]) -> Variables:

@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby
 
 from headscope.observe.inputs import Example
-from headscope.probes.coreference.queries import make_queries
+from headscope.probes.coreference.metric import make_queries
 from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
 from headscope.probes.gold import tree_fault
-from headscope.probes.word_batch import word_example
+from headscope.probes.words import word_example
 from headscope.studies.study import Inputs, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
-from headscope.text.corpus import Corpus, Shard
+from headscope.text.corpus import Shard
+from headscope.text.excerpt import Excerpt, documents_around
 from headscope.text.sentence import Sentence
 from headscope.text.windows import GAP, cut, join
 
@@ -46,26 +46,24 @@ def plain_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inp
     return Inputs(made.examples, {f"sentences: {why}": n for why, n in made.skipped.items()})
 
 
-def window_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+def window_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
+    """Where a window begins depends on the length of everything before it in its document."""
+    return documents_around(setup.corpus, shard)
+
+
+def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     """One example for every window that begins among these sentences and has a scored mention."""
     skipped: Counter[str] = Counter()
     examples: list[Example] = []
-    for start, stop in documents_of(setup.corpus):
-        if start < first + len(sentences) and stop > first:
-            for number, window in _windows(setup, start, stop, skipped, first, len(sentences)):
-                if len(make_queries([window.sentence])):
-                    examples.append(word_example(number, window, is_causal=setup.model.is_causal))
-                else:
-                    skipped[NO_MENTION] += 1
+    shard = range(first, first + len(sentences))
+    numbered = enumerate(sentences.whole, start=first - len(sentences.before))
+    for _, document in groupby(numbered, key=lambda item: item[1].document):
+        for number, window in _windows(setup, list(document), shard, skipped):
+            if len(make_queries([window.sentence])):
+                examples.append(word_example(number, window, is_causal=setup.model.is_causal))
+            else:
+                skipped[NO_MENTION] += 1
     return Inputs(examples, skipped)
-
-
-@lru_cache(maxsize=4)
-def documents_of(corpus: Corpus) -> tuple[tuple[int, int], ...]:
-    """First and last sentence (exclusive) of every document; read once."""
-    runs = groupby(enumerate(corpus), key=lambda item: item[1].document)
-    numbers = [[number for number, _ in run] for _, run in runs]
-    return tuple((run[0], run[-1] + 1) for run in numbers)
 
 
 def window_size(setup: Setup) -> int:
@@ -76,22 +74,22 @@ def window_size(setup: Setup) -> int:
 
 
 def _windows(
-    setup: Setup, start: int, stop: int, skipped: Counter[str], first: int, count: int
+    setup: Setup, document: Sequence[tuple[int, Sentence]], shard: range, skipped: Counter[str]
 ) -> Iterator[tuple[int, WordTokens]]:
     """Windows of one document that begin in the shard, with the number of their first sentence."""
-    sentences = setup.corpus.read(Shard(0, start, stop))
+    numbers, sentences = zip(*document, strict=True)
     # A sentence inside a window has a space before it, which some tokenizers count to its token.
     lengths = _lengths(setup, [_indented(sentence) for sentence in sentences])
     windows, too_long = cut(lengths, window_size(setup))
-    inside = range(first - start, first - start + count)
-    skipped["windows: sentence cannot be used"] += sum(place in inside for place in too_long)
+    unusable = sum(numbers[place] in shard for place in too_long)
+    skipped["windows: sentence cannot be used"] += unusable
     for window in windows if setup.options["windows"] == "all" else windows[:1]:
-        if window[0] in inside:
+        if numbers[window[0]] in shard:
             (made,) = encode_words(setup.model, [join([sentences[place] for place in window])])
             if isinstance(made, SkipError):
                 skipped[f"windows: {made}"] += 1
             else:
-                yield start + window[0], made
+                yield numbers[window[0]], made
 
 
 def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:

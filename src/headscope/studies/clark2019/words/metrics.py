@@ -1,4 +1,4 @@
-"""The metrics of clark2019's second part, and what has to be left out for a corpus."""
+"""The metrics of clark2019's second part (§4): heads as parsers and resolvers."""
 
 from pathlib import Path
 
@@ -6,35 +6,36 @@ from headscope.errors import CorpusError
 from headscope.metrics.examples import Exemplars
 from headscope.probes.coreference.metric import CorefAccuracy
 from headscope.probes.gold import Classes
-from headscope.probes.relation_metric import RelationAccuracy
+from headscope.probes.relations import RelationAccuracy
 from headscope.probes.trained.training import LEARNING_RATE
-from headscope.studies.clark2019.words.inputs import plain_inputs, tree_inputs, window_inputs
+from headscope.probes.trained.vectors import check_vectors
+from headscope.studies.clark2019.left_out import has_trees
+from headscope.studies.clark2019.words.inputs import (
+    plain_inputs,
+    tree_inputs,
+    window_inputs,
+    window_reach,
+)
+from headscope.studies.option import Option
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
 
-OPTIONS = {
-    "row": "mean",  # how a split word attends: like the mean of its pieces, or like the first
-    "exemplars": 5,  # sentences kept per head
-    "few": 20,  # relations on fewer words are shown in grey
-    "window": 128,  # tokens of a coreference window
-    "windows": "all",  # or "first": cut documents off, as the paper does
-    "probes": True,
-    "train": None,  # corpus for the probes; else four fifths of the documents
-    "vectors": None,  # word vectors for the probes; else the model's input embeddings
-    "epochs": 1,
-    "probe_batch": 1,  # sentences per step
-    "probe_rate": LEARNING_RATE,
-    "probe_seeds": 3,
-}
-NO_TREES = (
-    "the corpus has no dependency relations; "
-    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
-)
-NO_MENTIONS = "the corpus marks no mentions of entities; use one with coreference, such as GUM"
-NOT_ASKED = "left out as asked (probes=False)"
-OF_TREES = ("relation_accuracy", "offset_accuracy", "relation_count", "tree_accuracy")
-OF_MENTIONS = ("coref_accuracy", "coref_baseline")
-OF_PROBES = ("parsing_uas",)
+OPTIONS = (
+    Option("row", str, "mean", "how a split word attends: as its pieces on average, or as the "
+           "first of them", choices=("mean", "first")),
+    Option("exemplars", int, 5, "sentences kept per head", least=1),
+    Option("few", int, 20, "relations of fewer words are shown in grey", least=0),
+    Option("window", int, 128, "most tokens of a coreference window", least=8),
+    Option("windows", str, "all", "all windows of a document, or the first only as in the paper",
+           choices=("all", "first")),
+    Option("probes", bool, True, "whether the probes of Table 3 are trained"),
+    Option("train", str, None, "corpus for the probes; four fifths of the documents if none"),
+    Option("vectors", str, None, "word vectors for the probes; the model's embeddings if none"),
+    Option("epochs", int, 1, "passes over the corpus of the probes", least=1),
+    Option("probe_batch", int, 1, "sentences per step of training", least=1),
+    Option("probe_rate", float, LEARNING_RATE, "learning rate of the probes", above=0),
+    Option("probe_seeds", int, 3, "times that every probe is trained", least=1),
+)  # fmt: skip
 
 
 def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
@@ -45,21 +46,8 @@ def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     return {"relation": tuple(sorted(found))}
 
 
-def left_out(setup: Setup) -> dict[str, str]:
-    """Variables that this corpus cannot support, with the reason."""
-    missing: dict[str, str] = {}
-    if not has_trees(setup):
-        missing |= dict.fromkeys((*OF_TREES, *OF_PROBES), NO_TREES)
-    elif not setup.options["probes"]:
-        missing |= dict.fromkeys(OF_PROBES, NOT_ASKED)
-    if not setup.corpus.has("mentions"):
-        missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
-    return missing
-
-
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Sentences for relations and exemplars, windows for coreference where there are mentions."""
-    _check_files(setup)
     grid, is_causal, row = setup.grid, setup.model.is_causal, setup.options["row"]
     exemplars = Exemplars(grid, setup.options["exemplars"])
     if has_trees(setup):
@@ -71,17 +59,14 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if not setup.corpus.has("mentions"):
         return (of_sentences,)
     coreference = CorefAccuracy(grid, is_causal, row)
-    return of_sentences, Part(window_inputs, (coreference,), of_corpus=False)
+    return of_sentences, Part(window_inputs, (coreference,), of_corpus=False, reach=window_reach)
 
 
-def _check_files(setup: Setup) -> None:
-    """Say that a file is missing before the work begins, not when the probes need it."""
+def check_files(setup: Setup) -> None:
+    """Refuse a missing or malformed file before the work begins, not when the probes need it."""
     for name in ("train", "vectors"):
         path = setup.options[name]
         if path is not None and path != "demo" and not Path(path).is_file():
             raise CorpusError(f"There is no file {path}; check the option {name}.")
-
-
-def has_trees(setup: Setup) -> bool:
-    """Whether the corpus has governors and relations."""
-    return setup.corpus.has("head") and bool(setup.labels.get("relation"))
+    if setup.options["vectors"] is not None:
+        check_vectors(setup.options["vectors"])

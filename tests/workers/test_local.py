@@ -1,4 +1,4 @@
-"""Work ahead in threads keeps order, stays within bounds and passes errors on."""
+"""Work in threads keeps order, stays within bounds and passes errors on."""
 
 import threading
 
@@ -7,8 +7,7 @@ import pytest
 from headscope.engine.study import Job
 from headscope.studies import find_study
 from headscope.studies.study import Setup
-from headscope.workers.ahead import ahead
-from headscope.workers.overlapped import OverlappedPool
+from headscope.workers.local import LocalPool, map_in_threads
 from tests.engine.tiny import causal_model, treebank
 
 
@@ -22,10 +21,10 @@ def test_results_come_in_the_order_of_the_items() -> None:
             done.set()
         return item * 10
 
-    assert list(ahead(work, range(6), 3)) == [(n, n * 10) for n in range(6)]
+    assert list(map_in_threads(work, range(6), 3)) == [(n, n * 10) for n in range(6)]
 
 
-def test_no_more_items_are_taken_than_are_under_way() -> None:
+def test_no_more_items_are_taken_than_are_in_progress() -> None:
     taken: list[int] = []
 
     def items():  # noqa: ANN202
@@ -33,14 +32,14 @@ def test_no_more_items_are_taken_than_are_under_way() -> None:
             taken.append(n)
             yield n
 
-    made = ahead(lambda n: n, items(), 3)
+    made = map_in_threads(lambda n: n, items(), 3)
     next(made)
     assert len(taken) == 3
     made.close()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_an_error_is_raised_at_its_item() -> None:
-    made = ahead(lambda n: 1 // (n - 1), range(4), 2)
+    made = map_in_threads(lambda n: 1 // (n - 1), range(4), 2)
     assert next(made) == (0, -1)
     with pytest.raises(ZeroDivisionError):
         next(made)
@@ -51,5 +50,5 @@ def test_shards_computed_side_by_side_have_the_same_bytes() -> None:
     setup = Setup(model, corpus, study.with_options({}), study.labels(corpus), 128)
     job = Job(setup, study.parts, 1, model.fingerprint)
     shards = corpus.shards(8)
-    together = dict(OverlappedPool().run(job, shards))
+    together = dict(LocalPool(at_once=3).run(job, shards))
     assert all(together[shard] == job(shard) for shard in shards)

@@ -1,20 +1,50 @@
-"""Probes that combine the heads of a model into a parser (Clark et al. 2019, §5).
+"""Probes that combine the heads of a model into a parser (Clark et al. 2019, §5), and a baseline.
 
 - attention only: score(i, j) = Σ_k w_k a^k[i, j] + u_k a^k[j, i]; two weights for every head.
 - attention and words: w_k and u_k are linear functions of the vectors [v_i ; v_j].
+- distances and words: the baseline that knows words and distances but no attention.
 
 ROOT is a unit like a word, with a zero vector: its attention is that of the special token before
 the sentence times one learned scalar plus that of the token behind it times another. A model
 without special tokens has a learned constant as the score of ROOT instead.
 """
 
+from dataclasses import dataclass
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headscope.probes.trained.parsing import ParseBatch
-from headscope.probes.trained.seeds import Seeds
 from headscope.probes.words import END, EXTRA, START
+
+HIDDEN = 256
+FEATURES = 8
+_OFFSETS = (0, -1, 1, -2, 2)
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Initial weights for several seeds; each seed draws the same whatever the others do."""
+
+    count: int
+    first: int = 0
+    device: torch.device | str = "cpu"
+
+    def uniform(self, shape: tuple[int, ...], inputs: int) -> nn.Parameter:
+        """Even between ±1/√inputs."""
+        drawn = [self._draw(shape, seed) for seed in range(self.first, self.first + self.count)]
+        return self._parameter((torch.stack(drawn) * 2 - 1) * inputs**-0.5)
+
+    def constant(self, shape: tuple[int, ...], value: float) -> nn.Parameter:
+        """The same number everywhere."""
+        return self._parameter(torch.full((self.count, *shape), value))
+
+    def _draw(self, shape: tuple[int, ...], seed: int) -> Tensor:
+        return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
+
+    def _parameter(self, values: Float[Tensor, "seed *shape"]) -> nn.Parameter:
+        return nn.Parameter(values.to(self.device))
 
 
 class RootScore:
@@ -96,3 +126,51 @@ class AttentionWordsProbe:
         vectors = nn.functional.pad(batch.vectors, (0, 0, 0, EXTRA))
         dependent, governor = torch.einsum("bxd,spkd->pbxsk", vectors, self.weights)
         return dependent, governor
+
+
+def distance_features(
+    words: Bool[Tensor, "batch word"],
+) -> Float[Tensor, "batch word candidate feature"]:
+    """(j − i)/n ahead, (i − j)/n behind, indicators for j − i = 0, ±1, ±2, and for ROOT."""
+    place = torch.arange(words.shape[1], device=words.device, dtype=torch.float32)
+    offset = place[None, :] - place[:, None]
+    length = words.sum(1).clamp(min=1)[:, None, None]
+    ahead, behind = offset.clamp(min=0) / length, (-offset).clamp(min=0) / length
+    near = [(offset == o).float().expand_as(ahead) for o in _OFFSETS]
+    features = torch.stack([ahead, behind, *near, torch.zeros_like(ahead)], dim=-1)
+    root = torch.zeros(*words.shape, 1, FEATURES, device=words.device)
+    root[..., -1] = 1
+    return torch.cat([root, features], dim=2)
+
+
+class DistanceWordsProbe:
+    """One hidden layer of tanh units over distance features and the vectors of both words.
+
+    The output has no bias: it would add the same to every candidate.
+    """
+
+    def __init__(self, size: int, seeds: Seeds, hidden: int = HIDDEN) -> None:
+        inputs = FEATURES + 2 * size
+        self.hidden = seeds.uniform((inputs, hidden), inputs)
+        self.bias = seeds.constant((hidden,), 0.0)
+        self.out = seeds.uniform((hidden,), hidden)
+
+    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+        """Scores of ROOT, whose vector is zero, and of every word."""
+        assert batch.vectors is not None
+        size = batch.vectors.shape[-1]
+        distance, dependent, governor = self.hidden.split([FEATURES, size, size], dim=1)
+        features = distance_features(batch.words)
+        shape = features.shape[:3]
+        candidates = nn.functional.pad(batch.vectors, (0, 0, 1, 0))
+        # Plain products of contiguous blocks: tanh and its gradient are the cost of this probe.
+        inside = (features.flatten(0, 2) @ distance).unflatten(1, shape)
+        of_words = torch.einsum("bid,sdh->sbih", batch.vectors, dependent)
+        inside = inside + (of_words + self.bias[:, None, None])[:, :, :, None]
+        inside = inside + torch.einsum("bjd,sdh->sbjh", candidates, governor)[:, :, None]
+        scores = inside.tanh().flatten(1, 3) @ self.out[..., None]
+        return scores.squeeze(-1).unflatten(1, shape)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that is learned."""
+        return [self.hidden, self.bias, self.out]

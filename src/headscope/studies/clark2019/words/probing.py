@@ -1,0 +1,240 @@
+"""Table 3: the probes that clark2019 trains and tests once the shards are merged."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import xarray as xr
+
+from headscope.files import names_in
+from headscope.metrics.metric import Axis, Variables, label
+from headscope.probes.encoding import find_frame
+from headscope.probes.proportion import accuracy, wilson
+from headscope.probes.relations import BOUND, DIRECTION
+from headscope.probes.trained.experiment import (
+    GROUPS,
+    PROBES,
+    Group,
+    Outcome,
+    ProbeStream,
+    Schedule,
+    evaluate,
+    make_learners,
+    randomise,
+    split_documents,
+    train,
+)
+from headscope.probes.trained.probes import Seeds
+from headscope.probes.trained.vectors import InputEmbeddings, VectorSource, read_vectors
+from headscope.results import papers
+from headscope.results.measure import Measure
+from headscope.studies.clark2019.left_out import why_no_probes
+from headscope.studies.study import Setup
+from headscope.text.corpus import Corpus
+from headscope.text.demo import demo_corpus
+from headscope.text.read import read_corpus
+from headscope.workers.threads import use_threads
+
+STREAM_TOKENS = 512  # per batch: all layers' word maps of a batch are held at once
+NOTHING_LEFT = "no sentence is left to train or to test probes on; give a larger corpus"
+
+PARSING_UAS = Measure(
+    name="parsing_uas",
+    title="Attachment by a probe",
+    meaning="Words that a trained probe attaches to their governor: mean, deviation and values "
+    "over seeds.",
+    formula="words attached to their governor / words, punctuation left out; ci is Wilson's 95 % "
+    "of the mean",
+    reference="Clark et al. 2019, §5, Table 3",
+    cost="a training pass and a test pass over the corpus, for the network and for a random one",
+    axes={"probe": "Probe"},
+    published=papers.PARSING_UAS,
+    with_errors=False,
+    also=("parsing_uas_sd", "parsing_uas_ci", "parsing_uas_by_seed"),
+)
+PARSING_PARAMETERS = Measure(
+    name="parsing_parameters",
+    title="Size of a probe",
+    meaning="Learned numbers of every probe, words tested on, and what the probes learned from.",
+    formula="counted",
+    reference="Clark et al. 2019, §5",
+    unit="",
+    range="from 0; words",
+    cost="none beyond parsing_uas",
+    axes={"probe": "Probe"},
+    with_errors=False,
+    also=("parsing_words", "parsing_trained_on", "parsing_vectors"),
+)
+PROBE_WEIGHT = Measure(
+    name="probe_weight",
+    title="Probe weight",
+    meaning="How much a trained probe relies on the head.",
+    formula="mean over gold arcs of the weight that a probe gives to the head",
+    reference="after Clark et al. 2019, §5",
+    unit="",
+    range="any",
+    cost="none beyond parsing_uas",
+    more="the probe relies on it more",
+    axes={"attention_probe": "Probe", "direction": "Direction"},
+    with_errors=False,
+)
+MEASURES = (PARSING_UAS, PARSING_PARAMETERS, PROBE_WEIGHT)
+
+# On a GPU the engine has several pieces in progress in one process, but a network is captured by
+# one of them at a time.
+_one_at_a_time = Lock()
+
+
+@dataclass(frozen=True)
+class Training:
+    """Trains and tests one group of probes; what it learned so far lies in `folder`, if given."""
+
+    setup: Setup
+    threads: int
+    fingerprint: str  # of the model that the run is of
+    folder: Path | None = None
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the model is on a GPU."""
+        return self.setup.model.device.type == "cuda"
+
+    def open(self) -> None:
+        """Check the model, and read what all groups share."""
+        self.setup.check_model(self.fingerprint)
+        self.vectors.size  # noqa: B018  a file that cannot be read is of no use to any group
+
+    def __call__(self, group: Group, /) -> bytes:
+        """The outcome of a group as the content of a file."""
+        with _one_at_a_time, use_threads(self.threads):
+            return self.train(group).pack()
+
+    def describe(self, group: Group, /) -> str:
+        """The group by the names of its probes."""
+        return f"The training of {' and '.join(GROUPS[group])}"
+
+    @cached_property
+    def vectors(self) -> VectorSource:
+        """The word vectors that were asked for, or the model's own input embeddings."""
+        path = self.setup.options["vectors"]
+        if path is None:
+            return InputEmbeddings.of_model(self.setup.model)
+        corpora = corpora_of(self.setup)
+        words = {word.text.lower() for each in corpora for s in each for word in s.words}
+        return read_vectors(path, frozenset(words))
+
+    def train(self, group: Group) -> Outcome:
+        """Train a group of probes from scratch, or from its checkpoint, and test them."""
+        trained_on, tested_on = corpora_of(self.setup)
+        options, seed = self.setup.options, self.setup.seed
+        schedule = Schedule(options["epochs"], options["probe_batch"], options["probe_rate"], seed)
+        learners = make_learners(
+            group,
+            2 * int(np.prod(self.setup.grid.shape)),
+            self.vectors.size,
+            Seeds(options["probe_seeds"], seed, self.setup.model.device),
+            has_special=len(find_frame(self.setup.model.tokenizer)) > 0,
+            rate=schedule.rate,
+        )
+        stream = self._stream(group)
+        for _ in train(learners, stream, trained_on, schedule, self._checkpoint(group)):
+            pass
+        return evaluate(learners, stream, tested_on)
+
+    def _stream(self, group: Group) -> ProbeStream:
+        setup = self.setup
+        network = None if group == "text" else setup.model
+        if group == "random network":
+            network = randomise(setup.model, setup.seed)
+        tokens = min(setup.batch_tokens, STREAM_TOKENS)
+        return ProbeStream(setup.model, network, self.vectors, tokens, setup.options["row"])
+
+    def _checkpoint(self, group: Group) -> Path | None:
+        """None where the run directory is out of reach, as on another machine of a cluster."""
+        if self.folder is None or not names_in(self.folder):
+            return None
+        return self.folder / f"probes-{group.replace(' ', '-')}.npz"
+
+
+@dataclass(frozen=True)
+class ProbeStage:
+    """Trains the probes of Table 3: one piece for each group of probes that read the same maps."""
+
+    name: str = "probes"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Group, ...]:
+        """All groups, or none where the corpus has no trees or no probes are wanted."""
+        return () if why_no_probes(setup) else tuple(GROUPS)
+
+    def work(
+        self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None
+    ) -> Training:
+        """The training of a group."""
+        return Training(setup, threads, setup.model.fingerprint, folder)
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Group, bytes]
+    ) -> xr.Dataset:
+        """The result with the rows of Table 3."""
+        if not outcomes:
+            return result
+        groups = [Outcome.unpack(outcomes[group]) for group in GROUPS]
+        words, vectors = groups[0].words, groups[0].vectors
+        if words == 0:
+            return _without_probes(result)
+        share = "" if setup.options["train"] else ", four fifths of the documents"
+        trained_on = f"{len(corpora_of(setup)[0])} sentences{share}"
+        facts = {
+            "parsing_vectors": vectors,
+            "parsing_trained_on": trained_on,
+            "parsing_words": words,
+        }
+        return result.assign(_variables(setup, groups)).assign_attrs(facts)
+
+
+@lru_cache(maxsize=2)
+def _corpora(corpus: Corpus, train_on: str | None, seed: int) -> tuple[Corpus, Corpus]:
+    if train_on is None:
+        return split_documents(corpus, seed)
+    return demo_corpus() if train_on == "demo" else read_corpus(train_on), corpus
+
+
+def corpora_of(setup: Setup) -> tuple[Corpus, Corpus]:
+    """What the probes are trained on, and what they are tested on."""
+    return _corpora(setup.corpus, setup.options["train"], setup.seed)
+
+
+def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
+    seeds, words = setup.options["probe_seeds"], np.array(groups[0].words)
+    counts = {name: each for group in groups for name, each in group.right.items()}
+    sizes = {name: size for group in groups for name, size in group.parameters.items()}
+    right = np.stack([np.broadcast_to(counts[name], seeds) for name in PROBES])
+    shares = accuracy(right, words)
+    probe, seed = Axis("probe", PROBES), Axis("seed", range(seeds))
+    spread = shares.std(1, ddof=1) if seeds > 1 else np.full(len(PROBES), np.nan)
+    return {
+        "parsing_uas": label(shares.mean(1), probe),
+        "parsing_uas_sd": label(spread, probe),
+        "parsing_uas_ci": label(wilson(right.mean(1), words).T, probe, BOUND),
+        "parsing_uas_by_seed": label(shares, probe, seed),
+        "parsing_parameters": label(np.array([sizes.get(name, 0) for name in PROBES]), probe),
+        **_weights(setup, groups),
+    }
+
+
+def _weights(setup: Setup, groups: list[Outcome]) -> Variables:
+    """Mean weight of every head on gold arcs; the first half of the maps looks from dependents."""
+    relied = {name: each.mean(0) for group in groups for name, each in group.arc_weights.items()}
+    means = np.stack(list(relied.values()))
+    shaped = np.moveaxis(means.reshape(len(relied), 2, *setup.grid.shape), (0, 1), (2, 3))
+    probe = Axis("attention_probe", tuple(relied))
+    return {"probe_weight": setup.grid.array(shaped, probe, DIRECTION)}
+
+
+def _without_probes(result: xr.Dataset) -> xr.Dataset:
+    missing = {**json.loads(result.attrs["left_out"]), "parsing_uas": NOTHING_LEFT}
+    return result.assign_attrs(left_out=json.dumps(missing))

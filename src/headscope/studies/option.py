@@ -1,0 +1,155 @@
+"""Options of a study: their type, range, default and meaning, declared once.
+
+The Python check, `--option NAME=VALUE`, the help of the command and docs/cli.md all read the same
+declaration.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+from headscope.errors import RunError
+
+YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+NOTHING = ("none", "null")
+NOUNS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting of a study; one whose default is None may also be None."""
+
+    name: str
+    type: Any  # bool, int, float, str, list[int] or dict[str, float]
+    default: Any
+    meaning: str
+    least: float | None = None  # the smallest number allowed
+    above: float | None = None  # a number must be larger than this
+    most: float | None = None
+    choices: tuple[str, ...] = ()  # of a text, or the keys that a dict may have
+
+    def read(self, value: Any) -> Any:
+        """A value of the right type from what was given in Python or written as text."""
+        if isinstance(value, str):
+            value = self._from_text(value)
+        return None if value is None and self.default is None else self._check(value)
+
+    @property
+    def expected(self) -> str:
+        """The values allowed, in words."""
+        if self.choices and self.type is str:
+            return _listed((*self.choices, *(("none",) if self.default is None else ())))
+        return self._words() + (" or none" if self.default is None else "")
+
+    @property
+    def shown_default(self) -> str:
+        """The default as it would be written on the command line."""
+        if isinstance(self.default, str):
+            return self.default
+        return "none" if self.default is None else json.dumps(self.default)
+
+    def _words(self) -> str:
+        if self.type == dict[str, float]:
+            return f"a dictionary from {_listed(self.choices)} to numbers{self._range()}"
+        if self.type == list[int]:
+            return "a list of whole numbers such as [-2, 2]"
+        return NOUNS[self.type] + self._range()
+
+    def _range(self) -> str:
+        if self.least is not None:
+            return f" from {self.least:g} " + ("on" if self.most is None else f"to {self.most:g}")
+        bounds = {"above": self.above, "up to": self.most}
+        given = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        return " " + " and ".join(given) if given else ""
+
+    def _from_text(self, text: str) -> Any:
+        if self.default is None and text.lower() in NOTHING:
+            return None
+        if self.type in (str, bool):
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise self._refusal(text) from None
+
+    def _check(self, value: Any) -> Any:
+        if self.type is bool:
+            return self._check_bool(value)
+        if self.type is str:
+            return self._check_text(value)
+        if self.type == list[int]:
+            return self._check_list(value)
+        if self.type == dict[str, float]:
+            return self._check_dict(value)
+        return self._check_number(value, self.type)
+
+    def _check_bool(self, value: Any) -> bool:
+        text = str(value).lower()
+        if text not in (*YES, *NO):
+            raise self._refusal(value)
+        return text in YES
+
+    def _check_text(self, value: Any) -> str:
+        if not isinstance(value, str) or not value or (self.choices and value not in self.choices):
+            raise self._refusal(value)
+        return value
+
+    def _check_list(self, value: Any) -> list[int]:
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise self._refusal(value)
+        return [self._check_number(each, int) for each in value]
+
+    def _check_dict(self, value: Any) -> dict[str, float]:
+        if not isinstance(value, Mapping) or set(value) - set(self.choices):
+            raise self._refusal(value)
+        return {key: self._check_number(each, float) for key, each in value.items()}
+
+    def _check_number(self, value: Any, kind: Any) -> Any:
+        wanted = Integral if kind is int else Real
+        if isinstance(value, bool) or not isinstance(value, wanted) or not math.isfinite(value):
+            raise self._refusal(value)
+        too_small = self.least is not None and value < self.least
+        too_small |= self.above is not None and value <= self.above
+        if too_small or (self.most is not None and value > self.most):
+            raise self._refusal(value)
+        return kind(value)
+
+    def _refusal(self, value: Any) -> RunError:
+        return RunError(f"The option {self.name} must be {self.expected}, not {value!r}.")
+
+
+def read_pairs(pairs: Iterable[str]) -> dict[str, str]:
+    """Options written as NAME=VALUE, the values still as text."""
+    given: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise RunError(f"{pair!r} is no option; write it as NAME=VALUE.")
+        if name in given:
+            raise RunError(f"The option {name} is given twice; give it once.")
+        given[name] = value
+    return given
+
+
+def fill(study: str, options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option with its checked value, or its default where none was given."""
+    known = {option.name: option for option in options}
+    for name in given:
+        if name not in known:
+            raise RunError(_unknown(study, name, tuple(known)))
+    defaults = {option.name: option.default for option in options}
+    return defaults | {name: known[name].read(value) for name, value in given.items()}
+
+
+def _unknown(study: str, name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known) or 'none'}."
+    return f"{study} has no option {name!r}{hint}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

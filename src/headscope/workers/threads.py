@@ -1,0 +1,71 @@
+"""How many threads torch uses: as many as cores are free, and the same for a whole run.
+
+The number decides the last bits of sums, so a run fixes it at its start. It also decides the speed:
+the threads of one operation wait for each other, and one that shares its core with another program
+keeps all others waiting at every operation.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CHOSEN_BY_USER = "OMP_NUM_THREADS"
+LOOK = 0.25  # seconds
+STAT = Path("/proc/stat")
+IDLE = slice(3, 5)  # idle and waiting for a disk, in the columns of a core's line
+
+
+@contextmanager
+def use_threads(count: int) -> Iterator[None]:
+    """Exactly this many threads within the block."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def choose_threads() -> int:
+    """Torch's number of threads, but no more than cores are free; OMP_NUM_THREADS decides alone."""
+    import torch
+
+    threads = torch.get_num_threads()
+    if threads == 1 or CHOSEN_BY_USER in os.environ:
+        return threads
+    return max(1, min(threads, free_cores()))
+
+
+def free_cores() -> int:
+    """How many of the cores that this process may use are idle right now, to the nearest whole."""
+    cores = _own_cores()
+    if not STAT.exists():
+        return round(len(cores) - os.getloadavg()[0])
+    before = _idle_times(cores)
+    start = time.monotonic()
+    time.sleep(LOOK)
+    ticks = (time.monotonic() - start) * os.sysconf("SC_CLK_TCK")
+    after = _idle_times(cores)
+    return round(sum(min(1.0, (after[core] - before[core]) / ticks) for core in cores))
+
+
+def _own_cores() -> set[int]:
+    """The cores that this process may run on; all of them where the system does not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _idle_times(cores: set[int]) -> dict[int, int]:
+    """Ticks that each core has been idle since the start of the machine."""
+    lines = (line.split() for line in STAT.read_text(encoding="ascii").splitlines())
+    idle = {
+        int(name.removeprefix("cpu")): sum(map(int, times[IDLE]))
+        for name, *times in lines
+        if name.startswith("cpu") and name != "cpu"
+    }
+    return {core: idle.get(core, 0) for core in cores}
