@@ -49,9 +49,7 @@ class Sums:
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Add:
         return Add(folder, setup.options["deadly"], threads)
 
-    def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[int, bytes]
-    ) -> xr.Dataset:
+    def finish(self, setup: Setup, result: xr.Dataset, outcomes: Mapping[int, bytes]) -> xr.Dataset:
         found = [int(outcomes[piece]) for piece in sorted(outcomes)]
         return result.assign_attrs(sums=json.dumps(found))
 

@@ -234,7 +234,9 @@ def test_workers_share_the_cores(
 def test_there_is_one_worker_for_every_gpu() -> None:
     nodes = [Node(8, 4), Node(8, 0)]
     assert place_workers(nodes, workers=None, threads=4, needs_gpu=True) == Placement(4, 1, 1)
-    assert place_workers([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Placement(2, 0, 1)
+    assert place_workers([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Placement(
+        2, 0, 1
+    )
     with pytest.raises(RunError, match="4 GPUs, too few for 5 workers"):
         place_workers(nodes, workers=5, threads=4, needs_gpu=True)
 

@@ -3,12 +3,15 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from headscope.studies.option import Option
 
 _Name = Annotated[
     str,
@@ -72,6 +75,23 @@ _Vectors = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Word vectors for clark2019's probes: text, .gz, .npy."),
 ]
+
+
+class Command(TyperCommand):
+    """The study command, whose help also lists the options of every study."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The declarations are imported, and torch with them, only when help is asked for."""
+        from headscope.studies import STUDIES, find_study
+
+        for name in STUDIES:
+            with formatter.section(f"Options of {name} (--option NAME=VALUE)"):
+                formatter.write_dl([_described(option) for option in find_study(name).options])
+
+
+def _described(option: "Option") -> tuple[str, str]:
+    said = f"{option.meaning}: {option.expected}  [default: {option.shown_default}]"
+    return option.name, said
 
 
 def study(
