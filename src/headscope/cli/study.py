@@ -113,7 +113,7 @@ def study(
     vectors: _Vectors = None,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
-    _sleep_while_waiting()
+    _spin_briefly()
     from headscope.studies import find_study
     from headscope.studies.option import read_pairs
     from headscope.workers.engine import find_engine
@@ -151,13 +151,14 @@ def _skipped(result: "xr.Dataset") -> str:
     return f"; skipped: {reasons} (docs/studies.md)" if reasons else ""
 
 
-def _sleep_while_waiting() -> None:
-    """Threads of torch that wait for each other sleep instead of spinning.
+def _spin_briefly() -> None:
+    """Let threads of torch that wait for each other sleep soon instead of spinning for long.
 
-    Must be said before torch is imported. On a busy machine a spinning thread takes the core that
-    the thread it waits for needs.
+    A spinning thread takes the core that the thread it waits for may need; see docs/scale.md. Must
+    be set before torch is imported.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _refuse_empty(**texts: str) -> None:
