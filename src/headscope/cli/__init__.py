@@ -55,7 +55,8 @@ def options(
 
 
 for _module in pkgutil.iter_modules(__path__):  # adding a command is adding its file
-    app.command()(getattr(import_module(f"headscope.cli.{_module.name}"), _module.name))
+    _found = import_module(f"headscope.cli.{_module.name}")
+    app.command(cls=getattr(_found, "Command", None))(getattr(_found, _module.name))
 
 
 def main() -> None:

@@ -3,12 +3,15 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from headscope.studies.option import Option
 
 _Name = Annotated[
     str,
@@ -74,6 +77,23 @@ _Vectors = Annotated[
 ]
 
 
+class Command(TyperCommand):
+    """The study command, whose help also lists the options of every study."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The declarations are imported, and torch with them, only when help is asked for."""
+        from headscope.studies import STUDIES, find_study
+
+        for name in STUDIES:
+            with formatter.section(f"Options of {name} (--option NAME=VALUE)"):
+                formatter.write_dl([_described(option) for option in find_study(name).options])
+
+
+def _described(option: "Option") -> tuple[str, str]:
+    said = f"{option.meaning}: {option.expected}  [default: {option.shown_default}]"
+    return option.name, said
+
+
 def study(
     name: _Name,
     model: _ModelName,
@@ -93,7 +113,7 @@ def study(
     vectors: _Vectors = None,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
-    _sleep_while_waiting()
+    _spin_briefly()
     from headscope.studies import find_study
     from headscope.studies.option import read_pairs
     from headscope.workers.engine import find_engine
@@ -131,13 +151,14 @@ def _skipped(result: "xr.Dataset") -> str:
     return f"; skipped: {reasons} (docs/studies.md)" if reasons else ""
 
 
-def _sleep_while_waiting() -> None:
-    """Threads of torch that wait for each other sleep instead of spinning.
+def _spin_briefly() -> None:
+    """Let threads of torch that wait for each other sleep soon instead of spinning for long.
 
-    Must be said before torch is imported. On a busy machine a spinning thread takes the core that
-    the thread it waits for needs.
+    A spinning thread takes the core that the thread it waits for may need; see docs/scale.md. Must
+    be set before torch is imported.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _refuse_empty(**texts: str) -> None:

@@ -39,7 +39,7 @@ SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
 SHARDS_AT_ONCE = 3  # on a GPU of this machine
 THREADS = "threads"  # in run.json
-CORPUS_FACTS = ("name", "path", "format")
+SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
 
 SENTENCES = Option("sentences", int, None, "how many are drawn", least=1)
@@ -117,6 +117,7 @@ def _draw(
 def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) -> dict[str, Any]:
     """What run.json says from the start; a run continues only if this has not changed."""
     model, corpus = setup.model, setup.corpus
+    source = getattr(corpus, "source", None)
     return {
         "study": known_as,
         "model": {
@@ -130,7 +131,7 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
             "device": model.device.type,
         },
         "corpus": {
-            **{fact: _text(getattr(corpus, fact, None)) for fact in CORPUS_FACTS},
+            **{fact: getattr(source, fact, None) for fact in SOURCE},
             "fingerprint": corpus.fingerprint,
             "sentences": len(corpus),
         },
@@ -144,10 +145,6 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
         "left_out": study.left_out(setup),
         **({} if setup.context is None else {"attention": _ways(setup)}),
     }
-
-
-def _text(fact: object) -> str | None:
-    return None if fact is None else str(fact)
 
 
 def _shard_sentences(model: Model) -> int:
