@@ -76,7 +76,7 @@ def statements(data: xr.Dataset) -> Statements:
 
 
 def _table(name: str, title: str, caption: str, rows: tuple[Row, ...]) -> Table:
-    return Table(name, title, caption, rows)
+    return Table(name, title, caption, rows, name)
 
 
 def _tags(data: xr.Dataset) -> Table:

@@ -21,9 +21,15 @@ def report(
     font: Annotated[
         str | None, typer.Option(metavar="FAMILY", help="Font of every figure, as Times.")
     ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(metavar="package.module:STUDY", help="Your own study, for its figures."),
+    ] = None,
 ) -> None:
     """Write figures, tables and one page that needs nothing but itself."""
     import headscope as hs
+    from headscope.studies import find_modules_here
 
+    find_modules_here(study or "")
     asked = [name for name in heads.split(",") if name.strip()]
-    typer.echo(str(hs.report(*runs, out=out, heads=asked, width=width, font=font)))
+    typer.echo(str(hs.report(*runs, out=out, heads=asked, width=width, font=font, study=study)))

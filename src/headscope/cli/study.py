@@ -1,12 +1,12 @@
 """headscope study: run a published study on a model and a corpus."""
 
 import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+from headscope.text.readers import list_formats
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,8 +27,7 @@ _CorpusName = Annotated[
     str,
     typer.Option(
         metavar="CORPUS",
-        help="demo, or a file, a directory or a URL: .parquet (made by annotate), .conllu, "
-        ".conll, .gold_conll or .v4_gold_conll (CoNLL-2012), .txt, .jsonl.",
+        help=f"demo, a directory, a URL, or a file: {list_formats()}.",
     ),
 ]
 _Out = Annotated[
@@ -114,24 +113,26 @@ def study(
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     _spin_briefly()
-    from headscope.studies import find_study
+    from headscope.studies import find_modules_here, find_study
     from headscope.studies.option import read_pairs
     from headscope.workers.engine import find_engine
 
     # Every mistake that needs no model is said before one is loaded.
     where = find_engine(engine, address=address, workers=workers)
-    _refuse_empty(out=out, corpus=corpus, model=model)
-    _find_modules_here(name)
+    find_modules_here(name)
     chosen = find_study(name)
     named = {"train": train, "vectors": vectors, "context": context}
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs
 
+    read = hs.read_corpus(corpus)
+    for remark in read.remarks:
+        typer.echo(remark, err=True)
     result = hs.study(
         name,
         hs.load(model, device=device, dtype=dtype),
-        hs.read_corpus(corpus),
+        read,
         out,
         engine=where,
         sentences=sentences,
@@ -159,17 +160,3 @@ def _spin_briefly() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
-
-def _refuse_empty(**texts: str) -> None:
-    from headscope.errors import RunError
-
-    for name, text in texts.items():
-        if not text.strip():
-            raise RunError(f"--{name} is empty; leave out the quotes or give a name.")
-
-
-def _find_modules_here(name: str) -> None:
-    """Make a study in the current directory importable, as `python -m` does."""
-    if ":" in name:
-        sys.path.insert(0, str(Path.cwd()))

@@ -23,7 +23,7 @@ import headscope
 from headscope.engine import partial
 from headscope.engine.partial import Counts
 from headscope.errors import RunError
-from headscope.files import clear_unfinished, names_in, reading, write_bytes, write_text
+from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes, write_text
 from headscope.metrics.metric import Metric, Records, Sums
 from headscope.results.run import read_settings
 from headscope.workers.local import map_in_threads
@@ -50,7 +50,7 @@ class PieceFiles:
         return self.folder / f"{index:05d}{self.ending}"
 
     def keep(self, index: int, content: bytes) -> None:
-        write_bytes(self.file(index), content)
+        write_bytes(self.file(index), content, kept=SHARDS)
 
     def discard(self, index: int) -> None:
         with reading(self.folder):

@@ -47,9 +47,7 @@ def serve(
 
 def check_model(name: str) -> None:
     """Refuse a model that is nowhere to be found; its weights are loaded in the background."""
-    from headscope.model.failure import explain
-    from headscope.model.hub import is_reachable
-    from headscope.model.source import find_source
+    from headscope.model.source import explain, find_source, is_reachable
 
     source = find_source(name)
     if not source.hub:

@@ -16,7 +16,7 @@ from headscope.report.tables import ShownTable, show_table, to_csv, to_latex
 from headscope.results.heads import check_heads
 from headscope.results.run import Run, read_finished
 from headscope.results.statements import Choice, Row, Statements, read_statements
-from headscope.studies import STUDIES, find_study, import_study
+from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
 
 EXEMPLAR_TITLES = {
@@ -40,7 +40,7 @@ def report(
     *more: str | Path,
     out: str | Path | None = None,
     heads: Sequence[str] = (),
-    study: Study | None = None,
+    study: Study | str | None = None,
     width: float | None = None,
     font: str | None = None,
 ) -> Path:
@@ -48,16 +48,18 @@ def report(
 
     A run is its directory or its result.nc. The page is report.html in the first run unless `out`
     names another file. `heads` ("L4H11") adds exemplars of these heads. `study` is the declaration
-    of a study of your own, for its figures. `width` (inches) and `font` (a family) are those of
-    every figure; other settings are taken from matplotlib's rcParams.
+    of a study of your own, or its import path, for its figures: a run directory may come from a
+    stranger, so that nothing it names is imported. `width` (inches) and `font` (a family) are those
+    of every figure; other settings are taken from matplotlib's rcParams.
     """
     if width is not None and not width > 0:
         raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
     runs = [read_finished(each) for each in (run, *more)]
     page = runs[0].path / "report.html" if out is None else find_place(out)
     asked = [_asked(heads, each) for each in runs]
+    own = find_study(study) if isinstance(study, str) else study
     chapters = [
-        _chapter(each, choices, study, _folder(each.path, page), Look(width, font))
+        _chapter(each, choices, own, _folder(each.path, page), Look(width, font))
         for each, choices in zip(runs, asked, strict=True)
     ]
     _write(page, render(chapters).encode("utf-8"))
@@ -98,9 +100,7 @@ def _chapter(
 
 
 def _find_study(run: Run) -> Study | None:
-    if run.study in STUDIES:
-        return find_study(run.study)
-    return import_study(str(run.about.get("study_home", "")))
+    return find_study(run.study) if run.study in STUDIES else None
 
 
 def _draw_figures(run: Run, study: Study | None, folder: Path, look: Look) -> list[ShownFigure]:

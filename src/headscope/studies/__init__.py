@@ -1,7 +1,9 @@
 """The published studies, each declared in one place."""
 
+import sys
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
@@ -26,6 +28,12 @@ def find_study(name: str) -> "Study":
         hint = f"did you mean {near[0]}?" if near else f"choose {', '.join(STUDIES)} or {OWN}."
         raise RunError(f"There is no study {name!r}; {hint}")
     return import_module(STUDIES[name]).STUDY
+
+
+def find_modules_here(name: str) -> None:
+    """Make a study in the current directory importable, as `python -m` does."""
+    if ":" in name:
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def _import_study(path: str) -> "Study":
