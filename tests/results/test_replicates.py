@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,3 +121,28 @@ def test_documents_keep_their_group_wherever_they_are_counted() -> None:
     ]
     counts = np.bincount([replicates.group_of(f"doc{i}") for i in range(6400)])
     assert len(counts) == replicates.GROUPS and counts.min() > 120
+
+
+def test_a_result_is_replicated_by_its_sums() -> None:
+    random = np.random.default_rng(0)
+    x, y = random.random((4, 2, 3, 5)), 1 + random.random((4, 2, 3, 1))
+    dims = ("group", "layer", "head")
+    data = xr.Dataset(
+        {
+            "share": (("layer", "head", "tag"), x.sum(0) / y.sum(0)),
+            "share_by_layer": (("layer", "tag"), x.sum((0, 2)) / y.sum((0, 2))),
+            "share_numerator": ((*dims, "tag"), x),
+            "share_denominator": (dims, y[..., 0]),
+            "other": (("layer", "head"), np.ones((2, 3))),
+        },
+        coords={"layer": [3, 7], "head": range(3), "tag": list("abcde"), "group": range(4)},
+    )
+    found = replicates.replicated(data)
+    assert found["share"].dims == ("replicate", "layer", "head", "tag")
+    np.testing.assert_allclose(found["share"].values[0], data["share"].values)
+    np.testing.assert_allclose(found["share_by_layer"].values[0], data["share_by_layer"].values)
+    without = np.delete(x, 2, 0).sum(0) / np.delete(y, 2, 0).sum(0)
+    np.testing.assert_allclose(found["share"].values[3], without)
+    assert found["share"]["layer"].values.tolist() == [3, 7]
+    assert found["other"].dims == ("layer", "head")
+    assert replicates.groups_of(data) == 4

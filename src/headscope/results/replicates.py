@@ -10,11 +10,12 @@ Replicates lie along a first axis: place 0 is the statistic on everything, place
 group g.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 from scipy import stats
 
@@ -196,3 +197,48 @@ def q_values(p: Array) -> Array:
     if known.size:
         adjusted[known] = stats.false_discovery_control(flat[known])
     return adjusted.reshape(p.shape)
+
+
+def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dataset:
+    """The measures of a result along a new first dimension `replicate`: 0 is everything, g + 1 all
+    but group g. A statistic written for plain measures then gives its own replicates at once.
+
+    NAME and NAME_by_layer follow from NAME_numerator and NAME_denominator, which the result holds
+    for every group; what has no such sums keeps its dimensions and does not vary.
+    """
+    wanted = [name for name in sums_of(result) if names is None or name in set(names)]
+    found: dict[str, xr.DataArray] = {}
+    for name in wanted:
+        x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
+        found[name] = _replicate(x, y)
+        if f"{name}_by_layer" in result:
+            y = y if "head" in y.dims else y.expand_dims(head=x["head"])
+            found[f"{name}_by_layer"] = _replicate(x.sum("head"), y.sum("head"))
+    return result.drop_vars([name for name in found if name in result]).assign(found)
+
+
+def sums_of(result: xr.Dataset) -> list[str]:
+    """The measures whose sums over groups the result holds."""
+    ends = "_numerator"
+    return [str(name).removesuffix(ends) for name in result.data_vars if str(name).endswith(ends)]
+
+
+def groups_of(result: xr.Dataset) -> int:
+    """How many groups have any data: what the degrees of freedom follow from."""
+    names = sums_of(result)
+    if not names:
+        return 0
+    known = sum(
+        (result[f"{name}_denominator"] > 0).any([d for d in result[f"{name}_denominator"].dims
+                                                 if d != "group"]).astype(int)
+        for name in names
+    )  # fmt: skip
+    return int((known > 0).sum())
+
+
+def _replicate(x: xr.DataArray, y: xr.DataArray) -> xr.DataArray:
+    x, y = x.transpose("group", ...), y.transpose("group", ...)
+    x, y = xr.broadcast(x, y)
+    values = ratio_replicates(x.values, y.transpose(*x.dims).values)
+    coords = {key: value for key, value in x.coords.items() if "group" not in value.dims}
+    return xr.DataArray(values, dims=("replicate", *x.dims[1:]), coords=coords)
