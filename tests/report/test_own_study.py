@@ -135,22 +135,20 @@ def test_the_page_of_metrics_lists_it(own: tuple[Path, Path, xr.Dataset]) -> Non
     assert "## Your own" in page
 
 
-def test_a_study_that_cannot_be_imported_is_reported_with_general_figures(
+def test_an_own_study_is_named_by_object_or_import_path_and_never_taken_from_the_run(
     own: tuple[Path, Path, xr.Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = import_module("own_metric").MINE
-    with_study = hs.report(own[0], study=study).read_text(encoding="utf-8")
-    assert "After Nobody (2026), Nothing." in with_study
-    assert "cannot be imported" not in with_study
+    for given in (study, "own_metric:MINE"):
+        page = hs.report(own[0], study=given).read_text(encoding="utf-8")
+        assert "After Nobody (2026), Nothing." in page
+        assert "general figures" not in page
     monkeypatch.delitem(sys.modules, "own_metric")
-    by_path = hs.report(own[0]).read_text(encoding="utf-8")
-    assert "After Nobody (2026), Nothing." in by_path
-    monkeypatch.delitem(sys.modules, "own_metric")
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if "own" not in place])
     page = CliRunner().invoke(app, ["report", str(own[0] / "result.nc")])
     assert page.exit_code == 0
+    assert "own_metric" not in sys.modules
     shown = (own[0] / "report.html").read_text(encoding="utf-8")
-    assert "The study mine cannot be imported here, so these are general figures" in shown
+    assert "The study mine is one of your own, so these are general figures" in shown
     assert 'id="self_share"' in shown
 
 

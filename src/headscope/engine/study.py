@@ -242,7 +242,7 @@ class _Running:
 
     def _run_stage(self, stage: Stage[Piece], dataset: xr.Dataset) -> xr.Dataset:
         """Compute the pieces of a stage that are missing, and what follows from all of them."""
-        pieces = stage.pieces(self.setup, dataset)
+        pieces = list(dict.fromkeys(stage.pieces(self.setup, dataset)))  # equal ones once
         if not pieces:
             return stage.finish(self.setup, dataset, {})
         files = self.run.stage(stage.name)

@@ -144,7 +144,7 @@ class Chapter:
         if self.study is not None:
             return ""
         return (
-            f"The study {self.run.study} cannot be imported here, so these are general figures: a "
+            f"The study {self.run.study} is one of your own, so these are general figures: a "
             "map of every measure. Its own are drawn by hs.report(run, study=STUDY)."
         )
 

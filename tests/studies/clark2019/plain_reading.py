@@ -52,6 +52,8 @@ def _maps(model: Model, ids: list[int], first: str, second: str) -> list:
     given = {"input_ids": torch.tensor([ids])}
     if model.tokenizer.cls_token_id is not None:
         given["token_type_ids"] = torch.tensor([model.tokenizer(first, second)["token_type_ids"]])
+    model.network.set_attn_implementation("eager")  # others report no weights
+    model.network.eval()
     with torch.no_grad():
         attentions: tuple[Tensor, ...] = model.network(**given, output_attentions=True).attentions
     return [layer[0].double().tolist() for layer in attentions]
