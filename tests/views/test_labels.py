@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.font_manager import get_font
 
-from headscope.views.labels import is_right_to_left, label, short
+from headscope.views.labels import bare, is_right_to_left, label, short
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,8 @@ def test_the_part_of_a_character_that_a_token_is_stays_in_its_label() -> None:
         "你 2/3",
         "你 3/3",
     ]
+
+
+def test_in_running_text_a_character_in_parts_is_read_once() -> None:
+    tokens = ["“ 1/2", "“ 2/2", "fine", " 你 1/3", "你 2/3", "你 3/3", " 1/2"]
+    assert "".join(map(bare, tokens)) == "“²fine你²³1/2"

@@ -3,6 +3,7 @@
 Also where a sentence has spaces between its tokens, so that it reads as it was written.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -43,9 +44,20 @@ def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
 
 
 def bare(token: str) -> str:
-    """A token without the marks that tell whether it begins a word."""
+    """A token as a part of running text: without the marks that tell whether it begins a word.
+
+    Of a character in parts ("你 1/3", "你 2/3") the first part is the character, others a small
+    number, so that the text can be read and every token can still be marked.
+    """
+    part = _PART.fullmatch(token.strip(" "))
+    if part is not None:
+        return part[1] if part[2] == "1" else part[2].translate(_RAISED)
     shown = token.strip(" ").removeprefix(CONTINUES)
     return shown or token
+
+
+_PART = re.compile(r"(.) ([1-9])/[1-9]", re.DOTALL)
+_RAISED = str.maketrans("123456789", "¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _direction(shown: str) -> str | None:
