@@ -36,6 +36,7 @@ from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.wording import plain
 from headscope.workers.engine import Engine, Piece, Pool, find_engine
 from headscope.workers.local import LocalPool
 from headscope.workers.threads import choose_threads, use_threads
@@ -190,7 +191,7 @@ def _say_left_out(missing: Mapping[str, str]) -> None:
     for reason in dict.fromkeys(missing.values()):
         if not reason.startswith(AS_ASKED):
             names = ", ".join(name for name, why in missing.items() if why == reason)
-            log.warning("Without %s: %s.", names, reason)
+            log.warning("Without %s: %s.", plain(names), plain(reason))
 
 
 def _open(engine: str | Engine) -> AbstractContextManager[Pool]:

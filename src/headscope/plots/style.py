@@ -44,6 +44,8 @@ _STYLE = {
     "pdf.fonttype": 42,  # whole fonts, which journals ask for
     "figure.dpi": 100,
 }
+# A label may hold dollar signs and backslashes, which are no formula.
+_TEXT_IS_DATA = {"text.parse_math": False, "text.usetex": False}
 
 
 @contextmanager
@@ -52,7 +54,7 @@ def style(name: str, font: str | None = None) -> Iterator[None]:
 
     The name makes the ids inside an SVG its own and reproducible.
     """
-    settings: dict[Any, Any] = {**_unset(_STYLE), "svg.hashsalt": name}
+    settings: dict[Any, Any] = {**_unset(_STYLE), **_TEXT_IS_DATA, "svg.hashsalt": name}
     if font is not None:
         settings |= {"font.family": [font]}
     with mpl.rc_context(settings):

@@ -63,9 +63,9 @@ class Run:
 
     @property
     def data(self) -> xr.Dataset:
-        """The result; a RunError with the notes where there is none."""
+        """The result; a RunError with the last note where there is none."""
         if self.result is None:
-            raise RunError(" ".join(self.notes))
+            raise RunError(self.notes[-1])
         return self.result
 
     @property

@@ -19,6 +19,7 @@ from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
 from headscope.wording import plain, shorten
 
+MOST = 1e30  # of a number: its square can still be computed
 HEADS = 1_000_000  # layers × heads
 LABELS = 20_000  # slices of all measures together
 _JSON = {"left_out": Mapping[str, str], "skipped": Mapping[str, int], "options": Mapping[str, Any]}
@@ -66,8 +67,8 @@ def _check_variable(name: str, array: xr.Variable) -> None:
     kind = array.dtype.kind
     if kind not in "biufUO":
         raise RunError(f"{name} of the result holds neither numbers nor texts.")
-    if kind == "f" and np.isinf(array.values).any():
-        raise RunError(f"{name} of the result is infinite for some head.")
+    if kind == "f" and (np.abs(array.values) > MOST).any():
+        raise RunError(f"{name} of the result is infinite, or as good as that, for some head.")
     if kind == "O":
         for text in array.values.flat:
             if not isinstance(text, str):
