@@ -89,3 +89,10 @@ def test_the_only_stack_of_an_encoder_decoder_model_is_no_dimension() -> None:
     one = xr.Dataset({"x": (("stack", "layer"), np.ones((1, 2)))})
     assert without_stack(one)["x"].dims == ("layer",)
     assert without_stack(xr.Dataset({"x": ("layer", [1.0])}))["x"].dims == ("layer",)
+
+
+def test_the_command_that_finishes_a_run_quotes_what_the_run_says(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "my run", study="x; rm -r ~", model={"name": "$(id)\x1b[2J`id`"})
+    command = read_run(path).notes[-1]
+    assert "headscope study 'x; rm -r ~' --model '$(id)\ufffd[2J`id`' --corpus CORPUS" in command
+    assert f"--out '{path}'" in command and "\x1b" not in command
