@@ -100,8 +100,9 @@ def study(
 def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
     """The result of a run that is finished; exemplars that are damaged are written again."""
     dataset, file = result.load(run.result), run.path / EXEMPLARS
+    checked = check_result(without_stack(dataset))
     try:
-        exemplars_of(without_stack(dataset), file)
+        exemplars_of(checked, file)
     except RunError as error:
         log.warning("%s Its exemplars are written again.", error)
         written = _with_exemplars(dataset, file, study, setup)
