@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from headscope.wording import counted
+from headscope.wording import counted, plain
 
 Item = TypeVar("Item")
 
@@ -29,7 +29,7 @@ def show_progress(
     `noun` is in the plural. `size` says how many an item counts for: a shard holds many sentences.
     """
     show = _bar if sys.stderr.isatty() else _lines
-    return show(items, total, noun, label, size)
+    return show(items, total, noun, plain(label), size)
 
 
 def _bar(
@@ -39,7 +39,7 @@ def _bar(
     from rich.console import Console
 
     columns = (
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TextColumn(f"{noun}, {{task.fields[rate]:,.0f}}/s"),

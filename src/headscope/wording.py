@@ -1,6 +1,9 @@
 """Small pieces of English that messages share."""
 
+import unicodedata
+
 _CUT = " …"
+_JOINERS = "\u200c\u200d"  # emoji sequences and Indic scripts need them
 
 
 def counted(count: int, nouns: str) -> str:
@@ -16,6 +19,19 @@ def shorten(text: str, width: int) -> str:
     room = line[: width - len(_CUT) + 1]
     whole, space, _ = room.rpartition(" ")
     return (whole if space else room[:-1]).rstrip(" ,;:") + _CUT
+
+
+def plain(text: str) -> str:
+    """A text from a corpus, a model or a run as it may be printed: it cannot command a terminal.
+
+    Control characters, also those that turn the direction of writing, are replaced; lines stay.
+    """
+    return "".join(char if char == "\n" or _is_shown(char) else "\ufffd" for char in text)
+
+
+def _is_shown(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return kind not in ("Cc", "Cs", "Zl", "Zp") and (kind != "Cf" or char in _JOINERS)
 
 
 def _singular(nouns: str) -> str:

@@ -1,6 +1,5 @@
 """Run directories made up by a seed, laid out and named as the studies do."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +10,11 @@ import xarray as xr
 
 import headscope
 from headscope.heads import name_head, name_in_paper
+from headscope.results.dataset import save
+from headscope.results.exemplars import CHECKSUM
 from headscope.results.heads import top_heads
 from headscope.results.measure import attach
+from headscope.results.run import write_settings
 from headscope.results.statements import (
     Choice,
     JudgedClaim,
@@ -21,6 +23,7 @@ from headscope.results.statements import (
     Table,
     write_statements,
 )
+from headscope.seal import checksum
 from tests.explorer.measures import MEASURES
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "DET", "NOUN", "PRON", "PROPN", "PUNCT", "VERB")
@@ -46,16 +49,16 @@ def write_run(
     data = make(layers, heads, seed)
     data["entropy"][1, 2] += shift
     path.mkdir(parents=True)
-    write_result(path, data)
-    _write_about(path, study, seed)
     _write_exemplars(path, layers, heads)
+    write_result(path, data.assign_attrs({CHECKSUM: checksum(path / "exemplars.parquet")}))
+    _write_about(path, study, seed)
     return path
 
 
 def write_result(path: Path, data: xr.Dataset) -> None:
     """result.nc with every measure in words and what is said of the result."""
     said = write_statements(attach(data, MEASURES), statements(data))
-    said.to_netcdf(path / "result.nc", engine="h5netcdf")
+    save(said, path / "result.nc")
 
 
 def statements(data: xr.Dataset) -> Statements:
@@ -236,7 +239,7 @@ def _write_about(path: Path, study: str, seed: int) -> None:
         },
         "options": {"seed": seed, "shard_sentences": 24},
     }
-    (path / "run.json").write_text(json.dumps(about), encoding="utf-8")
+    write_settings(path, about)
 
 
 def _write_exemplars(path: Path, layers: Sequence[int], heads: int) -> None:

@@ -10,7 +10,7 @@ import xarray as xr
 from scipy import stats
 from starlette.testclient import TestClient
 
-from headscope.results.dataset import load
+from headscope.results.dataset import load, save
 from headscope.results.statements import read_statements
 from tests.explorer.runs import HOSTILE, write_result, write_run
 
@@ -182,7 +182,7 @@ def test_a_result_of_an_older_version_says_how_to_mend_it(tmp_path: Path) -> Non
     path = tmp_path / "old"
     path.mkdir()
     values = xr.DataArray(np.zeros((1, 1)), coords={"layer": [0], "head": [0]})
-    xr.Dataset({"entropy": values}).to_netcdf(path / "result.nc", engine="h5netcdf")
+    save(xr.Dataset({"entropy": values}), path / "result.nc")
     old = TestClient(create_app(Library([path]), Texts(None, None)), base_url="http://127.0.0.1")
     assert old.get("/api/runs/old").json()["measures"] == []
     answer = old.get("/api/runs/old/statements")

@@ -1,6 +1,5 @@
 """Runs of every condition are opened, and say what is the matter."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,8 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import Library
+from headscope.results.dataset import save
+from headscope.results.run import read_settings, write_settings
 from tests.explorer.runs import unfinished_run, write_run
 
 
@@ -36,6 +37,7 @@ def test_a_run_that_finishes_while_it_is_open_becomes_complete(tmp_path: Path) -
     library = opened(unfinished_run(tmp_path / "half"))
     assert library.run("half").run.state == "unfinished"
     finished = write_run(tmp_path / "other", "vig2019")
+    (finished / "exemplars.parquet").rename(tmp_path / "half" / "exemplars.parquet")
     (finished / "result.nc").rename(tmp_path / "half" / "result.nc")
     assert library.run("half").run.state == "complete"
 
@@ -62,8 +64,7 @@ def test_the_corpus_is_named_as_far_as_it_is_known(
     tmp_path: Path, said: dict[str, object], words: str | None
 ) -> None:
     path = write_run(tmp_path / "mini", "vig2019")
-    about = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps(about | {"corpus": said}))
+    write_settings(path, read_settings(path) | {"corpus": said})
     assert opened(path).run("mini").run.corpus == words
 
 
@@ -86,8 +87,7 @@ def test_damaged_exemplars_leave_the_rest_of_the_run(tmp_path: Path) -> None:
 
 def test_a_run_of_an_older_version_is_shown_and_said_to_be(tmp_path: Path) -> None:
     path = write_run(tmp_path / "mini", "vig2019")
-    about = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps(about | {"headscope": "0.0.1"}))
+    write_settings(path, read_settings(path) | {"headscope": "0.0.1"})
     run = opened(path).run("mini").run
     assert run.state == "complete"
     assert "0.0.1" in run.notes[0]
@@ -107,9 +107,7 @@ def test_a_study_of_ones_own_is_shown_by_its_own_names(tmp_path: Path) -> None:
     path.mkdir()
     values = np.arange(6.0).reshape(2, 3)
     data = xr.Dataset({"my_measure": (("layer", "head"), values)}, attrs={"study": "mine"})
-    data.assign_coords(layer=[0, 1], head=[0, 1, 2]).to_netcdf(
-        path / "result.nc", engine="h5netcdf"
-    )
+    save(data.assign_coords(layer=[0, 1], head=[0, 1, 2]), path / "result.nc")
     own = opened(path).run("own")
     assert own.run.study == "mine"
     assert own.data["my_measure"].shape == (2, 3)

@@ -12,6 +12,7 @@ from headscope.plots.style import style, to_svg
 from headscope.report.exemplars import csv_rows, pieces_of
 from headscope.report.page import render_part
 from headscope.report.tables import show_table
+from headscope.results.run import write_settings
 from headscope.results.statements import Choice
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
@@ -97,7 +98,7 @@ def test_a_corpus_without_annotation_has_a_report_that_says_so(tmp_path: Path) -
 def test_an_unfinished_run_and_a_directory_that_is_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has no run\.json"):
         hs.report(tmp_path)
-    (tmp_path / "run.json").write_text('{"study": "vig2019"}')
+    write_settings(tmp_path, {"study": "vig2019"})
     with pytest.raises(RunError, match=r"has no result\.nc yet"):
         hs.report(tmp_path)
 

@@ -4,16 +4,21 @@ import errno
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import matplotlib as mpl
+import numpy as np
 import pytest
+import xarray as xr
 
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots.style import render, style
 from headscope.report.tables import show_number, show_table, to_latex
+from headscope.results.spreadsheet import to_csv
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
+from headscope.wording import plain
 from tests.engine.tiny import causal_model, make_sentences
 from tests.report.results import make_result
 
@@ -122,3 +127,44 @@ def test_bounds_are_shown_as_one_interval_and_small_numbers_are_not_zero() -> No
         ["1e−05", "–"],
     ]
     assert show_number(float("nan")) == "–"
+
+
+HOSTILE = (r"$\unknown$", "=cmd|' /C calc'!A0", "@SUM(1)", "\x1b[2J\u202e", "a & b \\\\ \n\n}")
+
+
+def test_labels_that_look_like_formulas_are_drawn_as_they_are() -> None:
+    result = make_result(2, 2)
+    changed = result.assign_coords(
+        tag=np.array(HOSTILE), deprel=np.array([*HOSTILE[:2], r"$\frac$"])
+    )
+    for figure in FIGURES:
+        with style(figure.name):
+            files = render(figure.draw(changed))
+        assert files["pdf"].startswith(b"%PDF")
+        ElementTree.fromstring(files["svg"])
+    assert r"$\unknown$" in drawn_labels(changed)
+
+
+def drawn_labels(result: xr.Dataset) -> str:
+    figure = next(figure for figure in FIGURES if "pos_to" in figure.needs)
+    with style(figure.name):
+        return render(figure.draw(result))["svg"].decode()
+
+
+def test_a_spreadsheet_finds_no_formula_and_numbers_stay_numbers() -> None:
+    rows = [[text, -1.5, "-3", 2] for text in HOSTILE[:3]]
+    lines = to_csv(["=A1", "value", "+offset", "n"], rows).decode().splitlines()
+    assert lines == [
+        "'=A1,value,'+offset,n",
+        r"$\unknown$,-1.5,-3,2",
+        "'=cmd|' /C calc'!A0,-1.5,-3,2",
+        "'@SUM(1),-1.5,-3,2",
+    ]
+
+
+def test_latex_and_terminal_get_no_commands_from_a_label() -> None:
+    text = to_latex(show_table([{"a": label} for label in HOSTILE], "T")).decode()
+    assert r"\$\textbackslash{}unknown\$" in text
+    assert r"a \& b \textbackslash{}\textbackslash{} \} \\" in text
+    assert "\x1b" not in text and len(text.splitlines()) == 7 + len(HOSTILE)
+    assert plain("a\x1b[31mb\u202ec\nd\u200de") == "a\ufffd[31mb\ufffdc\nd\u200de"

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headscope.seal import LENGTH, seal
+from headscope.results.run import read_settings, seal_settings
+from headscope.seal import LENGTH, checksum, seal
 
 Spoiler = Callable[[Path], None]
 SECRET = "TOP-SECRET-KEY"  # must never be seen in anything we write
@@ -119,9 +120,10 @@ def _text(content: bytes) -> Spoiler:
 
 def _json(change: Callable[[dict[str, Any]], object]) -> Spoiler:
     def spoiler(run: Path) -> None:
-        about = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        about = read_settings(run)
         change(about)
-        (run / "run.json").write_text(json.dumps(about), encoding="utf-8")
+        sealed = seal_settings(about)  # a stranger can do that too
+        (run / "run.json").write_text(json.dumps(sealed), encoding="utf-8")
 
     return spoiler
 
@@ -304,6 +306,7 @@ def _parquet(change: Callable[[pa.Table], pa.Table]) -> Spoiler:
         path = run / "exemplars.parquet"
         table = change(pq.read_table(path))
         pq.write_table(table, path)
+        _hdf5(_attribute("/", "exemplars_sha256", checksum(path)))(run)
 
     return spoiler
 

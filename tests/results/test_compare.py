@@ -169,3 +169,15 @@ def test_an_unwritable_file_and_an_unfinished_run_are_said(tmp_path: Path) -> No
     (tmp_path / "b").mkdir()
     with pytest.raises(RunError, match=r"has no result\.nc"):
         compare(a, tmp_path / "b")
+
+
+def test_labels_of_a_run_cannot_command_the_terminal(tmp_path: Path) -> None:
+    for name, shift in (("a", 0.0), ("b", 3.0)):
+        data = random_result(1).assign_coords(tag=["\x1b]0;x\x07[red]", "NOUN"])
+        data["share"][1, 1, 0] += shift
+        (tmp_path / name).mkdir()
+        save(data, tmp_path / name / "result.nc")
+    asked = ["compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    printed = CliRunner().invoke(app, asked, env={"COLUMNS": "160"})
+    assert printed.exit_code == 0
+    assert "\ufffd]0;x\ufffd[red]" in printed.output and "\x1b]" not in printed.output

@@ -1,6 +1,5 @@
 """A run directory as it is read: complete, unfinished or damaged, and how to go on."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.results.dataset import save, without_stack
 from headscope.results.exemplars import read_exemplars
-from headscope.results.run import find_run, read_finished, read_run
+from headscope.results.run import find_run, read_finished, read_run, write_settings
 
 ABOUT = {
     "study": "vig2019",
@@ -22,14 +21,19 @@ ABOUT = {
 
 def write_run(path: Path, result: xr.Dataset | None = None, **about: object) -> Path:
     path.mkdir(exist_ok=True)
-    (path / "run.json").write_text(json.dumps(ABOUT | about))
+    write_settings(path, ABOUT | about)
     if result is not None:
         save(result, path / "result.nc")
     return path
 
 
+def one_head(**attributes: str) -> xr.Dataset:
+    values = xr.DataArray([[1.0]], coords={"layer": [0], "head": [0]}, dims=["layer", "head"])
+    return xr.Dataset({"x": values}, attrs=attributes)
+
+
 def test_a_finished_run_is_read_by_its_directory_or_any_of_its_files(tmp_path: Path) -> None:
-    result = xr.Dataset({"x": ("layer", [1.0])}, attrs={"study": "vig2019"})
+    result = one_head(study="vig2019")
     path = write_run(tmp_path / "run", result)
     for place in (path, str(path), path / "result.nc", path / "run.json"):
         assert find_run(place) == path
@@ -72,7 +76,7 @@ def test_a_damaged_result_and_a_directory_that_is_no_run_are_said(tmp_path: Path
 
 
 def test_damaged_exemplars_are_a_note_beside_the_result(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "run", xr.Dataset({"x": ("layer", [1.0])}))
+    path = write_run(tmp_path / "run", one_head())
     (path / "exemplars.parquet").write_bytes(b"broken")
     run = read_run(path)
     assert run.state == "complete" and run.exemplars == ()
@@ -85,3 +89,10 @@ def test_the_only_stack_of_an_encoder_decoder_model_is_no_dimension() -> None:
     one = xr.Dataset({"x": (("stack", "layer"), np.ones((1, 2)))})
     assert without_stack(one)["x"].dims == ("layer",)
     assert without_stack(xr.Dataset({"x": ("layer", [1.0])}))["x"].dims == ("layer",)
+
+
+def test_the_command_that_finishes_a_run_quotes_what_the_run_says(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "my run", study="x; rm -r ~", model={"name": "$(id)\x1b[2J`id`"})
+    command = read_run(path).notes[-1]
+    assert "headscope study 'x; rm -r ~' --model '$(id)\ufffd[2J`id`' --corpus CORPUS" in command
+    assert f"--out '{path}'" in command and "\x1b" not in command

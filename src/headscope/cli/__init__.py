@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 import headscope
 from headscope.errors import HeadscopeError
+from headscope.wording import plain
 
 MISTAKE = 2
 INTERRUPTED = 130  # what Typer makes of Ctrl-C, without a word
@@ -77,7 +78,7 @@ def main() -> None:
 
 
 def _stop(message: str) -> NoReturn:
-    print(f"headscope: {message}", file=sys.stderr)
+    print(f"headscope: {plain(message)}", file=sys.stderr)
     sys.exit(MISTAKE)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headscope.heads import name_head
+from headscope.wording import plain
 
 if TYPE_CHECKING:
     from headscope.results.compare import Comparison, Row
@@ -33,28 +34,30 @@ def _print(comparison: "Comparison", most: int) -> None:
     """The largest differences, how many are clear of zero, and what was left out."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from headscope.results.compare import largest
 
     console = Console()
-    table = Table(title=f"{comparison.first}  →  {comparison.second}", title_justify="left")
+    title = Text(plain(f"{comparison.first}  →  {comparison.second}"))
+    table = Table(title=title, title_justify="left")
     table.add_column("head")
     table.add_column("measure", overflow="fold")
     percent = f"{comparison.confidence:.0%} interval".replace("%", " %")
     for name in ("first", "second", "difference", percent, "effect"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in largest(comparison, most):
-        table.add_row(*_cells(row))
+        table.add_row(*map(Text, map(plain, _cells(row))))
     console.print(table)
     for line in _lines(comparison):
-        console.print(line, markup=False, highlight=False)
+        console.print(plain(line), markup=False, highlight=False)
 
 
 def _cells(row: "Row") -> list[str]:
     interval = f"{row.low:+.3f} … {row.high:+.3f}" if row.low == row.low else "–"
     return [
         name_head(row.layer, row.head),
-        row.title.replace("[", "\\["),
+        row.title,
         f"{row.first:.3f}",
         f"{row.second:.3f}",
         f"{row.difference:+.3f}",

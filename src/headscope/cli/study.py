@@ -1,12 +1,14 @@
 """headscope study: run a published study on a model and a corpus."""
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from headscope.text.readers import list_formats
+from headscope.wording import plain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -128,7 +130,7 @@ def study(
 
     read = hs.read_corpus(corpus)
     for remark in read.remarks:
-        typer.echo(remark, err=True)
+        typer.echo(plain(remark), err=True)
     result = hs.study(
         name,
         hs.load(model, device=device, dtype=dtype),
@@ -141,8 +143,8 @@ def study(
         **options,
     )
     count = f"{result.attrs['sentences']:,} {chosen.unit}"
-    typer.echo(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}")
-    typer.echo(f"Now: headscope report {out}")
+    typer.echo(plain(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}"))
+    typer.echo(f"Now: headscope report {shlex.quote(out)}")
 
 
 def _skipped(result: "xr.Dataset") -> str:

@@ -1,5 +1,7 @@
 """The exemplar sentences of a result with their tokens, as a Parquet file that can stand alone."""
 
+import hashlib
+import io
 from collections.abc import Callable
 from functools import cache
 from itertools import takewhile
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
 
-from headscope.files import write_atomically
+from headscope.files import SHARDS, write_bytes
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.dataset import without_stack
 from headscope.studies.study import Part, Setup, Study
@@ -40,19 +42,21 @@ SCHEMA = pa.schema(
 Prepare = Callable[[int], tuple[Sentence, Example]]
 
 
-def write_exemplars(path: Path, result: xr.Dataset, study: Study, setup: Setup) -> None:
-    """One row for every head and rank, if the study keeps exemplars.
+def write_exemplars(path: Path, result: xr.Dataset, study: Study, setup: Setup) -> str | None:
+    """One row for every head and rank, and the file's checksum; None if the study keeps none.
 
     The tokens are made again, for only these few sentences are shown.
     """
     part = next((part for part in study.parts(setup) if _has_exemplars(part)), None)
     if part is None:
-        return
+        return None
     result = without_stack(result)
     prepare = _prepare(part, setup, result)
     rows = [_row(cell, setup, prepare) for cell in _cells(result)]
-    with write_atomically(path) as temporary:
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), content)
+    write_bytes(path, content.getvalue(), kept=SHARDS)
+    return hashlib.sha256(content.getvalue()).hexdigest()
 
 
 def _has_exemplars(part: Part) -> bool:

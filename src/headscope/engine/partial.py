@@ -1,4 +1,4 @@
-"""What one shard contributes to a study, and its file: arrays only, each with a checksum."""
+"""What one shard contributes to a study, and its file, which holds arrays only."""
 
 import json
 from collections import Counter
@@ -42,11 +42,6 @@ def pack(partial: Partial) -> bytes:
         arrays |= {f"{SUMS}/{name}/{key}": value for key, value in state.sums.items()}
         arrays |= {f"{RECORDS}/{name}/{key}": value for key, value in state.records.items()}
     return archive.pack_arrays(arrays)
-
-
-def is_intact(path: Path) -> bool:
-    """Whether the file of a shard can be trusted."""
-    return archive.is_intact(path, COUNTS)
 
 
 def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:

@@ -1,16 +1,20 @@
 """A run directory: what is computed on what, the finished pieces, and the result.
 
 run.json                 model, corpus, options, versions, what was counted
+run.lock                 held by the one process that works on the run
 shards/00000.npz         partial results, each complete or absent
 stages/NAME/00000.bin    what a stage of the study has computed, likewise
 result.nc                the Dataset
+
+Every piece carries a checksum of its content, its number and its run: a copy in another place is
+damage, and is computed again.
 """
 
 import hashlib
 import json
 import platform
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial as bind
 from importlib.metadata import version
@@ -23,15 +27,16 @@ import headscope
 from headscope.engine import partial
 from headscope.engine.partial import Counts
 from headscope.errors import RunError
-from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes, write_text
+from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes
 from headscope.metrics.metric import Metric, Records, Sums
-from headscope.results.run import read_settings
+from headscope.results.inspection import inspect_folder, require_folder
+from headscope.results.run import read_settings, write_settings
+from headscope.seal import is_intact, seal, unseal
 from headscope.workers.local import map_in_threads
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 RECORDS_AT_ONCE = 3  # shards
 SHARD = re.compile(r"\d+\.npz")
-DIGEST = hashlib.sha256
 
 # What must be the same for a run to be continued, in words for the person who changed it.
 IDENTITY = ("headscope", "study", "model", "corpus", "options")
@@ -44,13 +49,22 @@ class PieceFiles:
 
     folder: Path
     ending: str
-    is_intact: Callable[[Path], bool]
+    owner: str  # which pieces of which run they are
 
     def file(self, index: int) -> Path:
         return self.folder / f"{index:05d}{self.ending}"
 
     def keep(self, index: int, content: bytes) -> None:
-        write_bytes(self.file(index), content, kept=SHARDS)
+        write_bytes(self.file(index), seal(content, self._label(index)), kept=SHARDS)
+
+    def read(self, index: int) -> bytes:
+        """What was kept of a piece."""
+        file = self.file(index)
+        with reading(self.folder):
+            content = unseal(file.read_bytes(), self._label(index))
+        if content is None:
+            raise RunError(f"{file} is damaged; run the same command again to compute it anew.")
+        return content
 
     def discard(self, index: int) -> None:
         with reading(self.folder):
@@ -67,7 +81,14 @@ class PieceFiles:
         missing = set(self.missing(count))
         with reading(self.folder):
             present = (index for index in range(count) if index not in missing)
-            return [index for index in present if not self.is_intact(self.file(index))]
+            return [index for index in present if not self._is_intact(index)]
+
+    def _is_intact(self, index: int) -> bool:
+        file = self.file(index)
+        return file.is_file() and not file.is_symlink() and is_intact(file, self._label(index))
+
+    def _label(self, index: int) -> str:
+        return f"{self.owner} {index}\n"
 
 
 @dataclass(frozen=True)
@@ -84,15 +105,22 @@ class RunFolder:
 
     @property
     def shards(self) -> PieceFiles:
-        return PieceFiles(self.path / "shards", ".npz", partial.is_intact)
+        return PieceFiles(self.path / "shards", ".npz", f"{self._mark} shard")
+
+    @property
+    def _mark(self) -> str:
+        """Stands for everything that makes this run another one than others."""
+        known = {key: _identity(key, self.settings) for key in IDENTITY}
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
     def stage(self, name: str) -> PieceFiles:
-        """The files of a stage: a digest, then what the stage computed."""
+        """The files of a stage."""
         folder = self.path / "stages" / name
         with reading(self.path):
+            require_folder(folder)
             folder.mkdir(parents=True, exist_ok=True)
             clear_unfinished(folder)
-        return PieceFiles(folder, ".bin", lambda file: _unsealed(file) is not None)
+        return PieceFiles(folder, ".bin", f"{self._mark} {name}")
 
     def merge(self, metrics: Mapping[str, Metric], count: int) -> tuple[dict[str, Sums], Counts]:
         """The sums of all shards, added in shard order."""
@@ -112,7 +140,7 @@ class RunFolder:
     def record(self, more: Mapping[str, Any]) -> "RunFolder":
         """The run with more facts in its run.json."""
         settings = {**self.settings, **more}
-        _write_settings(self.path, settings)
+        write_settings(self.path, settings)
         return replace(self, settings=settings)
 
     def _read_records(self, metric: str, count: int) -> Iterator[dict[str, np.ndarray]]:
@@ -126,32 +154,15 @@ class RunFolder:
             return partial.load_records(self.shards.file(index), metric)
 
 
-def seal(content: bytes) -> bytes:
-    """A file's content with a digest before it, which tells whether it is complete."""
-    return DIGEST(content).digest() + content
-
-
-def unseal(path: Path) -> bytes:
-    """The content of a sealed file."""
-    with reading(path):
-        content = _unsealed(path)
-    if content is None:
-        raise RunError(f"{path} is damaged; run the same command again to compute it anew.")
-    return content
-
-
-def _unsealed(path: Path) -> bytes | None:
-    whole, size = path.read_bytes(), DIGEST().digest_size
-    return whole[size:] if DIGEST(whole[size:]).digest() == whole[:size] else None
-
-
 def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
     """Start a run, or continue the one that is there if it is the same.
 
-    A run that has computed nothing yet is started again, with whatever settings.
+    A run that has computed nothing yet is started again, with whatever settings. Only the process
+    that holds the lock of the run may call this.
     """
     described = {"headscope": headscope.__version__, **settings}
     with reading(path):
+        inspect_folder(path)
         names = names_in(path / "shards")
         computed = any(map(SHARD.fullmatch, names)) or (path / "result.nc").exists()
         if (path / "run.json").exists() and computed:
@@ -165,7 +176,7 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
         clear_unfinished(path)
         clear_unfinished(path / "shards")
         if not computed:
-            _write_settings(path, {**described, "versions": _versions()})
+            write_settings(path, {**described, "versions": _versions()})
         return RunFolder(path, read_settings(path))
 
 
@@ -193,10 +204,6 @@ def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
             yield from _differences(f"{name} {key}", before.get(key), now.get(key))
     elif before != now:
         yield f"{name} was {before!r}, is now {now!r}"
-
-
-def _write_settings(path: Path, settings: Mapping[str, Any]) -> None:
-    write_text(path / "run.json", json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
 
 
 def _versions() -> dict[str, str]:

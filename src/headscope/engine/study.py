@@ -13,9 +13,10 @@ import xarray as xr
 
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.job import Job
+from headscope.engine.lock import lock_run
 from headscope.engine.memory import default_batch_tokens
 from headscope.engine.partial import Counts
-from headscope.engine.run import PieceFiles, RunFolder, open_run, seal, unseal
+from headscope.engine.run import PieceFiles, RunFolder, open_run
 from headscope.engine.shards import check_context, draw_documents, make_shards
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
@@ -24,13 +25,18 @@ from headscope.model.model import Model
 from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
+from headscope.results.dataset import without_stack
+from headscope.results.exemplars import CHECKSUM, exemplars_of
+from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import attach
 from headscope.results.run import read_settings
+from headscope.results.schema import check_result
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.wording import plain
 from headscope.workers.engine import Engine, Piece, Pool, find_engine
 from headscope.workers.local import LocalPool
 from headscope.workers.threads import choose_threads, use_threads
@@ -82,12 +88,34 @@ def study(
     check_context(setup)
     chosen.check(setup)
     known_as = chosen.name if isinstance(name, Study) else name
-    run = open_run(path, _settings(known_as, chosen, setup, sentences))
-    if run.result.exists():
-        return result.load(run.result)
-    _say_left_out(run.settings["left_out"])
-    with _open(engine) as pool:
-        return _Running(chosen, setup, pool, _fix_threads(run, pool, model)).finish()
+    with lock_run(path):
+        run = open_run(path, _settings(known_as, chosen, setup, sentences))
+        if run.result.exists():
+            return _load_finished(run, chosen, setup)
+        _say_left_out(run.settings["left_out"])
+        with _open(engine) as pool:
+            return _Running(chosen, setup, pool, _fix_threads(run, pool, model)).finish()
+
+
+def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
+    """The result of a run that is finished; exemplars that are damaged are written again."""
+    dataset, file = result.load(run.result), run.path / EXEMPLARS
+    checked = check_result(without_stack(dataset))
+    try:
+        exemplars_of(checked, file)
+    except RunError as error:
+        log.warning("%s Its exemplars are written again.", error)
+        written = _with_exemplars(dataset, file, study, setup)
+        if written.attrs.get(CHECKSUM) != dataset.attrs.get(CHECKSUM):  # by another Arrow
+            result.save(written, run.result)
+        return written
+    return dataset
+
+
+def _with_exemplars(dataset: xr.Dataset, file: Path, study: Study, setup: Setup) -> xr.Dataset:
+    """The result with the checksum of its exemplars, which are written if the study keeps any."""
+    written = write_exemplars(file, dataset, study, setup)
+    return dataset if written is None else dataset.assign_attrs({CHECKSUM: written})
 
 
 def _find_out(out: str | Path) -> Path:
@@ -99,7 +127,8 @@ def _find_out(out: str | Path) -> Path:
 def _batch_tokens(model: Model, path: Path) -> int:
     """What the run was started with; the free memory of a GPU may be another now."""
     if (path / "run.json").exists():
-        return read_settings(path)["options"]["batch_tokens"]
+        known = read_settings(path).get("options", {}).get("batch_tokens")
+        return known or default_batch_tokens(model)
     return default_batch_tokens(model)
 
 
@@ -163,7 +192,7 @@ def _say_left_out(missing: Mapping[str, str]) -> None:
     for reason in dict.fromkeys(missing.values()):
         if not reason.startswith(AS_ASKED):
             names = ", ".join(name for name, why in missing.items() if why == reason)
-            log.warning("Without %s: %s.", names, reason)
+            log.warning("Without %s: %s.", plain(names), plain(reason))
 
 
 def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
@@ -208,7 +237,8 @@ class _Running:
         if self.setup.model.is_encoder_decoder:
             dataset = dataset.expand_dims(stack=["encoder"])
         self.run.record({"counts": vars(counts)})
-        write_exemplars(self.run.path / "exemplars.parquet", dataset, self.study, self.setup)
+        dataset = _with_exemplars(dataset, self.run.path / EXEMPLARS, self.study, self.setup)
+        check_result(without_stack(dataset))  # nothing is saved that could not be opened
         result.save(dataset, self.run.result)
         return dataset
 
@@ -249,10 +279,10 @@ class _Running:
         missing = [pieces[index] for index in _missing(files, len(pieces))]
         work = stage.work(self.setup, dataset, self.threads, self.run.path)
         done = self.pool.run(work, missing) if missing else iter(())
-        kept = _keep(files, ((pieces.index(p), p, seal(content)) for p, content in done))
+        kept = _keep(files, ((pieces.index(p), p, content) for p, content in done))
         for _ in show_progress(kept, len(missing), "pieces", label=f"{stage.name}, {self.label}"):
             pass
-        outcomes = {piece: unseal(files.file(index)) for index, piece in enumerate(pieces)}
+        outcomes = {piece: files.read(index) for index, piece in enumerate(pieces)}
         with use_threads(self.threads):
             return stage.finish(self.setup, dataset, outcomes)
 

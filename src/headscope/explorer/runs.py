@@ -75,7 +75,7 @@ class Library:
 def _require_run(path: Path) -> None:
     if not path.is_dir():
         raise RunError(f"{path} is not a directory; give the --out of a `headscope study`.")
-    if not ((path / SETTINGS).exists() or (path / RESULT).exists()):
+    if not any(_is_there(path / name) for name in (SETTINGS, RESULT)):
         raise RunError(f"{path} is not a run: it has neither {SETTINGS} nor {RESULT}.")
 
 
@@ -91,5 +91,10 @@ def _slug(path: Path, taken: dict[str, Path]) -> str:
 def _stamp(path: Path) -> Stamp:
     """Changes when any of the files does; finished shards count for an unfinished run."""
     files = [path / SETTINGS, path / RESULT, path / EXEMPLARS, path / "shards"]
-    known = [(file.name, file.stat()) for file in files if file.exists()]
+    known = [(file.name, file.lstat()) for file in files if _is_there(file)]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in known)
+
+
+def _is_there(file: Path) -> bool:
+    """Whether anything is under that name, be it a link to nowhere."""
+    return file.is_symlink() or file.exists()

@@ -48,7 +48,7 @@ def draw_lines(axes: Axes, weights: np.ndarray, colour: str) -> None:
 def write_tokens(axes: Axes, title: str, tokens: Sequence[str]) -> None:
     """The tokens on both sides, and the title above."""
     for place, token in enumerate(tokens):
-        text = token.strip().replace("$", r"\$")
+        text = token.strip()
         axes.text(-0.04, place, text, ha="right", va="center", fontsize=TOKEN, color=INK)
         axes.text(1.04, place, text, ha="left", va="center", fontsize=TOKEN, color=INK)
     axes.set_xlim(-0.75, 1.75)

@@ -4,9 +4,11 @@ What a reader has set in matplotlib's rcParams, by hand or in a matplotlibrc, st
 """
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 import matplotlib as mpl
 import numpy as np
@@ -44,6 +46,9 @@ _STYLE = {
     "pdf.fonttype": 42,  # whole fonts, which journals ask for
     "figure.dpi": 100,
 }
+# A label may hold dollar signs and backslashes, which are no formula.
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_TEXT_IS_DATA = {"text.parse_math": False, "text.usetex": False}
 
 
 @contextmanager
@@ -52,10 +57,11 @@ def style(name: str, font: str | None = None) -> Iterator[None]:
 
     The name makes the ids inside an SVG its own and reproducible.
     """
-    settings: dict[Any, Any] = {**_unset(_STYLE), "svg.hashsalt": name}
+    settings: dict[Any, Any] = {**_unset(_STYLE), **_TEXT_IS_DATA, "svg.hashsalt": name}
     if font is not None:
         settings |= {"font.family": [font]}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), catch_warnings():
+        filterwarnings("ignore", message="Glyph .* missing")  # a label in a script without a font
         yield
 
 
@@ -73,7 +79,7 @@ def to_svg(figure: Figure) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return _NOT_IN_XML.sub("\ufffd", text[text.index("<svg") :])
 
 
 def render(figure: Figure, width: float | None = None) -> dict[str, bytes]:

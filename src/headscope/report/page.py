@@ -92,7 +92,7 @@ class Chapter:
     @property
     def model(self) -> str:
         """The model's name; of a local directory or file its last part."""
-        name = self.run.model or str(self.run.data.attrs["model"])
+        name = self.run.model or str(self.run.data.attrs.get("model", "unknown"))
         return Path(name).name if Path(name).is_absolute() else name
 
     @property
@@ -116,14 +116,15 @@ class Chapter:
     def facts(self) -> list[tuple[str, str]]:
         """The run in four numbers."""
         result = self.run.data
-        kind = "causal" if result.attrs["is_causal"] else "bidirectional"
+        counted = {name: result.attrs.get(name, 0) for name in ("sentences", "tokens")}
+        kind = "causal" if result.attrs.get("is_causal") else "bidirectional"
         unit = self.study.unit if self.study else "inputs"
         layers, heads = result.sizes["layer"], result.sizes["head"]
         return [
             ("Model", self.model),
             ("Heads", f"{layers} {'layer' if layers == 1 else 'layers'} × {heads}, {kind}"),
-            (unit.capitalize(), f"{result.attrs['sentences']:,}"),
-            ("Tokens", f"{result.attrs['tokens']:,}, {result.attrs['mean_tokens']:.1f} each"),
+            (unit.capitalize(), f"{counted['sentences']:,}"),
+            ("Tokens", f"{counted['tokens']:,}, {result.attrs.get('mean_tokens', 0):.1f} each"),
         ]
 
     @property
@@ -164,7 +165,7 @@ class Chapter:
     @property
     def version(self) -> str:
         """Which headscope made the run."""
-        return str(self.run.about["headscope"])
+        return str(self.run.about.get("headscope", "of unknown version"))
 
 
 def render(chapters: Sequence[Chapter]) -> str:

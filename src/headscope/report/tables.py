@@ -1,13 +1,12 @@
 """Tables as CSV and LaTeX files and as they are shown on the page."""
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headscope.results.statements import Row
+from headscope.wording import plain
 
 LONG = 40  # rows; a longer table is folded
 WIDE = 17  # columns; a wider table does not fit a printed page
@@ -71,15 +70,6 @@ def show_table(rows: Sequence[Row], title: str, caption: str = "", file: str = "
     return ShownTable(title, caption, file, columns, shown)
 
 
-def to_csv(rows: Sequence[Row]) -> bytes:
-    """One line per row, the keys of the first row as header."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue().encode("utf-8")
-
-
 def to_latex(table: ShownTable) -> bytes:
     """A tabular with the rules of booktabs, to be read by \\input."""
     places = "".join("r" if column.kind == "number" else "l" for column in table.columns)
@@ -117,8 +107,8 @@ def _with_errors(row: Row) -> Row:
     return found
 
 
-def _plus_minus(value: float, error: float) -> Any:
-    if not math.isfinite(value):
+def _plus_minus(value: Any, error: Any) -> Any:
+    if not _is_finite(value) or not isinstance(error, int | float):
         return value
     return f"{value:.3f} ± {error:.3f}" if abs(value) >= 0.0005 else f"{value:.2g} ± {error:.1g}"
 
@@ -130,11 +120,15 @@ def _with_intervals(row: Row) -> Row:
         start = name.removesuffix("low")
         if name.endswith("low") and f"{start}high" in row:
             ends = value, row[f"{start}high"]
-            known = all(map(math.isfinite, ends))
+            known = all(map(_is_finite, ends))
             found[f"{start}interval"] = f"{ends[0]:.3f} … {ends[1]:.3f}" if known else "–"
         elif not (name.endswith("high") and f"{name.removesuffix('high')}low" in row):
             found[name] = value
     return found
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _cell(value: Any) -> Cell:
@@ -153,4 +147,5 @@ def _latex_row(cells: Sequence[Cell]) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in text)
+    line = " ".join(plain(text).split())  # an empty line would end the table's paragraph
+    return "".join(LATEX.get(letter, letter) for letter in line)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headscope.errors import RunError
+from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.heads import read_head
 from headscope.plots.style import render as render_figure
@@ -12,9 +12,11 @@ from headscope.plots.style import style
 from headscope.report.exemplars import Group, csv_rows, show_head
 from headscope.report.measures import general_figures, show_measures
 from headscope.report.page import Chapter, ShownFigure, render
-from headscope.report.tables import ShownTable, show_table, to_csv, to_latex
+from headscope.report.tables import ShownTable, show_table, to_latex
 from headscope.results.heads import check_heads
+from headscope.results.received import said as said_of
 from headscope.results.run import Run, read_finished
+from headscope.results.spreadsheet import to_csv
 from headscope.results.statements import Choice, Row, Statements, read_statements
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
@@ -92,7 +94,7 @@ def _chapter(
         run=run,
         study=found,
         findings=said.findings,
-        figures=_draw_figures(run, found, folder, look),
+        figures=_draw_figures(run, found, folder, look, is_own=study is not None),
         tables=_write_tables(folder, said),
         measures=show_measures(run.data),
         exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
@@ -103,13 +105,28 @@ def _find_study(run: Run) -> Study | None:
     return find_study(run.study) if run.study in STUDIES else None
 
 
-def _draw_figures(run: Run, study: Study | None, folder: Path, look: Look) -> list[ShownFigure]:
+def _draw_figures(
+    run: Run, study: Study | None, folder: Path, look: Look, *, is_own: bool
+) -> list[ShownFigure]:
+    """Draw and write every figure that the result has the variables for.
+
+    A run may come from a stranger and have only the names of a study's variables; a study that was
+    given by its author shows where it fails.
+    """
     figures = (study.figures if study else ()) or general_figures(run.data)
     shown = []
     for figure in figures:
         if all(name in run.data for name in figure.needs):
-            with style(figure.name, look.font):
-                files = render_figure(figure.draw(run.data), look.width)
+            try:
+                with style(figure.name, look.font):
+                    files = render_figure(figure.draw(run.data), look.width)
+            except Exception as error:
+                if is_own or isinstance(error, HeadscopeError):
+                    raise
+                raise RunError(
+                    f"{run.path} says that it is a run of {run.study}, and its {figure.name} "
+                    f"cannot be drawn ({said_of(error)}); run the study again in a new directory."
+                ) from error
             for ending, content in files.items():
                 _write(folder / "figures" / f"{figure.name}.{ending}", content)
             shown.append(ShownFigure(figure, files["svg"].decode("utf-8")))
@@ -127,7 +144,9 @@ def _write_table(
     folder: Path, file: str, title: str, rows: Sequence[Row], caption: str = ""
 ) -> ShownTable:
     shown = show_table(rows, title, caption, file)
-    _write(folder / "tables" / f"{file}.csv", to_csv(rows))
+    header = list(rows[0])
+    cells = [[row[name] for name in header] for row in rows]
+    _write(folder / "tables" / f"{file}.csv", to_csv(header, cells))
     _write(folder / "tables" / f"{file}.tex", to_latex(shown))
     return shown
 

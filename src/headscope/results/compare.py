@@ -5,8 +5,6 @@ The interval of a difference takes the two runs as independent and their errors 
 wider than it need be.
 """
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -18,10 +16,10 @@ from scipy import stats
 
 from headscope.errors import RunError
 from headscope.files import replacing
-from headscope.results.dataset import load, without_stack
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
-from headscope.results.run import find_run
+from headscope.results.run import read_run
 from headscope.results.slices import plain_label
+from headscope.results.spreadsheet import to_csv
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Row:
 
 def compare(first: str | Path, second: str | Path, *, confidence: float = 0.95) -> Comparison:
     """The differences of two run directories."""
-    a, b = (without_stack(load(find_run(each))) for each in (first, second))
+    a, b = (read_run(each).data for each in (first, second))
     return compare_results(a, b, names=(str(first), str(second)), confidence=confidence)
 
 
@@ -120,13 +118,10 @@ def clear_and_all(comparison: Comparison) -> tuple[int, int]:
 def write_csv(comparison: Comparison, path: Path) -> int:
     """Write every row, largest effect first; the number of rows."""
     rows = largest(comparison)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([field.name for field in fields(Row)])
-    writer.writerows(_cells(row) for row in rows)
+    content = to_csv([field.name for field in fields(Row)], map(_cells, rows))
     try:
         with replacing(path) as temporary:
-            temporary.write_text(buffer.getvalue(), encoding="utf-8")
+            temporary.write_bytes(content)
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}.") from error
     return len(rows)
@@ -207,6 +202,6 @@ def _row(one: MeasureDifference, flat: int) -> Row:
     return Row(one.name, tuple(labels), *place, **value, title=title)
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row) -> list[Any]:
     values = vars(row) | {"at": ", ".join(row.at)}
-    return ["" if value != value else str(value) for value in values.values()]
+    return ["" if value != value else value for value in values.values()]

@@ -1,15 +1,19 @@
-"""The result of a study as a labelled Dataset: built, checked, saved as NetCDF and loaded again."""
+"""The result of a study as a labelled Dataset: built, saved as sealed NetCDF, and loaded again."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.files import SHARDS, find_place, write_atomically
+from headscope.files import SHARDS, find_place, write_bytes
+from headscope.results.inspection import inspect_result, require_file
+from headscope.results.received import said
+from headscope.seal import is_intact, seal
 
 
 def build(variables: Mapping[str, xr.DataArray], attributes: Mapping[str, Any]) -> xr.Dataset:
@@ -33,28 +37,40 @@ def check(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def save(dataset: xr.Dataset, path: Path) -> None:
-    """Write a NetCDF file in one step."""
-    with write_atomically(path, kept=SHARDS) as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf")
+    """Write a NetCDF file with its checksum in one step.
+
+    It is made in memory, for HDF5 ends the process when a disk is full.
+    """
+    write_bytes(path, seal(bytes(dataset.to_netcdf(engine="h5netcdf"))), kept=SHARDS)
 
 
 def load(path: str | Path) -> xr.Dataset:
     """The Dataset of a finished run: its directory, or result.nc itself."""
     path = find_place(path)
     file = path / "result.nc" if path.is_dir() else path
-    if not file.exists():
+    if not (file.exists() or file.is_symlink()):
         raise RunError(
             f"{path} has no result.nc yet; run the same `headscope study` command again "
             "to finish it."
         )
     try:
-        with file.open("rb") as content:
-            return xr.load_dataset(content, engine="h5netcdf")
-    except (OSError, ValueError, KeyError) as error:
+        require_file(file)
+        if not is_intact(file):
+            raise RunError("its checksum is wrong or missing, so it is damaged or of an older run")
+        return _read(file)
+    except Exception as error:  # h5py, h5netcdf and xarray each fail in ways of their own
         raise RunError(
-            f"{file} cannot be read ({error}); delete it and run the study again, "
+            f"{file} cannot be read ({said(error)}); delete it and run the study again, "
             "which takes the finished shards."
         ) from error
+
+
+def _read(file: Path) -> xr.Dataset:
+    with file.open("rb") as content:
+        with h5py.File(content, "r") as inner:
+            inspect_result(inner, file.name)
+        content.seek(0)
+        return xr.load_dataset(content, engine="h5netcdf", decode_times=False)
 
 
 def without_stack(dataset: xr.Dataset) -> xr.Dataset:

@@ -13,8 +13,9 @@ from pathlib import Path
 import h5py
 
 from headscope.errors import RunError
+from headscope.wording import plain, shorten
 
-FOLDERS = ("shards", "tables", "figures")
+FOLDERS = ("shards", "stages", "tables", "figures")
 MEGABYTE = 2**20
 
 
@@ -34,6 +35,7 @@ class Limits:
 
 
 LIMITS = Limits()
+_SCALING = ("scale_factor", "add_offset")  # would make eight bytes of one
 
 
 def inspect_folder(path: Path, limits: Limits = LIMITS) -> None:
@@ -46,7 +48,7 @@ def inspect_folder(path: Path, limits: Limits = LIMITS) -> None:
     ):
         require_file(path / name, most)
     for name in FOLDERS:
-        _require_folder(path / name)
+        require_folder(path / name)
 
 
 def require_file(path: Path, most: int = LIMITS.file) -> None:
@@ -62,7 +64,8 @@ def require_file(path: Path, most: int = LIMITS.file) -> None:
         )
 
 
-def _require_folder(path: Path) -> None:
+def require_folder(path: Path) -> None:
+    """Refuse what is there under a folder's name and is not a folder."""
     found = _look(path)
     if found is not None and not stat.S_ISDIR(found.st_mode):
         raise RunError(f"{path} is {_kind(found.st_mode)}, not a folder; it is not opened.")
@@ -97,15 +100,19 @@ def _kind(mode: int) -> str:
 def inspect_result(file: h5py.File, name: str, limits: Limits = LIMITS) -> None:
     """Refuse an HDF5 file that points outside itself or claims more than a result can have."""
     total = 0
-    for count, dataset in enumerate(_datasets(file, name, limits, 0)):
+    for count, found in enumerate(_contents(file, name, limits, 0)):
         if count >= limits.variables:
             raise RunError(f"{name} has more than {limits.variables} variables; it is no result.")
-        total += _inspect_dataset(dataset, name, limits)
+        if isinstance(found, h5py.Dataset):
+            total += _inspect_dataset(found, name, limits)
         if total > limits.values:
             raise RunError(f"{name} unpacks to more than {limits.values:,} bytes; it is no result.")
 
 
-def _datasets(group: h5py.Group, name: str, limits: Limits, depth: int) -> Iterator[h5py.Dataset]:
+def _contents(
+    group: h5py.Group, name: str, limits: Limits, depth: int
+) -> Iterator[h5py.Dataset | h5py.Group]:
+    """Every array and group; a group may hold itself, so that each time it is met counts."""
     if depth > limits.depth:
         raise RunError(f"{name} has groups within groups, more than {limits.depth} deep.")
     _inspect_attributes(group, name, limits)
@@ -114,10 +121,10 @@ def _datasets(group: h5py.Group, name: str, limits: Limits, depth: int) -> Itera
         if not isinstance(link, h5py.HardLink):
             raise RunError(f"{name}: {_plain(key)} is a link, maybe to another file; not followed.")
         found = group[key]
-        if isinstance(found, h5py.Dataset):
+        if isinstance(found, h5py.Dataset | h5py.Group):
             yield found
-        elif isinstance(found, h5py.Group):
-            yield from _datasets(found, name, limits, depth + 1)
+        if isinstance(found, h5py.Group):
+            yield from _contents(found, name, limits, depth + 1)
 
 
 def _inspect_dataset(dataset: h5py.Dataset, name: str, limits: Limits) -> int:
@@ -138,10 +145,12 @@ def _inspect_attributes(owner: h5py.Group | h5py.Dataset, what: str, limits: Lim
     if len(owner.attrs) > limits.attributes:
         raise RunError(f"{what} has {len(owner.attrs):,} attributes.")
     for key in owner.attrs:
+        if key in _SCALING:
+            raise RunError(f"{what} has numbers to be scaled, which no result has.")
         if owner.attrs.get_id(key).get_storage_size() > limits.attribute:
             raise RunError(f"{what}: the attribute {_plain(key)} is too large.")
 
 
 def _plain(text: str) -> str:
-    """A name from a file for a message: short, and without control characters."""
-    return "".join(char if char.isprintable() else "�" for char in text[:60])
+    """A name from a file for a message."""
+    return shorten(plain(text), 60)

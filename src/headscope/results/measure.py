@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 import xarray as xr
 
+from headscope.results.received import parse, read_as
+from headscope.wording import plain, shorten
+
 Unit = Literal["share", "nats", "tokens", "divergence", ""]
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
@@ -73,11 +76,8 @@ class Measure:
         """What a variable says of itself; one that says nothing goes by its name."""
         if ATTRIBUTE not in attributes:
             return cls(name, name.replace("_", " ").capitalize(), "", "", "", unit="")
-        said = json.loads(attributes[ATTRIBUTE])
-        said["baselines"] = tuple(Baseline(**each) for each in said["baselines"])
-        said["published"] = tuple(Published(**each) for each in said["published"])
-        said["also"] = tuple(said["also"])
-        return cls(**said)
+        what = f"The measure of {shorten(plain(name), 60)}"
+        return read_as(cls, parse(attributes[ATTRIBUTE], what), what)
 
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:

@@ -1,6 +1,13 @@
-"""A run directory as it is read: what was run on what, what was found, and what is missing."""
+"""A run directory as it is read: what was run on what, what was found, and what is missing.
 
+This is the one place that opens a run. Everything that is read of it is checked here, so that
+report, comparison and explorer can trust it: links and pipes, sizes, checksums, types, dimensions.
+"""
+
+import hashlib
 import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -10,13 +17,37 @@ import xarray as xr
 
 import headscope
 from headscope.errors import RunError
-from headscope.files import find_place
+from headscope.files import find_place, write_text
 from headscope.results.dataset import load, without_stack
 from headscope.results.exemplars import FILE as EXEMPLARS
-from headscope.results.exemplars import Exemplar, read_exemplars
+from headscope.results.exemplars import Exemplar, exemplars_of
+from headscope.results.inspection import LIMITS, inspect_folder, require_file
+from headscope.results.received import parse, require, said
+from headscope.results.schema import check_result
+from headscope.wording import plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
 State = Literal["complete", "unfinished", "damaged"]
+CHECKSUM = "sha256"  # in run.json, of everything else in it
+# Types of what is read of run.json by name.
+_TYPES: dict[str, Any] = {
+    "headscope": str,
+    "study": str,
+    "model": Mapping[str, Any],
+    "corpus": Mapping[str, Any],
+    "options": Mapping[str, Any],
+    "left_out": Mapping[str, str],
+    "threads": int,
+}
+_PARTS: dict[tuple[str, str], Any] = {
+    ("model", "name"): str | None,
+    ("corpus", "name"): str | None,
+    ("corpus", "path"): str | None,
+    ("corpus", "fingerprint"): str | None,
+    ("corpus", "sentences"): int | None,
+    ("options", "shard_sentences"): int | None,
+    ("options", "batch_tokens"): int | None,
+}
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -32,9 +63,9 @@ class Run:
 
     @property
     def data(self) -> xr.Dataset:
-        """The result; a RunError with the notes where there is none."""
+        """The result; a RunError with the last note where there is none."""
         if self.result is None:
-            raise RunError(" ".join(self.notes))
+            raise RunError(self.notes[-1])
         return self.result
 
     @property
@@ -74,15 +105,19 @@ def find_run(place: str | Path) -> Path:
 def read_run(place: str | Path) -> Run:
     """Read what can be read; what cannot becomes a note that says how to repair it."""
     path = find_run(place)
+    try:
+        inspect_folder(path)
+    except (RunError, OSError) as error:
+        return Run(path, "damaged", (str(error),), {})
     settings, notes = _settings(path)
     notes += _version_notes(settings)
     if not (path / RESULT).exists():
         return Run(path, "unfinished", (*notes, _how_to_finish(path, settings)), settings)
     try:
-        result = without_stack(load(path))
-    except (RunError, RuntimeError) as error:  # a damaged file can make HDF5 fail in its own ways
+        result = _result(path)
+    except RunError as error:
         return Run(path, "damaged", (*notes, str(error)), settings)
-    exemplars, problems = _exemplars(path / EXEMPLARS)
+    exemplars, problems = _exemplars(result, path / EXEMPLARS)
     return Run(path, "complete", (*notes, *problems), settings, result, exemplars)
 
 
@@ -97,28 +132,73 @@ def read_finished(place: str | Path) -> Run:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The content of run.json."""
+    """The content of run.json, checked."""
     try:
-        return json.loads((path / SETTINGS).read_text(encoding="utf-8"))
+        return _read_settings(path / SETTINGS)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RunError(
             f"{path} is not a run directory: it has no run.json. "
             "Make one with `headscope study NAME --model M --corpus C --out RUN`."
         ) from error
-    except ValueError as error:
-        raise RunError(f"{path / SETTINGS} is damaged; start again in a new directory.") from error
+    except (RunError, OSError, ValueError) as error:
+        raise RunError(
+            f"{path / SETTINGS} is damaged ({said(error)}); start again in a new directory."
+        ) from error
+
+
+def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    """Write run.json with the checksum of its content."""
+    sealed = seal_settings(settings)
+    write_text(path / SETTINGS, json.dumps(sealed, indent=2, ensure_ascii=False) + "\n")
+
+
+def seal_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the checksum of all the others among them."""
+    content = {name: value for name, value in settings.items() if name != CHECKSUM}
+    return {**content, CHECKSUM: _digest(content)}
+
+
+def _read_settings(file: Path) -> dict[str, Any]:
+    require_file(file, LIMITS.settings)
+    settings = parse(file.read_text(encoding="utf-8"), SETTINGS)
+    require(Mapping[str, Any], settings, SETTINGS)
+    if settings.pop(CHECKSUM, None) != _digest(settings):
+        raise RunError("its checksum is wrong, or missing as in older versions")
+    for name, kind in _TYPES.items():
+        if name in settings:
+            require(kind, settings[name], f"{SETTINGS}: {name}")
+    for (part, name), kind in _PARTS.items():
+        value = settings.get(part, {}).get(name)
+        require(kind, value, f"{SETTINGS}: {part} {name}")
+        if isinstance(value, int) and value < (name != "sentences"):
+            raise RunError(f"{SETTINGS}: {part} {name} is {value}")
+    return settings
+
+
+def _digest(settings: Mapping[str, Any]) -> str:
+    written = json.loads(json.dumps(settings))  # as it is read again: every name a text
+    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
 
 
 def _settings(path: Path) -> tuple[dict[str, Any], list[str]]:
     try:
-        settings = json.loads((path / SETTINGS).read_text(encoding="utf-8"))
+        return _read_settings(path / SETTINGS), []
     except FileNotFoundError:
         return {}, [f"{SETTINGS} is missing: what was run on what is unknown."]
-    except (OSError, ValueError) as error:
-        return {}, [f"{SETTINGS} cannot be read ({error}): what was run on what is unknown."]
-    if not isinstance(settings, dict):
-        return {}, [f"{SETTINGS} is not a JSON object: what was run on what is unknown."]
-    return settings, []
+    except (RunError, OSError, ValueError) as error:
+        return {}, [f"{SETTINGS} cannot be read ({said(error)}): what was run on what is unknown."]
+
+
+def _result(path: Path) -> xr.Dataset:
+    try:
+        return check_result(without_stack(load(path)))
+    except RunError as error:
+        if RESULT in str(error):
+            raise
+        raise RunError(
+            f"{path / RESULT} is not the result of a study: {error} Delete it and run the study "
+            "again, which takes the finished shards."
+        ) from error
 
 
 def _version_notes(settings: dict[str, Any]) -> list[str]:
@@ -138,10 +218,13 @@ def _how_to_finish(path: Path, settings: dict[str, Any]) -> str:
             f"{path} has no {RESULT} yet ({done} {'shard' if done == 1 else 'shards'} done); run "
             "the same `headscope study` command again to finish it."
         )
-    command = f"headscope study {settings['study']} --model {model.get('name')} --corpus CORPUS"
+    study, name, out = (
+        shlex.quote(plain(str(each))) for each in (settings["study"], model.get("name"), path)
+    )
     return (
         f"{path} has no {RESULT} yet: {done} of {_shards(settings)} shards are done. "
-        f"`{command} --out {path}` with the same options goes on from there."
+        f"`headscope study {study} --model {name} --corpus CORPUS --out {out}` with the same "
+        "options goes on from there."
     )
 
 
@@ -152,10 +235,8 @@ def _shards(settings: dict[str, Any]) -> str:
         return "an unknown number of"
 
 
-def _exemplars(path: Path) -> tuple[tuple[Exemplar, ...], list[str]]:
-    if not path.exists():
-        return (), []
+def _exemplars(result: xr.Dataset, path: Path) -> tuple[tuple[Exemplar, ...], list[str]]:
     try:
-        return tuple(read_exemplars(path)), []
-    except RunError as error:
+        return tuple(exemplars_of(result, path)), []
+    except (RunError, OSError) as error:
         return (), [str(error)]

@@ -6,8 +6,9 @@ into `result.nc`. Report, explorer, comparison and demo read them from there and
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
+from headscope.results.received import parse, read_as, require
 
 ATTRIBUTE = "statements"  # of the Dataset
 Row = Mapping[str, Any]
+Cell = str | int | float | bool | None  # of a row as it is stored
+FILE_NAME = re.compile(r"\w[\w .-]{0,99}")  # a plain name: nothing is written outside the run
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,12 @@ def read_statements(result: xr.Dataset) -> Statements:
             "result.nc and run the same `headscope study` command again, which takes the finished "
             "shards."
         )
-    said = json.loads(result.attrs[ATTRIBUTE])
-    return Statements(
-        tuple(_read_table(table) for table in said["tables"]),
-        tuple(JudgedClaim(**claim) for claim in said["findings"]),
-        tuple(Choice(**choice) for choice in said["choices"]),
-    )
+    what = "What the result says of itself"
+    said = read_as(Statements, parse(result.attrs[ATTRIBUTE], what), what)
+    files = [*(table.file for table in said.tables), *(choice.table for choice in said.choices)]
+    if not all(map(FILE_NAME.fullmatch, files)):
+        raise RunError(f"{what} names a file outside the run.")
+    return replace(said, tables=tuple(map(_read_table, said.tables)))
 
 
 def _has(result: xr.Dataset, needs: Iterable[str]) -> bool:
@@ -139,9 +143,13 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read_table(said: dict[str, Any]) -> Table:
+def _read_table(table: Table) -> Table:
+    """The table with NaN for null; refuses rows of other columns than the first."""
+    if not table.rows or not table.rows[0] or len({tuple(row) for row in table.rows}) > 1:
+        raise RunError("A table of the result has rows of different columns.")
+    require(tuple[Mapping[str, Cell], ...], list(table.rows), "A table of the result")
     rows = tuple(
         {name: math.nan if value is None else value for name, value in row.items()}
-        for row in said["rows"]
+        for row in table.rows
     )
-    return Table(said["name"], said["title"], said["caption"], rows, said["file"])
+    return replace(table, rows=rows)

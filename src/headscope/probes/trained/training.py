@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.archive import is_intact, pack_arrays, unpack_arrays
+from headscope.archive import pack_arrays, unpack_arrays
 from headscope.files import write_bytes
 from headscope.probes.trained.parsing import (
     ParseBatch,
@@ -23,6 +23,7 @@ from headscope.probes.trained.parsing import (
     parse,
     take_sentences,
 )
+from headscope.seal import seal, unseal
 
 LEARNING_RATE = 0.002  # Clark et al. 2019
 COUNTED_TOGETHER = 4  # sentences: scores of hidden units take words² × 256 numbers each
@@ -81,16 +82,15 @@ def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
             memory = learner.optimiser.state[parameter]
             for key in _ADAM if memory else ():  # empty before the first step
                 arrays[f"{name}/{place}/{key}"] = memory[key].cpu().numpy()
-    write_bytes(path, pack_arrays(arrays))
+    write_bytes(path, seal(pack_arrays(arrays)))
 
 
 def restore(path: Path, learners: Mapping[str, Learner]) -> int:
     """Load a checkpoint and return how many chunks were done: 0 if none can be trusted."""
-    if not is_intact(path, DONE):
+    content = unseal(path.read_bytes()) if path.is_file() else None
+    if content is None:
         return 0
-    arrays = {
-        name: torch.from_numpy(array) for name, array in unpack_arrays(path.read_bytes()).items()
-    }
+    arrays = {name: torch.from_numpy(array) for name, array in unpack_arrays(content).items()}
     for name, learner in learners.items():
         for place, parameter in enumerate(learner.probe.parameters()):
             with torch.no_grad():
