@@ -62,16 +62,20 @@ def report(asked: argparse.Namespace, tally: Tally, before: float, after: float)
     total = tally.good.total() + tally.bad.total()
     print(f"{asked.visitors} visitors, {asked.seconds:g} s, {total:,} requests, ", end="")
     print(f"{total / asked.seconds:,.0f} a second, slowest answer {tally.slowest:.1f} s")
-    answered, asked_for = tally.traces[200], tally.traces.total()
-    print(f"traces: {answered} of {asked_for} answered ({answered / max(1, asked_for):.0%}), ", end="")
-    print(f"median {percentile(tally.waits, 0.5):.2f} s, 95 % {percentile(tally.waits, 0.95):.2f} s")
-    print(f"reads: {len(tally.reads):,}, median {percentile(tally.reads, 0.5):.2f} s, ", end="")
-    print(f"95 % {percentile(tally.reads, 0.95):.2f} s")
+    answered, wanted = tally.traces[200], tally.traces.total()
+    print(f"traces: {answered} of {wanted} answered ({answered / max(1, wanted):.0%}), ", end="")
+    print(_times(tally.waits))
+    print(f"reads: {len(tally.reads):,}, {_times(tally.reads)}")
     print(f"good requests: {dict(sorted(tally.good.items()))}")
     print(f"bad requests:  {dict(sorted(tally.bad.items()))}")
     print(f"memory: {before:.0f} MB before, {after:.0f} MB after")
     if tally.broken:
         sys.exit(f"statuses that must not occur: {tally.broken}")
+
+
+def _times(seconds: list[float]) -> str:
+    median, slow = percentile(seconds, 0.5), percentile(seconds, 0.95)
+    return f"median {median:.2f} s, 95th percentile {slow:.2f} s"
 
 
 if __name__ == "__main__":

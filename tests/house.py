@@ -56,6 +56,7 @@ LAZY_DOORS = {
     ("headscope.views.figures", "headscope.views.figures.neuron"): "imports matplotlib",
     ("headscope.views.figures", "headscope.views.figures.fonts"): "imports matplotlib",
     ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.connections"): "imports uvicorn, an extra",
     ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",

@@ -31,7 +31,7 @@ BAD: tuple[Wish, ...] = (
     (
         "POST",
         "/api/trace",
-        {"content": b" " * 200_000, "headers": {"content-type": "application/json"}},
+        {"content": b" " * 900_000, "headers": {"content-type": "application/json"}},
     ),
     ("POST", "/api/trace", {"json": {"text": "a " * 3000}}),
     ("POST", "/api/trace", {"json": {"text": "", "kind": "brain", "nonsense": 1}}),
