@@ -141,11 +141,11 @@ class Runs(Fuzzer):
             file.write_bytes(mutate.flip(file.read_bytes(), chance))
         else:
             self._spoilers[chance.choice(list(self._spoilers))](place)
-        visitor = visit(Library([place]), Texts(None, None))
-        for path in ("/api/session", *(f"/api/runs/spoilt{each}" for each in self.asked)):
-            answer = visitor.get(path)
-            assert answer.status_code < 500, (path, answer.text)
-            assert SECRET not in answer.text, path
+        with visit(Library([place]), Texts(None, None)) as visitor:
+            for path in ("/api/session", *(f"/api/runs/spoilt{each}" for each in self.asked)):
+                answer = visitor.get(path)
+                assert answer.status_code < 500, (path, answer.text)
+                assert SECRET not in answer.text, path
         if is_rot:
             self._check_rot(place)
 

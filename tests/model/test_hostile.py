@@ -120,3 +120,16 @@ def test_a_vocabulary_smaller_than_the_probe_is_enough(size: int) -> None:
     )  # fmt: skip
     model = Model(GPT2LMHeadModel(config), tokenizer(), name="small")
     assert (model.layers, model.heads, model.is_causal) == (2, 2, True)
+
+
+def test_code_that_comes_with_a_model_is_not_run(bert: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    (bert / "evil.py").write_text(
+        f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
+        "from transformers import BertConfig as Evil\n"
+    )
+    config = json.loads((bert / "config.json").read_text())
+    strange = {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil"}}
+    (bert / "config.json").write_text(json.dumps(config | strange))
+    assert "brings its own code" in refusal(bert)
+    assert not mark.exists()

@@ -210,3 +210,13 @@ def test_a_parquet_with_other_columns_is_refused(tmp_path: Path) -> None:
     store(path, pq.read_table(path).drop_columns(["head"]), facts_in(path))
     with pytest.raises(CorpusError, match="columns are not those of a corpus"):
         Corpus.open(path)
+
+
+def test_a_list_whose_items_have_another_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.parquet"
+    Corpus.write(path, [GOOD])
+    content = path.read_bytes()
+    at = content.index(b"element", content.index(b"feats"))  # in the schema, which comes first
+    path.write_bytes(content[:at] + b"elemant" + content[at + 7 :])
+    with pytest.raises(CorpusError, match="columns are not those of a corpus"):
+        list(Corpus.open(path))

@@ -99,7 +99,7 @@ class ParquetStorage:
             with reaching(self.path):
                 table = self._file.read_row_group(index, use_threads=False)
                 fault = find_fault(table)
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from error
         if fault is not None:
             number = index * self.facts.group_rows + fault.row + 1
@@ -156,7 +156,7 @@ def _check_layout(metadata: pq.FileMetaData, facts: Facts) -> None:
         raise ValueError("it has no fingerprint")
     if not all(isinstance(name, str) for name in facts.fields):
         raise ValueError("its fields have no names")
-    if not _is_schema(metadata.schema.to_arrow_schema()):
+    if not _is_schema(metadata.schema):
         raise ValueError("its columns are not those of a corpus")
     if facts.group_rows == 0 or facts.rows == 0 or facts.rows != metadata.num_rows:
         raise ValueError(f"it has {metadata.num_rows} rows, not {facts.rows}")
@@ -171,10 +171,17 @@ def _check_layout(metadata: pq.FileMetaData, facts: Facts) -> None:
             raise ValueError(f"a row group holds {group.total_byte_size:,} bytes")
 
 
-def _is_schema(found: pa.Schema) -> bool:
-    return found.names == SCHEMA.names and all(
-        _plain(one.type) == _plain(known.type) for one, known in zip(found, SCHEMA, strict=True)
+def _is_schema(found: pq.ParquetSchema) -> bool:
+    """Whether columns and types are those of a corpus, down to what its lists hold."""
+    paths = [found.column(index).path for index in range(len(found.names))]
+    return paths == [_path(field) for field in SCHEMA] and all(
+        _plain(one.type) == _plain(known.type)
+        for one, known in zip(found.to_arrow_schema(), SCHEMA, strict=True)
     )
+
+
+def _path(field: pa.Field) -> str:
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
 
 
 def _plain(kind: pa.DataType) -> tuple[bool, pa.DataType]:
