@@ -67,11 +67,13 @@ def test_texts_that_kill_hang_or_panic_are_answered_and_the_next_one_is_traced()
         texts.close()
 
 
-def test_a_trace_without_end_is_killed_and_the_next_one_is_served() -> None:
+def test_a_trace_without_end_is_killed_and_the_next_one_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     texts = Texts("dangerous", Dangerous, Limits(seconds=20), own_process=True)
     try:
         assert trace(texts, "A cat.") == "head"
-        object.__setattr__(texts._worker, "_limits", Limits(seconds=0.3))
+        monkeypatch.setattr(texts._worker, "_limits", Limits(seconds=0.3))
         with pytest.raises(BusyError, match=r"took longer than 0\.3 seconds"):
             trace(texts, ENDLESS)
         assert trace(texts, "A cat.") == "head"

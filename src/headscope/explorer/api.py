@@ -88,7 +88,7 @@ class Api:
             return await run_in_threadpool(make)
         stamps = await run_in_threadpool(self._stamps, question.runs(request))
         query = tuple(request.query_params.get(name) for name in question.query)
-        return await self.kept.get((request.url.path, query, stamps), make)
+        return await self.kept.get((request.scope["path"], query, stamps), make)
 
     def _make(self, question: "Question", request: Request) -> bytes:
         return as_json(question.ask(self, request))

@@ -7,10 +7,13 @@ no number of silent sockets locks the owner out.
 
 import asyncio
 import logging
-import resource
+import sys
 import time
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if sys.platform != "win32":
+    import resource
 
 PATIENCE = 10.0  # seconds for a request's headers, and for a reader to take anything
 MOST = 256
@@ -34,7 +37,7 @@ class PatientProtocol(H11Protocol):
         """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Find room for the connection and start its clock."""
         super().connection_made(transport)
         self._silent_since = self.loop.time()
@@ -96,6 +99,8 @@ class OncePerMinute(logging.Filter):
 
 def descriptors() -> int:
     """How many files and sockets this process may have open, after asking for all it can get."""
+    if sys.platform == "win32":
+        return 2 * MOST
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
