@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types bench wheel chromium clean
+.PHONY: help setup demo test lint types bench fuzz wheel chromium clean
 
 help:   ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,11 @@ chromium:   # browser tests need a real Chromium; Debian's is installed where we
 
 bench: setup   ## measure every speed claim, side by side
 	$(BIN)/python -m benchmarks
+
+SEED ?= 0
+SECONDS ?= 300
+fuzz: setup   ## damage corpora, caches, runs and requests at random: make fuzz SEED=1 SECONDS=300
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(SECONDS)
 
 wheel: setup   ## build the wheel into dist/
 	$(BIN)/python -m hatchling build -t wheel

@@ -1,4 +1,4 @@
-"""Fifty visitors for a minute, some of them hostile: nothing breaks and memory stays flat.
+"""Fifty visitors for a minute, some of them hostile: nothing breaks, nobody starves.
 
     python -m benchmarks.server [--model mini-gpt2] [RUN...]
 
@@ -11,12 +11,15 @@ import asyncio
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import httpx
 
 import headscope as hs
-from tests.explorer.crowd import Tally, crowd, resident
+from tests.explorer.crowd import Tally, crowd, percentile, resident
+
+REST = 5  # seconds after the crowd has left until its memory is counted
 
 
 def main() -> None:
@@ -47,6 +50,7 @@ def visit(asked: argparse.Namespace, runs: list[Path]) -> None:
         asyncio.run(crowd(place, run, asked.visitors, 10))  # the model is loaded, caches are full
         before = resident(process.pid)
         tally = asyncio.run(crowd(place, run, asked.visitors, asked.seconds))
+        time.sleep(REST)
         after = resident(process.pid)
     finally:
         process.terminate()
@@ -58,11 +62,20 @@ def report(asked: argparse.Namespace, tally: Tally, before: float, after: float)
     total = tally.good.total() + tally.bad.total()
     print(f"{asked.visitors} visitors, {asked.seconds:g} s, {total:,} requests, ", end="")
     print(f"{total / asked.seconds:,.0f} a second, slowest answer {tally.slowest:.1f} s")
+    answered, wanted = tally.traces[200], tally.traces.total()
+    print(f"traces: {answered} of {wanted} answered ({answered / max(1, wanted):.0%}), ", end="")
+    print(_times(tally.waits))
+    print(f"reads: {len(tally.reads):,}, {_times(tally.reads)}")
     print(f"good requests: {dict(sorted(tally.good.items()))}")
     print(f"bad requests:  {dict(sorted(tally.bad.items()))}")
     print(f"memory: {before:.0f} MB before, {after:.0f} MB after")
     if tally.broken:
         sys.exit(f"statuses that must not occur: {tally.broken}")
+
+
+def _times(seconds: list[float]) -> str:
+    median, slow = percentile(seconds, 0.5), percentile(seconds, 0.95)
+    return f"median {median:.2f} s, 95th percentile {slow:.2f} s"
 
 
 if __name__ == "__main__":

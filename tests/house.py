@@ -55,6 +55,7 @@ LAZY_DOORS = {
     ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.connections"): "imports uvicorn, an extra",
     ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",

@@ -2,4 +2,5 @@
 
 from headscope.cli import main
 
-main()
+if __name__ == "__main__":  # the process that traces texts imports this module too
+    main()

@@ -31,7 +31,7 @@ BAD: tuple[Wish, ...] = (
     (
         "POST",
         "/api/trace",
-        {"content": b" " * 200_000, "headers": {"content-type": "application/json"}},
+        {"content": b" " * 900_000, "headers": {"content-type": "application/json"}},
     ),
     ("POST", "/api/trace", {"json": {"text": "a " * 3000}}),
     ("POST", "/api/trace", {"json": {"text": "", "kind": "brain", "nonsense": 1}}),
@@ -45,7 +45,23 @@ class Tally:
 
     good: Counter[int] = field(default_factory=Counter)
     bad: Counter[int] = field(default_factory=Counter)
+    traces: Counter[int] = field(default_factory=Counter)  # of the good ones
+    reads: list[float] = field(default_factory=list)  # seconds of every good GET
+    waits: list[float] = field(default_factory=list)  # seconds of every trace that was answered
     slowest: float = 0.0
+
+    def add(self, method: str, status: int, seconds: float, is_bad: bool) -> None:
+        """Count one answer."""
+        self.slowest = max(self.slowest, seconds)
+        (self.bad if is_bad else self.good)[status] += 1
+        if is_bad:
+            return
+        if method == "GET":
+            self.reads.append(seconds)
+            return
+        self.traces[status] += 1
+        if status == 200:
+            self.waits.append(seconds)
 
     @property
     def broken(self) -> list[int]:
@@ -64,8 +80,7 @@ async def visit(place: str, run: str, until: float, wishes: float, seed: int, ta
             method, path, more = chance.choice(BAD if is_bad else GOOD)
             start = time.monotonic()
             answer = await client.request(method, path.format(run=run), **more)
-            tally.slowest = max(tally.slowest, time.monotonic() - start)
-            (tally.bad if is_bad else tally.good)[answer.status_code] += 1
+            tally.add(method, answer.status_code, time.monotonic() - start, is_bad)
 
 
 async def crowd(
@@ -79,9 +94,17 @@ async def crowd(
     return tally
 
 
+def percentile(values: list[float], share: float) -> float:
+    """The value that this share of them does not exceed; 0 of none."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
 def resident(pid: int) -> float:
-    """Megabytes of memory that a process holds."""
+    """Megabytes of memory that a process and its children hold."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     assert found is not None
-    return int(found[1]) / 1024
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for task in tasks for child in task.read_text().split()]
+    return int(found[1]) / 1024 + sum(resident(child) for child in children)

@@ -9,15 +9,14 @@ import uvicorn
 from starlette.applications import Starlette
 
 from headscope.explorer.safety import Access
-from headscope.explorer.serve import address, bind
+from headscope.explorer.serve import address, bind, configure
 
 
 @contextmanager
 def live(app: Starlette) -> Iterator[str]:
     """The address without its last slash, for as long as the block runs."""
     with bind("127.0.0.1", 0) as listener:
-        config = uvicorn.Config(app, log_level="error", access_log=False)
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(configure(app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         while not server.started:

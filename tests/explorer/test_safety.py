@@ -5,8 +5,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headscope.explorer.app import create_app
+from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import Library
-from headscope.explorer.safety import Access, is_loopback
+from headscope.explorer.safety import Access, check_host, is_loopback
 from headscope.explorer.texts import Texts
 
 TOKEN = "a-secret"
@@ -37,6 +38,45 @@ def test_an_ipv6_loopback_host_is_answered(visitor: TestClient) -> None:
 )
 def test_a_host_name_that_could_be_rebound_is_refused(app: Starlette, host: str) -> None:
     assert status(app, host) == 421
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "[::1]evil.com",
+        "[::1].evil.com:8642",
+        "127.0.0.1:80@evil.com",
+        "127.0.0.1@evil.com",
+        "evil.com@127.0.0.1",
+        "127.0.0.1:evil.com",
+        "127.0.0.1:80:80",
+        "127.0.0.1:",
+        "127.0.0.1:123456",
+        "127.0.0.1/evil.com",
+        "127.0.0.1 evil.com",
+        " 127.0.0.1",
+        "127.0.0.1,evil.com",
+        "localhost.evil.com",
+        "[127.0.0.1]",
+        "[::1",
+        "::1",
+        "[::1]]",
+        "[fe80::1%eth0]",
+        "[localhost]",
+    ],
+)
+@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
+def test_only_exactly_a_host_and_a_port_is_a_host(host: str, bound: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        check_host(host, bound)
+    assert refused.value.status == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:65535", "[::1]", "[::1]:80"]
+)
+def test_the_hosts_of_the_own_machine_are_taken(host: str) -> None:
+    check_host(host, "127.0.0.1")
 
 
 def test_a_missing_host_is_refused(visitor: TestClient) -> None:

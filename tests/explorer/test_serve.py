@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
 from headscope.errors import HeadscopeError
 from headscope.explorer.safety import Access
 from headscope.explorer.serve import address, bind, check_model
+from tests.explorer.wire import unframe
 
 
 def allow_ctrl_c() -> None:
@@ -45,6 +46,27 @@ def test_a_run_is_served_until_ctrl_c(folder: Path) -> None:
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in said
+
+
+def test_the_process_of_the_model_ends_with_the_server() -> None:
+    process, place = start("--model", "mini-gpt2")
+    body = json.dumps({"text": "A cat sat."}).encode()
+    asked = Request(f"{place}api/trace", body, {"content-type": "application/json"})
+    with urlopen(asked, timeout=60) as answer:
+        header, _ = unframe(answer.read())
+    [child] = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert header["kind"] == "head"
+    assert (process.returncode, "Traceback" in said) == (130, False)
+    assert not Path(f"/proc/{child}").exists()
+
+
+def children(pid: int) -> list[int]:
+    """Processes that trace; Python's own helper, which tracks shared resources, is left out."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    found = [int(child) for task in tasks for child in task.read_text().split()]
+    return [one for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def refused(*arguments: str) -> str:

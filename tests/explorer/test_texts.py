@@ -15,10 +15,11 @@ from headscope.errors import ModelError
 from headscope.explorer.limits import BusyError, Limits, RefusedError
 from headscope.explorer.schemas import TextRequest
 from headscope.explorer.texts import Texts
+from headscope.explorer.tracing import count_weights, token_counts
 from headscope.views import window
 from headscope.views.quantise import Quantised, dequantise, dequantise_tile
 from tests.explorer import own_loop
-from tests.explorer.tiny import tiny_model
+from tests.explorer.tiny import tiny_model, tiny_translator
 from tests.explorer.wire import unframe
 
 TEXT = "The cat sat on the mat."
@@ -30,6 +31,10 @@ def loaded(load: Callable[[], Any] = tiny_model, **limits: Any) -> Texts:
 
 def trace(texts: Texts, **wanted: Any) -> Any:
     return own_loop.run(texts.trace(TextRequest(TEXT, **wanted)))
+
+
+def kind_of(content: bytes) -> str:
+    return unframe(content)[0]["kind"]
 
 
 def test_the_weights_that_arrive_are_those_of_the_model(visitor: TestClient) -> None:
@@ -96,13 +101,46 @@ def test_an_oversized_body_is_refused_whatever_its_header_says(visitor: TestClie
     answer = visitor.post("/api/trace", content=chunks, headers=kind)
     assert (answer.status_code, answer.json()["error"]) == (
         413,
-        "The request is larger than 131,072 bytes.",
+        "The request is larger than 786,432 bytes.",
     )
 
 
 def test_a_text_with_too_many_weights_is_refused_before_the_network_runs() -> None:
-    with pytest.raises(RefusedError, match="takes 2") as refused:
-        trace(loaded(weights=16 * 5))
+    with pytest.raises(RefusedError, match=r"the explorer takes 80\. Shorten it") as refused:
+        trace(loaded(weights=80))
+    assert refused.value.status == 413
+
+
+@pytest.mark.parametrize("wanted", [{}, {"pair": None, "generate": 3}])
+def test_the_weights_counted_for_a_decoder_alone_are_those_of_the_trace(wanted: Any) -> None:
+    _check_count(tiny_model(), **wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{}, {"target": "The dog."}, {"generate": 4}, {"target": "A dog", "generate": 4}]
+)
+def test_source_target_and_cross_are_all_counted(wanted: Any) -> None:
+    _check_count(tiny_translator(), **wanted)
+
+
+def _check_count(model: Any, **wanted: Any) -> None:
+    """Against a plain count of the numbers that the trace holds."""
+    request = TextRequest(TEXT, **wanted)
+    made = model.trace(TEXT, target=request.target, generate=request.generate)
+    plain = sum(
+        weights.numel() for stack in made.stacks.values() for weights in stack.weights.values()
+    )
+    counted = count_weights(model, *token_counts(model, request), whole=True)
+    assert counted >= plain  # generation may end early
+    if not request.generate or not model.is_encoder_decoder:
+        assert counted == plain
+
+
+def test_a_long_target_is_refused_before_the_network_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_translator()
+    monkeypatch.setattr(type(model), "trace", lambda *_, **__: pytest.fail("the network ran"))
+    with pytest.raises(RefusedError, match=r"tokens and \d+ of the target") as refused:
+        trace(loaded(lambda: model, weights=10_000), target="word " * 200)
     assert refused.value.status == 413
 
 
@@ -125,7 +163,7 @@ def test_a_full_queue_and_a_slow_model_say_come_back_and_the_next_text_is_served
     assert "took longer than 0.2 seconds" in said[3]
     release.set()
     patient = loaded(waiting=2)
-    assert trace(patient).header["kind"] == "head"
+    assert kind_of(trace(patient)) == "head"
 
 
 def test_places_in_the_queue_come_back_after_failures() -> None:
@@ -133,13 +171,16 @@ def test_places_in_the_queue_come_back_after_failures() -> None:
     for _ in range(3):
         with pytest.raises(RefusedError):
             trace(texts, layer=99)
-    assert trace(texts).header["kind"] == "head"
+    assert kind_of(trace(texts)) == "head"
 
 
 def test_whatever_a_network_raises_becomes_a_sentence() -> None:
     class Broken:
         stacks = ()
         name = "broken"
+        layers = heads = 1
+        is_causal = is_encoder_decoder = False
+        max_length = None
 
         def encode(self, text: str, pair: str | None) -> Any:
             raise ZeroDivisionError("first line\nsecond line")
@@ -226,3 +267,53 @@ def test_blocks_that_do_not_exist_are_refused(
 ) -> None:
     answer = visitor.post("/api/trace", json={"text": LONG, "blocks": blocks})
     assert answer.status_code == status and said in answer.json()["error"]
+
+
+def test_a_visitor_who_leaves_gives_up_his_place() -> None:
+    release = threading.Event()
+
+    def slow() -> Any:
+        release.wait(10)
+        return tiny_model()
+
+    async def leave_and_ask(texts: Texts) -> list[Any]:
+        leaving = [asyncio.ensure_future(texts.trace(TextRequest(TEXT))) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(BusyError, match="2 texts are waiting"):
+            await texts.trace(TextRequest(TEXT))
+        for visit in leaving:
+            visit.cancel()
+        await asyncio.sleep(0.05)
+        staying = [asyncio.ensure_future(texts.trace(TextRequest(TEXT))) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        release.set()
+        return await asyncio.gather(*staying)
+
+    answers = own_loop.run(leave_and_ask(loaded(slow, waiting=2)))
+    assert [kind_of(answer) for answer in answers] == ["head", "head"]
+
+
+def test_short_texts_pass_a_long_one_but_not_for_ever() -> None:
+    release, seen = threading.Event(), []
+
+    class Noting:
+        def __init__(self) -> None:
+            release.wait(10)
+            self.model = tiny_model()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.model, name)
+
+        def encode(self, text: str, pair: str | None = None) -> Any:
+            seen.append(text[:5])
+            return self.model.encode(text[:5], pair)
+
+    async def crowd(texts: Texts) -> None:
+        asked = ["long " * 300, *("short" for _ in range(5))]  # 1,500 characters: two pass
+        visits = [asyncio.ensure_future(texts.trace(TextRequest(text))) for text in asked]
+        await asyncio.sleep(0.05)
+        release.set()
+        await asyncio.gather(*visits, return_exceptions=True)
+
+    own_loop.run(crowd(loaded(Noting)))
+    assert seen == ["short", "short", "long ", "short", "short", "short"]

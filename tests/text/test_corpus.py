@@ -25,7 +25,9 @@ def numbered(count: int) -> Iterator[Sentence]:
             Word(f"w{number}", 4 * i, 4 * i + 2, upos="X", head=i - 1, deprel="dep")
             for i in range(5)
         )
-        yield Sentence(f"sentence {number}", words, (), f"d{number // 10}", 0, str(number))
+        yield Sentence(
+            f"sentence {number}".ljust(18), words, (), f"d{number // 10}", 0, str(number)
+        )
 
 
 def stored(path: Path, count: int, group_rows: int = 4) -> Corpus:

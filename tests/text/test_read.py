@@ -1,3 +1,4 @@
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +29,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def converted(path: Path) -> list[Path]:
-    return sorted((path / "cache" / "corpora").iterdir())
+    return sorted((path / "cache" / "corpora").glob("*.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,25 @@ def test_a_damaged_conversion_is_made_again(tmp_path: Path) -> None:
     first = hs.read_corpus(path)
     (place,) = converted(tmp_path)
     place.write_bytes(b"PAR1 nothing PAR1")
-    assert hs.read_corpus(path).fingerprint == first.fingerprint
+    again = hs.read_corpus(path)
+    assert again.fingerprint == first.fingerprint
+    assert again.remarks == ("a.txt: its copy in the cache was damaged and was made again.",)
     assert ParquetStorage(place).facts.rows == 1
+    assert hs.read_corpus(path).remarks == ()
+
+
+def test_no_flipped_bit_of_a_conversion_changes_a_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conllu", CONLLU.format(name="s") * 20)
+    expected = list(hs.read_corpus(path))
+    (place,) = converted(tmp_path)
+    good, chance = place.read_bytes(), random.Random(1)
+    for _ in range(200):
+        spoilt = bytearray(good)
+        spoilt[chance.randrange(len(good))] ^= 1 << chance.randrange(8)
+        place.write_bytes(spoilt)
+        again = hs.read_corpus(path)
+        assert list(again) == expected
+        assert again.source.remade
 
 
 def test_a_mistake_leaves_nothing_in_the_cache(tmp_path: Path) -> None:

@@ -3,20 +3,23 @@
 `python -m headscope.explorer.api` prints their types, which the pages have as static/types.d.ts.
 """
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from functools import cache, partial
+from typing import Any, TypeVar, get_type_hints
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 import headscope
 from headscope.errors import HeadscopeError
 from headscope.explorer.card import card
-from headscope.explorer.limits import RefusedError
+from headscope.explorer.kept import Kept
+from headscope.explorer.limits import Limits, RefusedError
 from headscope.explorer.openapi import describe
 from headscope.explorer.pictures import (
     catalogue,
@@ -28,7 +31,7 @@ from headscope.explorer.pictures import (
     picture,
     whole_numbers,
 )
-from headscope.explorer.runs import Library, OpenRun
+from headscope.explorer.runs import Library, OpenRun, Stamp
 from headscope.explorer.schemas import (
     Card,
     Cell,
@@ -45,12 +48,14 @@ from headscope.explorer.schemas import (
     StoredTable,
     TextRequest,
 )
-from headscope.explorer.texts import Texts, frame
+from headscope.explorer.texts import Texts
 from headscope.explorer.typed import read, typescript_interfaces
 from headscope.results.dataset import left_out
 from headscope.results.statements import Table
 
 Answer = Callable[[Request], Awaitable[Response]]
+Made = TypeVar("Made")
+PIECE = 256 * 1024  # bytes of an answer that are handed to the network at once
 
 
 class Api:
@@ -63,15 +68,33 @@ class Api:
     def __init__(self, library: Library, texts: Texts) -> None:
         self.library = library
         self.texts = texts
+        self.kept = Kept(texts.limits.kept)
+
+    def close(self) -> None:
+        """End the threads and the model's process."""
+        self.kept.close()
+        self.texts.close()
 
     def routes(self) -> list[Route]:
         """Every address under /api."""
-        asked = [
-            Route(one.path, answer(lambda request, ask=one.ask: ask(self, request)))
-            for one in QUESTIONS
-        ]
-        openapi = Route("/api/openapi.json", answer(lambda _: description()))
+        asked = [Route(one.path, answer(partial(self.ask, one))) for one in QUESTIONS]
+        openapi = Route("/api/openapi.json", answer(described))
         return [*asked, openapi, Route("/api/trace", self.trace, methods=["POST"])]
+
+    async def ask(self, question: "Question", request: Request) -> bytes:
+        """The answer as JSON; of a run that has not changed it is computed once."""
+        make = partial(self._make, question, request)
+        if not question.runs(request):
+            return await run_in_threadpool(make)
+        stamps = await run_in_threadpool(self._stamps, question.runs(request))
+        query = tuple(request.query_params.get(name) for name in question.query)
+        return await self.kept.get((request.scope["path"], query, stamps), make)
+
+    def _make(self, question: "Question", request: Request) -> bytes:
+        return as_json(question.ask(self, request))
+
+    def _stamps(self, slugs: list[str]) -> tuple[Stamp | None, ...]:
+        return tuple(self.library.stamp(slug) for slug in slugs)
 
     def session(self, request: Request) -> Session:
         """The runs and the model."""
@@ -122,11 +145,13 @@ class Api:
     async def trace(self, request: Request) -> Response:
         """The weights of a text, packed for a view."""
         try:
-            asked = await read_body(request, self.texts.limits.body)
-            payload = await self.texts.trace(asked)
+            asked = await read_body(request, self.texts.limits)
+            content = await unless_left(request, self.texts.trace(asked))
         except RefusedError as refusal:
             return refused(refusal)
-        return StreamingResponse(frame(payload), media_type="application/octet-stream")
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody is there to read it
+        return StreamingResponse(pieces(content), media_type="application/octet-stream")
 
     def _run(self, request: Request) -> OpenRun:
         return self.library.run(request.path_params["run"])
@@ -142,6 +167,11 @@ class Question:
     path: str
     ask: Callable[[Api, Request], Any]
     query: tuple[str, ...] = ()
+
+    def runs(self, request: Request) -> list[str]:
+        """The short names of the runs that the answer is made of; none where it is of all."""
+        compared = [request.query_params.get(name) for name in self.query if name in ("a", "b")]
+        return [slug for slug in (request.path_params.get("run"), *compared) if slug is not None]
 
     @property
     def answer(self) -> Any:
@@ -173,12 +203,22 @@ def declarations() -> str:
     return made + typescript_interfaces(*(one.answer for one in QUESTIONS), TextRequest)
 
 
-def answer(ask: Callable[[Request], Any]) -> Answer:
-    """Ask in a thread, so that reading a run does not hold up others; mistakes become sentences."""
+async def described(request: Request) -> bytes:
+    """The OpenAPI document as JSON."""
+    return _description()
+
+
+@cache
+def _description() -> bytes:
+    return as_json(description())
+
+
+def answer(ask: Callable[[Request], Awaitable[bytes]]) -> Answer:
+    """Send what is asked for; mistakes become sentences."""
 
     async def respond(request: Request) -> Response:
         try:
-            return sent(await run_in_threadpool(ask, request))
+            return sent(await ask(request))
         except RefusedError as refusal:
             return refused(refusal)
         except HeadscopeError as mistake:
@@ -187,30 +227,60 @@ def answer(ask: Callable[[Request], Any]) -> Answer:
     return respond
 
 
-def sent(value: Any, status: int = 200, **headers: str) -> Response:
+def as_json(value: Any) -> bytes:
     """A dataclass as JSON."""
-    content = json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False)
-    return Response(
-        content.encode(),
-        status,
-        headers={"cache-control": "no-store", **headers},
-        media_type="application/json",
-    )
+    return json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False).encode()
+
+
+def sent(content: bytes, status: int = 200, **headers: str) -> Response:
+    """JSON as an answer."""
+    headers = {"cache-control": "no-store", **headers}
+    return Response(content, status, headers=headers, media_type="application/json")
+
+
+async def pieces(content: bytes) -> AsyncIterator[bytes]:
+    """A large answer piece by piece, so that a slow reader holds up nobody."""
+    for start in range(0, len(content), PIECE):
+        yield content[start : start + PIECE]
+
+
+async def unless_left(request: Request, work: Awaitable[Made]) -> Made:
+    """What the work makes; it is cancelled when the visitor leaves."""
+    job, left = asyncio.ensure_future(work), asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait({job, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not job.done():
+            raise ClientDisconnect
+        return await job
+    finally:
+        job.cancel()
+        left.cancel()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def refused(refusal: RefusedError) -> Response:
     """The refusal as an answer."""
     later = {"retry-after": "5"} if refusal.status == 503 else {}
-    return sent(Refusal(refusal.message), refusal.status, **later)
+    return sent(as_json(Refusal(refusal.message)), refusal.status, **later)
 
 
-async def read_body(request: Request, limit: int) -> TextRequest:
+async def read_body(request: Request, limits: Limits) -> TextRequest:
     """The body as a TextRequest, or a RefusedError that says what is wrong with it."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RefusedError(415, "Send the request as application/json.")
     try:
-        given = json.loads(await _bounded(request, limit))
+        async with asyncio.timeout(limits.body_seconds):
+            body = await _bounded(request, limits.body)
+    except TimeoutError as error:
+        said = f"The request did not arrive within {limits.body_seconds:g} seconds."
+        raise RefusedError(408, said) from error
+    try:
+        given = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, "The body is not JSON.") from error
     return read(TextRequest, given)

@@ -55,10 +55,11 @@ def create_app(library: Library, texts: Texts, access: Access | None = None) -> 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        texts.close()
+        api.close()
 
+    api = Api(library, texts)
     return Starlette(
-        routes=[*file_routes(), *Api(library, texts).routes()],
+        routes=[*file_routes(), *api.routes()],
         middleware=[Middleware(Guard, access=access or Access())],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,

@@ -1,7 +1,6 @@
 """One head's card: its measures with ranks, what the run says of it, its like, its exemplars."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ FEW = 3  # a measure with up to this many slices is listed, one with more is dra
 NEAREST = 6
 
 
-@lru_cache(maxsize=512)  # a visitor steps back and forth between heads
 def card(opened: OpenRun, name: str) -> Card:
     """Everything the run knows about one head."""
     data = opened.data

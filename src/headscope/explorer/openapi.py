@@ -7,6 +7,7 @@ from typing import Any
 from headscope.explorer.schemas import Refusal, TextRequest
 from headscope.explorer.typed import Schema, json_schema, json_schemas
 
+GUARDED = (401, 403, 421)  # no token, another origin, another host name
 _NAMED = re.compile(r"{(\w+)(:path)?}")
 Asked = tuple[str, str, Sequence[str], Any]  # path, summary, query parameters, type of the answer
 
@@ -50,7 +51,7 @@ def _trace() -> Schema:
     return {
         "summary": "The weights of a text",
         "requestBody": {"required": True, "content": body},
-        "responses": {"200": found, **_refusals(400, 409, 413, 415, 422, 503)},
+        "responses": {"200": found, **_refusals(400, 408, 409, 413, 415, 422, 503)},
     }
 
 
@@ -59,5 +60,7 @@ def _parameter(name: str, place: str, bounds: Schema) -> Schema:
 
 
 def _refusals(*codes: int) -> Schema:
+    """These and those of the guard, which stands before every address."""
+    codes = tuple(sorted({*codes, *GUARDED}))
     content = {"application/json": {"schema": json_schema(Refusal)}}
     return {str(code): {"description": "Why not", "content": content} for code in codes}

@@ -1,6 +1,5 @@
 """What the pages draw of a result: measures over heads, two runs side by side, the map of heads."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -136,7 +135,6 @@ def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
     return str(data["behaviour"].sel(layer=layer, head=head).values.item())
 
 
-@lru_cache(maxsize=16)
 def comparison(a: OpenRun, b: OpenRun) -> Comparison:
     """The largest differences over all shared measures, and how many are clear of zero."""
     found = compare_results(a.data, b.data, names=(a.slug, b.slug))

@@ -58,6 +58,10 @@ class Library:
         for slug in self.slugs:
             self.run(slug)
 
+    def stamp(self, slug: str) -> Stamp | None:
+        """Changes when the run does; None where there is no run of that name."""
+        return _stamp(self._paths[slug]) if slug in self._paths else None
+
     def run(self, slug: str) -> OpenRun:
         """The run of that name, or a RefusedError."""
         if slug not in self._paths:

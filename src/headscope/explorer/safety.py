@@ -6,6 +6,7 @@ needed.
 """
 
 import ipaddress
+import re
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -23,6 +24,10 @@ POLICY = (
     "style-src 'self' 'unsafe-inline'; "  # the page that prints a view brings its paper size
     "img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HOST = re.compile(
+    r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9](?:[a-z0-9._-]{0,252})))(?::[0-9]{1,5})?",
+    re.ASCII,
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -110,11 +115,11 @@ def is_loopback(host: str) -> bool:
 def check_host(header: str, bound: str) -> None:
     """Refuse names that could be somebody else's; an IP address cannot be rebound."""
     name = _host_name(header)
-    if is_loopback(name) or name == bound.lower():
+    if name and (is_loopback(name) or name == bound.lower()):
         return
-    if not is_loopback(bound) and _ip(name) is not None:
+    if name and not is_loopback(bound) and _ip(name) is not None:
         return
-    raise RefusedError(421, f"The explorer does not answer to the host name {name!r}.")
+    raise RefusedError(421, f"The explorer does not answer to the host name {header[:80]!r}.")
 
 
 def check_origin(headers: Headers, method: str) -> None:
@@ -129,10 +134,13 @@ def check_origin(headers: Headers, method: str) -> None:
 
 
 def _host_name(header: str) -> str:
-    name = header.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0]
+    """The name or address of a Host header; "" where it is not exactly host or host:port."""
+    found = _HOST.fullmatch(header.lower())
+    if found is None:
+        return ""
+    if found["ipv6"] is not None:
+        return found["ipv6"] if isinstance(_ip(found["ipv6"]), ipaddress.IPv6Address) else ""
+    return found["name"]
 
 
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -1,10 +1,12 @@
 """Running the explorer: a missing run or model and a taken port are said before it starts."""
 
+import logging
 import socket
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import HeadscopeError
 
@@ -34,15 +36,33 @@ def serve(
     if model is not None:
         check_model(model)
     with bind(host, port) as listener:
-        texts = Texts(model, None if model is None else lambda: _load(model))
-        app = create_app(library, texts, access)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=2
-        )
+        load = None if model is None else partial(_load, model)
+        app = create_app(library, Texts(model, load, own_process=True), access)
+        config = configure(app)
         library.read_all()  # the first visitor should not wait for it
         listener.listen()
         ready(address(listener, access))
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def configure(app: Any) -> Any:
+    """uvicorn's settings, with limits that the number of file descriptors allows."""
+    import uvicorn
+
+    from headscope.explorer.connections import OncePerMinute, descriptors, protocol
+
+    most = descriptors()
+    logging.getLogger("asyncio").addFilter(OncePerMinute())
+    return uvicorn.Config(
+        app,
+        http=protocol(most),
+        ws="none",
+        backlog=max(4, min(128, most // 8)),  # so many are accepted before any is looked at
+        h11_max_incomplete_event_size=16 * 1024,
+        log_level="error",  # strangers must not fill the log
+        access_log=False,
+        timeout_graceful_shutdown=2,
+    )
 
 
 def check_model(name: str) -> None:

@@ -1,51 +1,148 @@
-"""Tracing typed texts: one model, one worker thread, a bounded queue, a time limit.
+"""The queue before the model: bounded, fair, with a time limit, in front of a process of its own.
 
 The model is loaded by the worker, so that the explorer is up at once and works without it. A text
-that fails, times out or comes while the queue is full gets an answer; the next one is served.
+that fails, takes too long or comes while the queue is full gets an answer; the next one is served.
+A process that dies or does not come back is replaced.
 """
 
 import asyncio
-import json
-import struct
-import sys
+import multiprocessing
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import count
+from queue import PriorityQueue
+from typing import TYPE_CHECKING, Protocol
 
-from headscope.errors import HeadscopeError
 from headscope.explorer.limits import BusyError, Limits, RefusedError
 from headscope.explorer.schemas import ModelFacts, TextLimits, TextRequest
+from headscope.explorer.tracing import Traced, answer, facts_of, sentence, work
 from headscope.explorer.typed import check_limits
-from headscope.views import window
-from headscope.views.payload import Payload
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from headscope.model.model import Model
-    from headscope.model.trace import Trace
-    from headscope.views import View
 
-HANDOVER = 0.0005  # seconds
-Capture = Callable[[int], "Trace"]
+Load = Callable[[], "Model"]
+ROOM = 500  # characters more let one later text pass: 20,000 are overtaken by 40 texts at most
+
+
+class LostError(Exception):
+    """The worker is gone; another one must be started."""
+
+
+class Worker(Protocol):
+    """Has the model and traces one text at a time."""
+
+    def open(self) -> ModelFacts:
+        """Load the model; any error says why that failed."""
+        ...
+
+    def trace(self, request: TextRequest) -> Traced:
+        """One text; LostError if the worker did not survive it."""
+        ...
+
+    def close(self) -> None:
+        """End the worker, whatever it is doing."""
+        ...
+
+
+class Here:
+    """The model in this process, in the thread that asks."""
+
+    def __init__(self, load: Load, limits: Limits) -> None:
+        self._load = load
+        self._limits = limits
+        self._model: Model | None = None
+
+    def open(self) -> ModelFacts:
+        """Load the model."""
+        self._model = self._load()
+        return facts_of(self._model)
+
+    def trace(self, request: TextRequest) -> Traced:
+        """One text."""
+        assert self._model is not None
+        return answer(self._model, request, self._limits)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class OwnProcess:
+    """The model in a process of its own, so that reads stay fast and a bad text ends only that."""
+
+    def __init__(self, load: Load, limits: Limits) -> None:
+        self._limits = limits
+        spawn = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks
+        self._connection, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=work, args=(theirs, load, limits), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def open(self) -> ModelFacts:
+        """Wait until the model is loaded."""
+        said = self._receive()
+        if isinstance(said, ModelFacts):
+            return said
+        raise RefusedError(409, str(said))
+
+    def trace(self, request: TextRequest) -> Traced:
+        """One text, in at most the seconds of the limits."""
+        try:
+            self._connection.send(request)
+            if not self._connection.poll(self._limits.seconds):
+                raise LostError(f"took longer than {self._limits.seconds:g} seconds")
+        except OSError as error:
+            raise LostError("ended") from error
+        made = self._receive()
+        assert isinstance(made, Traced)
+        return made
+
+    def close(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+    def _receive(self) -> object:
+        try:
+            return self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise LostError("ended; it may have run out of memory") from error
+
+
+@dataclass(order=True)
+class _Job:
+    turn: int
+    number: int
+    request: TextRequest | None = field(compare=False)  # None: there will be no more
+    answer: "Future[bytes]" = field(compare=False, default_factory=Future)
 
 
 class Texts:
-    """The model and the queue before it; `load` runs in the worker thread."""
+    """The queue and the worker behind it, which a thread of its own feeds."""
 
     def __init__(
-        self, name: str | None, load: Callable[[], "Model"] | None, limits: Limits | None = None
+        self,
+        name: str | None,
+        load: Load | None,
+        limits: Limits | None = None,
+        *,
+        own_process: bool = False,
     ) -> None:
         self.limits = limits or Limits()
         self._name = name or ""
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="headscope-model")
-        self._free = threading.BoundedSemaphore(self.limits.waiting)
-        self._model: Future[Model] | None = (
-            None if load is None else self._worker.submit(gently, load)
-        )
+        self._start = lambda: (OwnProcess if own_process else Here)(_known(load), self.limits)
+        self._jobs: PriorityQueue[_Job] = PriorityQueue()
+        self._numbers = count()
+        self._places = threading.BoundedSemaphore(self.limits.waiting)
+        self._worker: Worker | None = None
+        self._closed = threading.Event()
+        self._facts = ModelFacts("", "none", "Start `headscope serve` with --model to trace texts.")
+        if load is not None:
+            self._facts = ModelFacts(self._name, "loading")
+            threading.Thread(target=self._serve, name="headscope-texts", daemon=True).start()
 
     def offered(self) -> TextLimits:
         """What may be asked of the model."""
@@ -53,97 +150,85 @@ class Texts:
 
     def facts(self) -> ModelFacts:
         """The state of the model now; never waits."""
-        if self._model is None:
-            return ModelFacts("", "none", "Start `headscope serve` with --model to trace texts.")
-        if not self._model.done():
-            return ModelFacts(self._name, "loading")
-        error = self._model.exception()
-        if error is not None:
-            return ModelFacts(self._name, "failed", sentence(error))
-        return _facts(self._model.result())
+        return self._facts
 
-    async def trace(self, request: TextRequest) -> Payload:
-        """The payload of the view; raises RefusedError where there is none."""
-        if self._model is None:
+    async def trace(self, request: TextRequest) -> bytes:
+        """The framed view; raises RefusedError where there is none.
+
+        Whoever stops waiting gives up his place in the queue.
+        """
+        if self._facts.state == "none":
             raise RefusedError(409, "No model is loaded; start `headscope serve` with --model.")
         check_request(request, self.limits)
-        if not self._free.acquire(blocking=False):
+        if not self._places.acquire(blocking=False):
             raise BusyError(
                 f"{self.limits.waiting} texts are waiting for the model; try again soon."
             )
-        job = self._worker.submit(self._trace, self._model, request)
-        job.add_done_callback(lambda _: self._free.release())
+        job = self._enqueue(request)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(job), self.limits.seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(job.answer), self.limits.seconds)
         except TimeoutError:
             raise BusyError(
                 f"The model took longer than {self.limits.seconds:g} seconds."
             ) from None
 
-    def _trace(self, loading: "Future[Model]", request: TextRequest) -> Payload:
-        error = loading.exception()
-        if error is not None:
-            raise RefusedError(
-                409, f"The model {self._name} could not be loaded: {sentence(error)}"
-            )
-        try:
-            return trace_payload(loading.result(), request, self.limits)
-        except RefusedError:
-            raise
-        except HeadscopeError as mistake:
-            raise RefusedError(422, str(mistake)) from mistake
-        except Exception as failure:  # whatever a network raises, the next text must be served
-            raise RefusedError(
-                422, f"The model failed on this text: {sentence(failure)}"
-            ) from failure
-
     def close(self) -> None:
-        """Forget what is waiting and let the worker end."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        """Forget what is waiting and end the worker."""
+        self._closed.set()
+        self._jobs.put(_Job(-1, next(self._numbers), None))
+        if self._worker is not None:
+            self._worker.close()
+
+    def _enqueue(self, request: TextRequest) -> _Job:
+        number = next(self._numbers)
+        size = sum(len(text or "") for text in (request.text, request.pair, request.target))
+        job = _Job(number + size // ROOM, number, request)
+        job.answer.add_done_callback(lambda _: self._places.release())
+        self._jobs.put(job)
+        return job
+
+    def _serve(self) -> None:
+        """Answer every job, with as many workers one after the other as it takes."""
+        while not self._closed.is_set():
+            self._facts = ModelFacts(self._name, "loading")
+            try:
+                self._worker = self._start()
+                self._facts = self._worker.open()
+            except BaseException as error:  # a tokenizer's panic is no Exception
+                self._refuse_all(sentence(error))
+                return
+            while self._answer_next(self._worker):
+                pass
+            self._worker.close()
+
+    def _answer_next(self, worker: Worker) -> bool:
+        """Answer one job; False when this worker can answer no more."""
+        job = self._jobs.get()
+        if job.request is None:
+            return False
+        if not job.answer.set_running_or_notify_cancel():
+            return True  # the visitor has left
+        try:
+            job.answer.set_result(worker.trace(job.request).unpack())
+        except RefusedError as refusal:
+            job.answer.set_exception(refusal)
+        except LostError as lost:
+            said = f"The process of the model {lost}; it is started again. Try a shorter text."
+            job.answer.set_exception(BusyError(said))
+            return False
+        return True
+
+    def _refuse_all(self, reason: str) -> None:
+        self._facts = ModelFacts(self._name, "failed", reason)
+        while (job := self._jobs.get()).request is not None:
+            if job.answer.set_running_or_notify_cancel():
+                said = f"The model {self._name} could not be loaded: {reason}"
+                job.answer.set_exception(RefusedError(409, said))
 
 
-def gently(load: Callable[[], "Model"]) -> "Model":
-    """Load a model so that visitors are answered meanwhile: importing torch takes seconds, and a
-    thread that computes hands over only so often."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(HANDOVER)
-    try:
-        return load()
-    finally:
-        sys.setswitchinterval(before)
-
-
-def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:
-    """Trace the text and pack its view; of a long text the header and the blocks asked for."""
-    is_long = _check_size(model, request, limits)
-    trace = partial(
-        model.trace,
-        request.text,
-        request.pair,
-        target=request.target,
-        generate=request.generate,
-    )
-    if not is_long:
-        return _view(trace(), request).payload
-    payload = _view(layerwise(model, lambda layer: trace(layers=[layer])), request).payload
-    return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
-
-
-def _view(trace: "Trace", request: TextRequest) -> "View":
-    if request.kind == "head":
-        heads = None if request.head is None else [request.head]
-        return trace.head_view(layer=request.layer, heads=heads)
-    view = trace.model_view if request.kind == "model" else trace.neuron_view
-    return view(layer=request.layer, head=request.head)
-
-
-def _chosen(blocks: Sequence[bytes], wanted: Sequence[int]) -> tuple[bytes, ...]:
-    unknown = [number for number in wanted if not 0 <= number < len(blocks)]
-    if unknown:
-        raise RefusedError(
-            422, f"There is no block {unknown[0]}; this text has {len(blocks)} blocks."
-        )
-    return tuple(blocks[number] for number in wanted)
+def _known(load: Load | None) -> Load:
+    assert load is not None  # without a model no worker is started
+    return load
 
 
 def check_request(request: TextRequest, limits: Limits) -> None:
@@ -151,111 +236,3 @@ def check_request(request: TextRequest, limits: Limits) -> None:
     if not request.text.strip():
         raise RefusedError(422, "The text is empty; type at least one word.")
     check_limits(request, limits)
-
-
-def sentence(error: BaseException) -> str:
-    """The first line of an error, as a sentence for a visitor."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:500] if lines else type(error).__name__
-
-
-def _facts(model: "Model") -> ModelFacts:
-    return ModelFacts(
-        model.name,
-        "ready",
-        layers=model.layers,
-        heads=model.heads,
-        causal=model.is_causal,
-        encoder_decoder=model.is_encoder_decoder,
-        max_length=model.max_length,
-    )
-
-
-def _check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
-    """Count the weights that will lie in memory at once, before the network runs; is it long?
-
-    Those of the whole trace; of a text too long for one window those of a layer.
-    """
-    encoded = model.encode(request.text, request.pair)
-    tokens = len(encoded.ids) + request.generate
-    target = 0 if request.target is None else len(model.encode_target(request.target).ids)
-    is_long = max(tokens, target) > window.SPAN * window.TILE and request.kind != "neuron"
-    layers = [1 if is_long else stack.layers for stack in model.stacks]
-    heads = sum(n * stack.heads for n, stack in zip(layers, model.stacks, strict=True))
-    if heads * tokens**2 > limits.weights:
-        most = int((limits.weights / heads) ** 0.5)
-        raise RefusedError(
-            413,
-            f"This text has {tokens} tokens; with the {heads} heads of {model.name} the explorer "
-            f"takes {most}. Shorten it.",
-        )
-    return is_long
-
-
-@dataclass(frozen=True)
-class Layers(Mapping[int, "Tensor"]):
-    """Something of every layer by its number, captured when it is asked for."""
-
-    numbers: tuple[int, ...]
-    read: Callable[[int], "Tensor"]
-
-    def __getitem__(self, layer: int) -> "Tensor":
-        return self.read(layer)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.numbers)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-
-def layerwise(model: "Model", capture: Capture) -> "Trace":
-    """A long text's trace, captured layer by layer as its layers are looked at.
-
-    One layer is in memory at a time; `capture` traces the layers of one number. Queries and keys
-    are not part of it: the views of long texts need weights and norms alone.
-    """
-    once = lru_cache(maxsize=1)(capture)
-    first = once(min(layer for stack in model.stacks for layer in stack.attending))
-    plans = {stack.name: stack for stack in model.stacks}
-    stacks = {
-        name: replace(
-            stack,
-            layers=plans[stack.name].attending,
-            weights=Layers(plans[stack.name].attending, _weights(once, name)),
-            query=None,
-            key=None,
-            value=None,
-            bias=None,
-            value_norms=None
-            if stack.value_norms is None
-            else Layers(plans[stack.name].attending, _norms(once, name)),
-        )
-        for name, stack in first.stacks.items()
-    }
-    return replace(first, stacks=stacks)
-
-
-def _weights(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
-    return lambda layer: capture(layer).stacks[stack].weights[layer]
-
-
-def _norms(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
-    def read(layer: int) -> "Tensor":
-        norms = capture(layer).stacks[stack].value_norms
-        assert norms is not None  # the first layer had them
-        return norms[layer]
-
-    return read
-
-
-def frame(payload: Payload) -> Iterator[bytes]:
-    """A view's payload on the wire: length of the header, the header as JSON, the blocks.
-
-    The length has 4 bytes, little-endian; the header is `{"header": …, "blocks": [sizes]}`.
-    """
-    sizes = [len(block) for block in payload.blocks]
-    head = json.dumps({"header": payload.header, "blocks": sizes}, allow_nan=False).encode()
-    yield struct.pack("<I", len(head))
-    yield head
-    yield from payload.blocks

@@ -85,9 +85,10 @@ def read(kind: type[Made], given: object) -> Made:
     if not isinstance(given, dict):
         raise RefusedError(400, "The body must be a JSON object.")
     known = {field.name: hint for field, hint in _fields(kind)}
-    for name, value in given.items():
+    for name, value in list(given.items()):
         if name not in known:
             raise RefusedError(400, f"There is no such field; the fields are {', '.join(known)}.")
+        given[name] = value = _whole(value)
         _check(name, value, known[name])
     required = [field.name for field, _ in _fields(kind) if _is_required(field)]
     if not all(name in given for name in required):
@@ -124,6 +125,13 @@ def _check(name: str, value: object, hint: Any) -> None:
         raise RefusedError(400, f"The field {name} must be {' or '.join(map(_word, kinds))}.")
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         raise RefusedError(400, f"The field {name} is not valid Unicode: it has a lone surrogate.")
+
+
+def _whole(value: object) -> object:
+    """55.0 is a whole number in JSON, as its schemas have it; a list by its members."""
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _is(value: object, kind: Any) -> bool:

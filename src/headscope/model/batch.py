@@ -12,6 +12,7 @@ proved on the probe, not assumed.
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any, Literal
 
 import torch
@@ -196,8 +197,8 @@ def probe_ids(network: PreTrainedModel, count: int) -> Int[Tensor, "1 token"]:
     size = vocabulary_size(network)
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
     special = {getattr(config, name, None) for name in names}
-    ordinary = (i for i in range(size // 3, size) if i not in special)
-    return torch.tensor([[next(ordinary) for _ in range(count)]])
+    ordinary = [i for i in range(size // 3, size) if i not in special][:count] or [size - 1]
+    return torch.tensor([list(islice(cycle(ordinary), count))])  # few tokens come again
 
 
 _PADDING = 2

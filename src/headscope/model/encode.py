@@ -1,6 +1,7 @@
 """Text as a model sees it: token ids with display strings, character spans and segments."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -54,17 +55,18 @@ def encode(
     _check_text(text, pair)
     check_tokenizer(tokenizer)
     cut = truncate and limit is not None
-    encoding = tokenizer(
-        text,
-        pair,
-        add_special_tokens=special,
-        truncation=cut,
-        max_length=limit if cut else None,
-        return_offsets_mapping=True,
-        return_special_tokens_mask=True,
-        return_token_type_ids=True,
-        verbose=False,
-    )
+    with tokenizing(tokenizer):
+        encoding = tokenizer(
+            text,
+            pair,
+            add_special_tokens=special,
+            truncation=cut,
+            max_length=limit if cut else None,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_token_type_ids=True,
+            verbose=False,
+        )
     return _encoded(tokenizer, encoding, text, pair, limit)
 
 
@@ -73,13 +75,14 @@ def encode_all(
 ) -> list[Encoding]:
     """The tokens of many texts in one call, however long; see `encoded_of`."""
     check_tokenizer(tokenizer)
-    made = tokenizer(
-        list(texts),
-        add_special_tokens=special,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-    )
+    with tokenizing(tokenizer):
+        made = tokenizer(
+            list(texts),
+            add_special_tokens=special,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
     return made.encodings or []
 
 
@@ -95,6 +98,20 @@ def encoded_of(tokenizer: PreTrainedTokenizerBase, text: str, encoding: Encoding
         special=tuple(map(bool, encoding.special_tokens_mask)),
         sequence=tuple(encoding.sequence_ids),
     )
+
+
+@contextmanager
+def tokenizing(tokenizer: PreTrainedTokenizerBase) -> Iterator[None]:
+    """Turn whatever a tokenizer raises into one sentence; a panic in Rust is no Exception."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, ModelError):
+        raise
+    except BaseException as error:
+        raise ModelError(
+            f"The tokenizer {type(tokenizer).__name__} fails on this text "
+            f"({brief(str(error))}); repair its tokenizer.json or take another model."
+        ) from error
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerBase) -> None:

@@ -24,7 +24,15 @@ from headscope.model.family import check_family
 from headscope.model.model import Model
 from headscope.model.origin import Origin, find_place_of
 from headscope.model.quiet import quiet
-from headscope.model.source import Source, explain, find_source, is_reachable
+from headscope.model.source import (
+    INDEX,
+    Source,
+    check_index,
+    check_sizes,
+    explain,
+    find_source,
+    is_reachable,
+)
 
 _HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
     (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
@@ -97,7 +105,11 @@ def _dtype(name: str) -> torch.dtype:
 def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
     try:
         more = {} if source.gguf is None else {"gguf_file": source.gguf}
+        if source.gguf is None:
+            check_sizes(source.name, PreTrainedConfig.get_config_dict(source.place, **options)[0])
         return AutoConfig.from_pretrained(source.place, **options, **more)
+    except ModelError:
+        raise
     except Exception as error:
         raise explain(error, source, "configuration") from error
 
@@ -109,6 +121,7 @@ def _network(
     # A .gguf file names no architecture; it always holds a language model.
     chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
     try:
+        _check_hub_index(source, options)
         network, report = chosen.from_pretrained(
             source.place,
             config=config,
@@ -119,10 +132,28 @@ def _network(
             **options,
             **more,
         )
+    except ModelError:
+        raise
     except Exception as error:
         raise explain(error, source, "weights") from error
     _check_complete(source, report)
     return network
+
+
+def _check_hub_index(source: Source, options: dict[str, Any]) -> None:
+    """Look at the index of a hub's model before transformers opens what it names."""
+    if not source.hub:
+        return  # that of a directory was looked at when it was found
+    found = cached_file(
+        source.place,
+        INDEX,
+        revision=options["revision"],
+        local_files_only=options["local_files_only"],
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )
+    if found is not None:
+        check_index(source.name, Path(found))
 
 
 def auto_class(config: PreTrainedConfig) -> Any:
@@ -160,7 +191,9 @@ def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBa
     try:
         more = {} if source.gguf is None else {"gguf_file": source.gguf}
         tokenizer = AutoTokenizer.from_pretrained(source.place, **options, **more)
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a tokenizer that panics in Rust raises no Exception
         raise explain(error, source, "tokenizer") from error
     if source.gguf is None and not _has_vocabulary(tokenizer, source, options["revision"]):
         raise ModelError(f"{source.name} has no tokenizer files; add its tokenizer.json.")

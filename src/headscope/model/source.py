@@ -34,6 +34,15 @@ _WANTED = (
 _GGUF_PACKAGES = ("gguf", "accelerate")
 _LONGEST = 240  # characters of another library's message
 _ELSEWHERE = re.compile(r"\babove\b|\bbelow\b|https?://|ignore_mismatched_sizes", re.IGNORECASE)
+INDEX = "model.safetensors.index.json"
+_PLAIN_WEIGHTS = re.compile(r"(?!\.)[\w.-]+\.safetensors")
+_LARGEST_JSON = 64 * 2**20  # bytes
+_MOST = 2000  # layers, or heads of a layer
+_COUNTS = {
+    "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_encoder_layers",
+    "num_decoder_layers", "encoder_layers", "decoder_layers", "num_attention_heads", "n_head",
+    "n_heads", "num_heads", "encoder_attention_heads", "decoder_attention_heads",
+}  # fmt: skip
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 
 
@@ -106,6 +115,8 @@ def _gguf(name: str, path: Path) -> Source:
 def _check_directory(name: str, path: Path) -> None:
     if not (path / "config.json").is_file():
         raise ModelError(f"The directory {name} has no config.json, so it holds no model.")
+    if (path / INDEX).exists():
+        check_index(name, path / INDEX)
     if any(path.glob("*.safetensors")):
         return
     if any(found for pattern in _PICKLED for found in path.glob(pattern)):
@@ -114,6 +125,53 @@ def _check_directory(name: str, path: Path) -> None:
             "again with safetensors (save_pretrained does)."
         )
     raise ModelError(f"The directory {name} has a config.json but no .safetensors weights.")
+
+
+def check_index(name: str, index: Path) -> None:
+    """Refuse an index of weights that names anything but .safetensors files beside it.
+
+    transformers opens whatever is named there, and a pickle can run code when opened.
+    """
+    try:
+        if index.stat().st_size > _LARGEST_JSON:
+            raise ValueError("it is too large")
+        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        strange = sorted(str(file) for file in named if not _is_beside(file))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(
+            f"The {INDEX} of {name} cannot be read ({shorten(str(error), 80)}); download or "
+            "export the model again."
+        ) from error
+    if strange:
+        raise ModelError(
+            f"The {INDEX} of {name} names {shorten(strange[0], 80)!r}, which is no .safetensors "
+            "file beside it; save the model again with save_pretrained."
+        )
+
+
+def _is_beside(file: object) -> bool:
+    return isinstance(file, str) and bool(_PLAIN_WEIGHTS.fullmatch(file))
+
+
+def check_sizes(name: str, config: object) -> None:
+    """Refuse a configuration with more layers or heads than any network has, at any depth.
+
+    Such a network would be built layer by layer before its weights are found missing.
+    """
+    waiting = [config]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        if not isinstance(part, dict):
+            continue
+        waiting += part.values()
+        for key in _COUNTS & part.keys():
+            if isinstance(part[key], int | float) and part[key] > _MOST:
+                raise ModelError(
+                    f"The config.json of {name} has {key} = {part[key]:.10g}; the most is "
+                    f"{_MOST:,}: correct it."
+                )
 
 
 def is_reachable() -> bool:
@@ -129,7 +187,7 @@ def is_reachable() -> bool:
     return True
 
 
-def explain(error: Exception, source: Source, part: str) -> ModelError:
+def explain(error: BaseException, source: Source, part: str) -> ModelError:
     """The error of transformers, the hub or the disk as one of ours."""
     causes = list(_chain(error))
     kinds = {kind for cause in causes for kind in type(cause).__mro__}

@@ -38,6 +38,7 @@ class Source:
     path: str = ""  # absolute, or a URL
     format: str = "memory"  # the names of `headscope.text.readers.FORMATS`
     files: int = 1
+    remade: bool = False  # its copy in the cache was damaged and was made again
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +170,8 @@ def values_of(corpus: Corpus, field: Field) -> set[str]:
 def _remarks(source: Source, merged: int) -> Iterator[str]:
     if source.files > 1:
         yield f"{source.name}: {counted(source.files, 'files')} ({source.format})."
+    if source.remade:
+        yield f"{source.name}: its copy in the cache was damaged and was made again."
     if merged:
         taken = "was taken as one word" if merged == 1 else "were taken as one word each"
         yield f"{source.name}: {counted(merged, 'multiword tokens')} {taken} (docs/corpora.md)."

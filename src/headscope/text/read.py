@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import get_args
 
 from headscope.errors import CorpusError
-from headscope.files import find_place, is_local
+from headscope.files import find_place, is_local, write_text
+from headscope.seal import checksum
 from headscope.text.corpus import Corpus, Source
 from headscope.text.demo import demo_corpus
 from headscope.text.readers import SUFFIXES, Format, Reading, find_format
@@ -49,8 +50,8 @@ def read_corpus(
     formats = [_format(file) for file in files]
     if len(files) == 1 and formats[0].read is None:
         return Corpus.open(files[0])
-    corpus = _convert(files, formats, Reading(layout, fused))
-    return replace(corpus, source=_source(asked, files, formats))
+    corpus, remade = _convert(files, formats, Reading(layout, fused))
+    return replace(corpus, source=replace(_source(asked, files, formats), remade=remade))
 
 
 def find_files(places: Sequence[Path]) -> list[Path]:
@@ -108,17 +109,26 @@ def _source(asked: Sequence[Path], files: Sequence[Path], formats: Sequence[Form
     )
 
 
-def _convert(files: Sequence[Path], formats: Sequence[Format], how: Reading) -> Corpus:
-    """The corpus of these files, from the cache if it is there and sound."""
+def _convert(files: Sequence[Path], formats: Sequence[Format], how: Reading) -> tuple[Corpus, bool]:
+    """The corpus of these files, from the cache if it is there and sound; was it damaged?
+
+    The checksum of the whole file lies beside it: Parquet's own cover neither the footer nor the
+    headers of pages.
+    """
     key = _key(files, f"{how.layout} {how.fused}")
     place = cache_directory() / "corpora" / f"{key}.parquet"
-    if place.exists():
+    beside = place.with_suffix(".sha256")
+    is_known = place.exists() and beside.exists()
+    if is_known:
         try:
-            return Corpus.open(place)
-        except CorpusError:
+            if beside.read_text(encoding="ascii") == checksum(place):
+                return Corpus.open(place), False
+        except (OSError, ValueError, CorpusError):
             pass  # damaged: written again below, from the files themselves
     _make_writable(place.parent)
-    return Corpus.write(place, _read_all(files, formats, how), counts=how.counts)
+    corpus = Corpus.write(place, _read_all(files, formats, how), counts=how.counts)
+    write_text(beside, checksum(place))
+    return corpus, is_known
 
 
 def _read_all(files: Sequence[Path], formats: Sequence[Format], how: Reading) -> Iterator[Sentence]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -15,13 +16,16 @@ import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
 from headscope.files import is_local, reaching, replacing
+from headscope.text.faults import find_fault
 from headscope.text.sentence import Sentence
 from headscope.text.table import SCHEMA, TAG_FIELDS, Fingerprint, to_columns, to_table
 from headscope.wording import shorten
 
 FORMAT = 1  # raise when the columns or the meaning of the metadata change
 GROUP_ROWS = 1024
+LARGEST_GROUP = 2**30  # bytes of the rows that are in memory at a time
 _KEY = b"headscope"
+_FINGERPRINT = 32  # hexadecimal digits
 _SAID = 200  # characters of what Arrow says
 
 
@@ -93,9 +97,14 @@ class ParquetStorage:
     def _read_group(self, index: int) -> pa.Table:
         try:
             with reaching(self.path):
-                return self._file.read_row_group(index, use_threads=False)
-        except (OSError, pa.ArrowException) as error:
+                table = self._file.read_row_group(index, use_threads=False)
+                fault = find_fault(table)
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from error
+        if fault is not None:
+            number = index * self.facts.group_rows + fault.row + 1
+            raise CorpusError(f"{self.path}: sentence {number:,}: {fault.problem}")
+        return table
 
 
 def _source(path: Path) -> Any:
@@ -109,7 +118,7 @@ def _read_metadata(path: Path) -> pq.FileMetaData:
             return pq.read_metadata(_source(path))
     except FileNotFoundError as error:
         raise CorpusError(f"There is no file {path}; check the path.") from error
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise _damaged(path, error) from error
 
 
@@ -120,13 +129,65 @@ def _stored_facts(path: Path, metadata: pq.FileMetaData) -> Facts:
             f"{path} is a Parquet file but not a Headscope corpus; "
             "make one with `headscope annotate` or Corpus.write."
         )
-    values = json.loads(stored)
-    if values["format"] != FORMAT:
+    try:
+        values = json.loads(stored)
+        version = values["format"]
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise _damaged(path, ValueError("what it says of itself is no JSON object")) from error
+    if version != FORMAT:
         raise CorpusError(
-            f"{path} has corpus format {values['format']}, this version reads {FORMAT}; "
+            f"{path} has corpus format {shorten(repr(version), 40)}, this version reads {FORMAT}; "
             "write the file again from its source."
         )
-    return Facts(**values | {"fields": tuple(values["fields"])})
+    try:
+        facts = Facts(**values | {"fields": tuple(values["fields"])})
+        _check_layout(metadata, facts)
+    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+    return facts
+
+
+def _check_layout(metadata: pq.FileMetaData, facts: Facts) -> None:
+    """Refuse facts that the file does not bear out, before any row is read."""
+    numbers = (facts.rows, facts.group_rows, facts.merged)
+    if any(type(number) is not int for number in numbers) or min(numbers) < 0:
+        raise ValueError("its counts are not whole numbers")
+    if not isinstance(facts.fingerprint, str) or len(facts.fingerprint) != _FINGERPRINT:
+        raise ValueError("it has no fingerprint")
+    if not all(isinstance(name, str) for name in facts.fields):
+        raise ValueError("its fields have no names")
+    if not _is_schema(metadata.schema):
+        raise ValueError("its columns are not those of a corpus")
+    if facts.group_rows == 0 or facts.rows == 0 or facts.rows != metadata.num_rows:
+        raise ValueError(f"it has {metadata.num_rows} rows, not {facts.rows}")
+    if metadata.num_row_groups != ceil(facts.rows / facts.group_rows):
+        raise ValueError("its row groups are not of equal size")
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        left = facts.rows - index * facts.group_rows
+        if group.num_rows != min(facts.group_rows, left):
+            raise ValueError("its row groups are not of equal size")
+        if not 0 <= group.total_byte_size <= LARGEST_GROUP:
+            raise ValueError(f"a row group holds {group.total_byte_size:,} bytes")
+
+
+def _is_schema(found: pq.ParquetSchema) -> bool:
+    """Whether columns and types are those of a corpus, down to what its lists hold."""
+    paths = [found.column(index).path for index in range(len(found.names))]
+    return paths == [_path(field) for field in SCHEMA] and all(
+        _plain(one.type) == _plain(known.type)
+        for one, known in zip(found.to_arrow_schema(), SCHEMA, strict=True)
+    )
+
+
+def _path(field: pa.Field) -> str:
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
+
+
+def _plain(kind: pa.DataType) -> tuple[bool, pa.DataType]:
+    """Whether it is a list, and of what; the name that a list gives its items is left out."""
+    is_list = pa.types.is_list(kind)
+    return is_list, kind.value_type if is_list else kind
 
 
 def write_parquet(
@@ -156,7 +217,13 @@ def _tables(
     while batch := list(islice(stream, group_rows)):
         columns = to_columns(batch)
         fingerprint.update(columns)
-        yield to_table(columns)
+        table = to_table(columns)
+        if table.nbytes > LARGEST_GROUP:
+            raise CorpusError(
+                f"{len(batch)} sentences hold {table.nbytes:,} bytes; the most is "
+                f"{LARGEST_GROUP:,}: cut them."
+            )
+        yield table
 
 
 def _facts(rows: int, fingerprint: Fingerprint, group_rows: int) -> Facts:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from headscope.errors import CorpusError
-from headscope.text.readers.lines import mistake, read_lines
+from headscope.text.readers.lines import mistake, quoted, read_lines, whole_number
 from headscope.text.readers.mentions import BracketError, EntityNotation, MentionBuilder
 from headscope.text.readers.words import SurfaceError, find_cycle, join, locate, merge_fused
 from headscope.text.sentence import Sentence, Word
@@ -137,7 +137,8 @@ def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -
         raise mistake(
             block.path,
             number,
-            f"the id {identifier!r} does not follow {count}; number the words from 1 in order.",
+            f"the id {quoted(identifier)} does not follow {count}; "
+            "number the words from 1 in order.",
         )
     if not form:
         raise mistake(block.path, number, "the word is empty; fill its second column.")
@@ -150,14 +151,15 @@ def _multiword(columns: list[str], number: int, block: _Block) -> _Token:
     identifier, count = columns[0], len(block.words)
     first, _, last = identifier.partition("-")
     inside = bool(block.tokens) and block.tokens[-1].stop > count
-    if inside or first != str(count + 1) or not last.isdecimal() or int(last) <= count:
+    stop = whole_number(last)
+    if inside or first != str(count + 1) or stop is None or stop <= count:
         raise mistake(
             block.path,
             number,
-            f"the multiword token {identifier!r} does not start after word {count}; "
+            f"the multiword token {quoted(identifier)} does not start after word {count}; "
             "put it before its words.",
         )
-    return _Token(columns[1], _is_glued(columns[9]), count, int(last))
+    return _Token(columns[1], _is_glued(columns[9]), count, stop)
 
 
 def _is_empty_node(identifier: str, count: int) -> bool:
@@ -175,8 +177,8 @@ def _finish(block: _Block, place: _Place, fused: Fused) -> tuple[Sentence, int]:
         raise mistake(
             block.path,
             block.lines[-1],
-            f"the multiword token {last.form!r} reaches to word {last.stop}, but the sentence "
-            f"ends with word {len(block.words)}; correct its range.",
+            f"the multiword token {quoted(last.form)} reaches to word {last.stop}, but the "
+            f"sentence ends with word {len(block.words)}; correct its range.",
         )
     if place.document is None:
         place.start_document("")
@@ -227,7 +229,7 @@ def _text_differs(block: _Block, error: SurfaceError) -> CorpusError:
         problem = f"`# text` goes on with {error.found!r} after the last word"
     else:
         form = block.tokens[error.index].form
-        problem = f"`# text` has {error.found!r} where the words have {form!r}"
+        problem = f"`# text` has {error.found!r} where the words have {quoted(form)}"
     line = block.text_line or block.lines[0]
     return mistake(block.path, line, f"{problem}; correct one or the other.")
 
@@ -241,7 +243,7 @@ def _words(block: _Block, spans: list[tuple[int, int]]) -> tuple[Word, ...]:
         raise mistake(
             block.path,
             block.lines[cyclic],
-            f"the heads of word {cyclic + 1} {block.words[cyclic][1]!r} lead back to it; "
+            f"the heads of word {cyclic + 1} {quoted(block.words[cyclic][1])} lead back to it; "
             "correct the HEAD column.",
         )
     return tuple(
@@ -256,14 +258,15 @@ def _head(columns: list[str], line: int, block: _Block) -> int | None:
     value = columns[6]
     if value == "_":
         return None
-    if not (value.isdecimal() and int(value) <= len(block.words)):
+    head = whole_number(value)
+    if head is None or head > len(block.words):
         raise mistake(
             block.path,
             line,
-            f"the head {value!r} of word {columns[0]} {columns[1]!r} is not in the sentence; "
-            f"give a number from 0 to {len(block.words)}.",
+            f"the head {quoted(value)} of word {columns[0]} {quoted(columns[1])} is not in the "
+            f"sentence; give a number from 0 to {len(block.words)}.",
         )
-    return int(value) - 1
+    return head - 1
 
 
 def _value(column: str) -> str | None:

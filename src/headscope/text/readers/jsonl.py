@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from headscope.text.readers.lines import mistake, read_lines
+from headscope.text.readers.lines import mistake, quoted, read_lines
 from headscope.text.readers.words import SurfaceError, find_cycle, locate
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
@@ -29,7 +29,7 @@ def _sentence(record: dict[str, Any], documents: Iterator[str]) -> Sentence:
     document = _plain(record, "document", str, None)
     paragraph = _plain(record, "paragraph", int, 0)
     if not 0 <= paragraph < 2**31:
-        raise RecordError(f'"paragraph" is {paragraph}; number paragraphs from 0.')
+        raise RecordError(f'"paragraph" is {quoted(paragraph)}; number paragraphs from 0.')
     return Sentence(
         text,
         words,
@@ -43,7 +43,7 @@ def _sentence(record: dict[str, Any], documents: Iterator[str]) -> Sentence:
 def _plain(record: dict[str, Any], name: str, kind: type, default: Any) -> Any:
     value = record.get(name, default)
     if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise RecordError(f'"{name}" is {value!r}; give a {kind.__name__}.')
+        raise RecordError(f'"{name}" is {quoted(value)}; give a {kind.__name__}.')
     return value
 
 
@@ -97,8 +97,8 @@ def _heads(record: dict[str, Any], count: int) -> list[int | None]:
     for head in heads:
         if head is not None and (type(head) is not int or not ROOT <= head < count):
             raise RecordError(
-                f'"head" {head!r} is not in the sentence; give word indices 0 to {count - 1}, '
-                f"or {ROOT} for the root."
+                f'"head" {quoted(head)} is not in the sentence; give word indices 0 to '
+                f"{count - 1}, or {ROOT} for the root."
             )
     cyclic = find_cycle(heads)
     if cyclic is not None:
@@ -119,10 +119,11 @@ def _mention(value: Any, count: int) -> Mention:
             found = tuple((start, end) for start, end in spans)
         case _:
             raise RecordError(
-                f'the mention {value!r} is not {{"entity": "e1", "spans": [[0, 2]]}}; correct it.'
+                f'the mention {quoted(value)} is not {{"entity": "e1", "spans": [[0, 2]]}}; '
+                "correct it."
             )
     if not all(0 <= start < end <= count for start, end in found):
-        raise RecordError(f"the spans of the mention {value!r} are not in the {count} words.")
+        raise RecordError(f"the spans of the mention {quoted(value)} are not in the {count} words.")
     return Mention(entity, found)
 
 
@@ -138,6 +139,8 @@ def parse_record(line: str) -> dict[str, Any]:
     """The object on a line."""
     try:
         value = json.loads(line)
+    except RecursionError as error:
+        raise RecordError("lists or objects are nested too deeply; write them flat.") from error
     except ValueError as error:
         raise RecordError(f"not JSON ({error}); correct it.") from error
     if not isinstance(value, dict):
@@ -145,6 +148,8 @@ def parse_record(line: str) -> dict[str, Any]:
     try:
         # JSON can escape half of a surrogate pair, which is no character and cannot be stored.
         json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise RecordError("lists or objects are nested too deeply; write them flat.") from error
     except UnicodeEncodeError as error:
         raise RecordError("a \\u escape is half of a surrogate pair; write both.") from error
     return value

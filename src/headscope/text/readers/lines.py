@@ -7,9 +7,13 @@ from typing import Literal
 
 from headscope.errors import CorpusError
 from headscope.text.sentence import Sentence
+from headscope.wording import shorten
 
 Layout = Literal["sentences", "paragraphs"]
 
+LONGEST_LINE = 64 * 2**20  # bytes
+_DIGITS = 9
+_SHOWN = 80  # characters of a value that is wrong
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -18,7 +22,14 @@ def read_lines(path: Path) -> Iterator[str]:
     offset = 0
     try:
         with path.open("rb") as file:
-            for raw in file:
+            for number in count(1):
+                raw = file.readline(LONGEST_LINE + 1)
+                if not raw:
+                    return
+                if len(raw) > LONGEST_LINE:
+                    raise mistake(
+                        path, number, f"a line of more than {LONGEST_LINE:,} bytes; cut it."
+                    )
                 skipped = len(_BYTE_ORDER_MARK) if offset == 0 and _has_mark(raw) else 0
                 try:
                     yield raw[skipped:].decode().rstrip("\r\n")
@@ -32,6 +43,19 @@ def read_lines(path: Path) -> Iterator[str]:
 def mistake(path: Path, line: int, problem: str) -> CorpusError:
     """The error for one line of a file."""
     return CorpusError(f"{path}:{line}: {problem}")
+
+
+def whole_number(digits: str) -> int | None:
+    """A number in decimal digits; None for anything else, and for more digits than any count has.
+
+    Python itself refuses to read thousands of digits.
+    """
+    return int(digits) if digits.isdecimal() and len(digits) <= _DIGITS else None
+
+
+def quoted(value: object) -> str:
+    """A value for a message, cut where it is long."""
+    return shorten(repr(value), _SHOWN)
 
 
 def _has_mark(raw: bytes) -> bool:

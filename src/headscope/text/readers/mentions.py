@@ -11,7 +11,9 @@ The `Entity=` notation of CoNLL-U files, as GUM and as CorefUD write it:
 import re
 from dataclasses import dataclass, field
 
+from headscope.text.readers.lines import quoted, whole_number
 from headscope.text.sentence import Mention
+from headscope.wording import shorten
 
 WHOLE = (1, 1)
 
@@ -99,6 +101,7 @@ def _reading_order(mention: Mention) -> tuple[int, int, str, tuple[tuple[int, in
 _BRACKET = re.compile(r"\((?P<open>[^()]+)(?P<single>\))?|(?P<close>[^()]+)\)")
 _PART = re.compile(r"(?P<entity>.+)\[(?P<number>\d+)/(?P<count>\d+)\]")
 _ID_NAMES = ("GRP", "eid")
+_SHOWN = 80  # characters of what is wrong
 
 
 @dataclass(frozen=True)
@@ -136,17 +139,23 @@ class EntityNotation:
                 into.close(entity, end, line, part)
         if place != len(value):
             raise BracketError(
-                line, f"Entity={value} is not a row of brackets; correct it at {value[place:]!r}."
+                line,
+                f"Entity={shorten(value, _SHOWN)} is not a row of brackets; "
+                f"correct it at {quoted(value[place:])}.",
             )
 
     def _id(self, fields: str, line: int) -> tuple[str, tuple[int, int]]:
         parts = fields.split("-")
         entity = parts[self.position] if len(parts) > self.position else parts[0]
         if not entity:
-            raise BracketError(line, f"the bracket {fields!r} names no entity; add its id.")
+            raise BracketError(line, f"the bracket {quoted(fields)} names no entity; add its id.")
         if "[" not in entity:
             return entity, WHOLE
         part = _PART.fullmatch(entity)
-        if part is None or not 1 <= int(part["number"]) <= int(part["count"]):
-            raise BracketError(line, f"{entity!r} is not an entity part; write it as e1[1/2].")
-        return part["entity"], (int(part["number"]), int(part["count"]))
+        number = 0 if part is None else whole_number(part["number"]) or 0
+        count = 0 if part is None else whole_number(part["count"]) or 0
+        if part is None or not 1 <= number <= count:
+            raise BracketError(
+                line, f"{quoted(entity)} is not an entity part; write it as e1[1/2]."
+            )
+        return part["entity"], (number, count)

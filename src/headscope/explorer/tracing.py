@@ -1,0 +1,233 @@
+"""Tracing a text and packing its view: what the model's process does with each request."""
+
+import json
+import signal
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from headscope.errors import HeadscopeError
+from headscope.explorer.limits import Limits, RefusedError
+from headscope.explorer.schemas import ModelFacts, TextRequest
+from headscope.views import window
+from headscope.views.payload import Payload
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.model.model import Model
+    from headscope.model.trace import Trace
+    from headscope.views import View
+
+Capture = Callable[[int], "Trace"]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A framed view, or why there is none: what the model's process sends back."""
+
+    content: bytes = b""
+    status: int = 200
+    error: str = ""
+
+    def unpack(self) -> bytes:
+        """The framed view; raises the RefusedError where there is none."""
+        if self.error:
+            raise RefusedError(self.status, self.error)
+        return self.content
+
+
+def work(connection: Connection, load: Callable[[], "Model"], limits: Limits) -> None:
+    """The model's process: load, say how that went, then answer one request after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
+    try:
+        model = load()
+    except BaseException as error:  # a tokenizer's panic is no Exception
+        connection.send(sentence(error))
+        return
+    connection.send(facts_of(model))
+    while True:
+        try:
+            connection.send(answer(model, connection.recv(), limits))
+        except (EOFError, OSError):  # the server has ended
+            return
+
+
+def answer(model: "Model", request: TextRequest, limits: Limits) -> Traced:
+    """The text's view, or a sentence: whatever a network raises, the next text must be served."""
+    try:
+        return Traced(b"".join(frame(trace_payload(model, request, limits))))
+    except RefusedError as refusal:
+        return Traced(status=refusal.status, error=refusal.message)
+    except HeadscopeError as mistake:
+        return Traced(status=422, error=str(mistake))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as failure:
+        said = f"The model failed on this text: {sentence(failure)}"
+        return Traced(status=422, error=said)
+
+
+def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Payload:
+    """Trace the text and pack its view; of a long text the header and the blocks asked for."""
+    is_long = check_size(model, request, limits)
+    trace = partial(
+        model.trace,
+        request.text,
+        request.pair,
+        target=request.target,
+        generate=request.generate,
+    )
+    if not is_long:
+        return _view(trace(), request).payload
+    payload = _view(layerwise(model, lambda layer: trace(layers=[layer])), request).payload
+    return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
+
+
+def _view(trace: "Trace", request: TextRequest) -> "View":
+    if request.kind == "head":
+        heads = None if request.head is None else [request.head]
+        return trace.head_view(layer=request.layer, heads=heads)
+    view = trace.model_view if request.kind == "model" else trace.neuron_view
+    return view(layer=request.layer, head=request.head)
+
+
+def _chosen(blocks: Sequence[bytes], wanted: Sequence[int]) -> tuple[bytes, ...]:
+    unknown = [number for number in wanted if not 0 <= number < len(blocks)]
+    if unknown:
+        raise RefusedError(
+            422, f"There is no block {unknown[0]}; this text has {len(blocks)} blocks."
+        )
+    return tuple(blocks[number] for number in wanted)
+
+
+def check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
+    """Count the weights that will lie in memory at once, before the network runs; is it long?
+
+    Those of the whole trace; of a text too long for one window those of one layer.
+    """
+    source, target = token_counts(model, request)
+    is_long = max(source, target) > window.SPAN * window.TILE and request.kind != "neuron"
+    weights = count_weights(model, source, target, whole=not is_long)
+    if weights > limits.weights:
+        read = f"{source} tokens" + (f" and {target} of the target" if target else "")
+        raise RefusedError(
+            413,
+            f"This text has {read}, so {model.name} computes {weights:,} weights; the explorer "
+            f"takes {limits.weights:,}. Shorten it.",
+        )
+    return is_long
+
+
+def token_counts(model: "Model", request: TextRequest) -> tuple[int, int]:
+    """Tokens of the source and of what the decoder reads, those to be generated included."""
+    source = len(model.encode(request.text, request.pair).ids)
+    if not model.is_encoder_decoder:
+        if request.target is not None:
+            model.encode_target(request.target)  # refused, in the model's words
+        return source + request.generate, 0
+    begun = 0 if request.target is None else len(model.encode_target(request.target).ids)
+    if not request.generate:
+        return source, begun
+    return source, max(1, begun) + request.generate  # the decoder starts with one token
+
+
+def count_weights(model: "Model", source: int, target: int, *, whole: bool) -> int:
+    """Weights of all stacks: a matrix of queries × keys for every head, of one layer or all."""
+    sides = {"decoder": (target, target), "cross": (target, source)}
+    total = 0
+    for stack in model.stacks:
+        queries, keys = sides.get(stack.name, (source, source))
+        total += (len(stack.attending) if whole else 1) * stack.heads * queries * keys
+    return total
+
+
+def facts_of(model: "Model") -> ModelFacts:
+    """What the pages are told of a model that is ready."""
+    return ModelFacts(
+        model.name,
+        "ready",
+        layers=model.layers,
+        heads=model.heads,
+        causal=model.is_causal,
+        encoder_decoder=model.is_encoder_decoder,
+        max_length=model.max_length,
+    )
+
+
+def sentence(error: BaseException) -> str:
+    """The first line of an error, as a sentence for a visitor."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:500] if lines else type(error).__name__
+
+
+@dataclass(frozen=True)
+class Layers(Mapping[int, "Tensor"]):
+    """Something of every layer by its number, captured when it is asked for."""
+
+    numbers: tuple[int, ...]
+    read: Callable[[int], "Tensor"]
+
+    def __getitem__(self, layer: int) -> "Tensor":
+        return self.read(layer)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def layerwise(model: "Model", capture: Capture) -> "Trace":
+    """A long text's trace, captured layer by layer as its layers are looked at.
+
+    One layer is in memory at a time; `capture` traces the layers of one number. Queries and keys
+    are not part of it: the views of long texts need weights and norms alone.
+    """
+    once = lru_cache(maxsize=1)(capture)
+    first = once(min(layer for stack in model.stacks for layer in stack.attending))
+    plans = {stack.name: stack for stack in model.stacks}
+    stacks = {
+        name: replace(
+            stack,
+            layers=plans[stack.name].attending,
+            weights=Layers(plans[stack.name].attending, _weights(once, name)),
+            query=None,
+            key=None,
+            value=None,
+            bias=None,
+            value_norms=None
+            if stack.value_norms is None
+            else Layers(plans[stack.name].attending, _norms(once, name)),
+        )
+        for name, stack in first.stacks.items()
+    }
+    return replace(first, stacks=stacks)
+
+
+def _weights(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
+    return lambda layer: capture(layer).stacks[stack].weights[layer]
+
+
+def _norms(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
+    def read(layer: int) -> "Tensor":
+        norms = capture(layer).stacks[stack].value_norms
+        assert norms is not None  # the first layer had them
+        return norms[layer]
+
+    return read
+
+
+def frame(payload: Payload) -> Iterator[bytes]:
+    """A view's payload on the wire: length of the header, the header as JSON, the blocks.
+
+    The length has 4 bytes, little-endian; the header is `{"header": …, "blocks": [sizes]}`.
+    """
+    sizes = [len(block) for block in payload.blocks]
+    head = json.dumps({"header": payload.header, "blocks": sizes}, allow_nan=False).encode()
+    yield struct.pack("<I", len(head))
+    yield head
+    yield from payload.blocks

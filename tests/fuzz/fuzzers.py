@@ -1,0 +1,217 @@
+"""What is fuzzed: each takes one random input and raises if the answer is not as promised."""
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from starlette.testclient import TestClient
+
+import headscope as hs
+from headscope.explorer.app import create_app
+from headscope.explorer.runs import Library
+from headscope.explorer.texts import Texts
+from headscope.results.run import read_run
+from tests.explorer.runs import write_run
+from tests.explorer.tiny import tiny_model
+from tests.fuzz import mutate
+from tests.results.hostile_runs import SECRET, spoilers
+
+CONLLU = """# newdoc id = d
+# global.Entity = eid-etype-head-other
+# sent_id = s1
+# text = Du chat don't sit.
+1-2\tDu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tde\tde\tADP\t_\t_\t3\tcase\t_\tEntity=(e1-a-1-
+2\tle\tle\tDET\t_\tGender=Masc|Number=Sing\t3\tdet\t_\t_
+3\tchat\tchat\tNOUN\t_\t_\t6\tnsubj\t_\tEntity=e1)
+4-5\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+4\tdo\tdo\tAUX\t_\t_\t6\taux\t_\t_
+5\tn't\tnot\tPART\t_\t_\t6\tadvmod\t_\t_
+5.1\tx\t_\t_\t_\t_\t_\t_\t_\tEntity=(e2[1/2]-a-1-)
+6\tsit\tsit\tVERB\t_\t_\t0\troot\t_\tSpaceAfter=No|Entity=(e2[2/2]-a-1-)
+7\t.\t.\tPUNCT\t_\t_\t6\tpunct\t_\t_
+
+"""
+CONLL = """#begin document (a/b); part 000
+a/b 0 0 The DT (S * - - - - * (1
+a/b 0 1 cat NN *) * - - - - * 1)
+a/b 0 2 -LRB- -LRB- * * - - - - * (2)
+
+#end document
+"""
+JSONL = """{"text": "A cat sat.", "document": "d", "paragraph": 1, "id": "s"}
+{"words": ["A", "cat"], "upos": ["DET", null], "head": [1, -1], "deprel": ["det", "root"]}
+{"words": ["It", "sat"], "mentions": [{"entity": "e", "spans": [[0, 1], [1, 2]]}]}
+"""
+TEXT = "A cat sat.\nOn a mat.\n\nAnother document.\n"
+
+
+class Fuzzer(ABC):
+    """One kind of input; `folder` is its own."""
+
+    name = ""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @abstractmethod
+    def one(self, chance: Random) -> None:
+        """One input; a HeadscopeError is an answer, any other exception a failure."""
+
+
+class Corpora(Fuzzer):
+    """Damaged files of every format: sentences or a CorpusError."""
+
+    name = "corpora"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        os.environ["HEADSCOPE_CACHE"] = str(folder / "cache")
+        conllu = folder / "good.conllu"
+        conllu.write_text(CONLLU * 3, encoding="utf-8")
+        hs.Corpus.write(folder / "good.parquet", hs.read_corpus(conllu))
+        self._good = {
+            ".conllu": CONLLU.encode() * 2,
+            ".conll": CONLL.encode(),
+            ".jsonl": JSONL.encode(),
+            ".txt": TEXT.encode(),
+            ".parquet": (folder / "good.parquet").read_bytes(),
+        }
+
+    def one(self, chance: Random) -> None:
+        """Read a damaged file to its end."""
+        suffix = chance.choice(list(self._good))
+        path = self.folder / f"spoilt{suffix}"
+        path.write_bytes(mutate.mutate(self._good[suffix], chance))
+        shutil.rmtree(self.folder / "cache", ignore_errors=True)
+        for sentence in hs.read_corpus(path):
+            for word in sentence.words:
+                assert 0 <= word.start <= word.end <= len(sentence.text)
+                assert word.head is None or -1 <= word.head < len(sentence.words)
+
+
+class CachedParquet(Fuzzer):
+    """A damaged conversion is made again: never another sentence, never a refusal."""
+
+    name = "cached Parquet"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._cache = folder / "cache"
+        self._path = folder / "good.conllu"
+        self._path.write_text(CONLLU * 20, encoding="utf-8")
+        os.environ["HEADSCOPE_CACHE"] = str(self._cache)
+        self._expected = list(hs.read_corpus(self._path))
+        self._files = {file: file.read_bytes() for file in (self._cache / "corpora").iterdir()}
+
+    def one(self, chance: Random) -> None:
+        """Damage the copy or its checksum, by bits or by more, and read it."""
+        os.environ["HEADSCOPE_CACHE"] = str(self._cache)
+        file = chance.choice(list(self._files))
+        damage = chance.choice((mutate.flip, mutate.flip, mutate.mutate))
+        file.write_bytes(damage(self._files[file], chance))
+        assert list(hs.read_corpus(self._path)) == self._expected, "another sentence"
+
+
+class Runs(Fuzzer):
+    """Hostile and rotten run directories: listed with a note, and never a number that is wrong."""
+
+    name = "runs"
+    asked = ("", "/measures/entropy", "/heads/L0H1", "/clusters", "/statements")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._good = write_run(folder / "good", "vig2019")
+        self._known = read_run(self._good)
+        (folder / "secret").write_text(SECRET * 50, encoding="utf-8")
+        self._spoilers = spoilers()
+
+    def one(self, chance: Random) -> None:
+        """Spoil a copy, open it and ask for everything."""
+        place = self.folder / "spoilt"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(self._good, place)
+        is_rot = chance.random() < 0.7
+        if is_rot:
+            files = [file for file in sorted(place.rglob("*")) if file.is_file()]
+            file = chance.choice(files)
+            file.write_bytes(mutate.flip(file.read_bytes(), chance))
+        else:
+            self._spoilers[chance.choice(list(self._spoilers))](place)
+        with visit(Library([place]), Texts(None, None)) as visitor:
+            for path in ("/api/session", *(f"/api/runs/spoilt{each}" for each in self.asked)):
+                answer = visitor.get(path)
+                assert answer.status_code < 500, (path, answer.text)
+                assert SECRET not in answer.text, path
+        if is_rot:
+            self._check_rot(place)
+
+    def _check_rot(self, place: Path) -> None:
+        """Whatever is shown after a bit was turned is what was stored, or there is a note."""
+        run, known = read_run(place), self._known
+        if run.notes or run.result is None:
+            return
+        assert known.result is not None
+        assert run.result.identical(known.result), "another number in silence"
+        assert run.exemplars == known.exemplars, "another exemplar in silence"
+
+
+class Requests(Fuzzer):
+    """Arbitrary requests: answered, refused in a sentence, or asked to come back."""
+
+    name = "API"
+    paths = (
+        "/", "/overview", "/theme.css", "/explorer/static/{}", "/views/static/{}", "/api/session",
+        "/api/openapi.json", "/api/runs/{}", "/api/runs/{}/measures/{}", "/api/runs/{}/heads/{}",
+        "/api/runs/{}/correlation?x={}&y={}", "/api/runs/{}/clusters", "/api/runs/{}/statements",
+        "/api/compare?a={}&b={}", "/api/compare/{}?a={}&b={}", "/api/{}", "/{}",
+    )  # fmt: skip
+    known = ("vig", "later", "entropy", "pos_to~NOUN", "L0H1", "L1H2", "main.js", "shell/main.js")
+    fields = ("text", "pair", "target", "generate", "kind", "layer", "head", "blocks", "other")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        runs = [write_run(folder / "vig", "vig2019"), write_run(folder / "later", "vig2019")]
+        self._visitor = visit(Library(runs), Texts("tiny-gpt2", tiny_model))
+
+    def one(self, chance: Random) -> None:
+        """One request."""
+        answer = self._post(chance) if chance.random() < 0.5 else self._get(chance)
+        assert answer.status_code < 500 or answer.status_code == 503, answer.text
+        if answer.status_code >= 400:
+            assert isinstance(answer.json()["error"], str)
+
+    def _get(self, chance: Random) -> Any:
+        path = chance.choice(self.paths)
+        names = [chance.choice((*self.known, *mutate.NASTY)) for _ in range(path.count("{}"))]
+        encoded = ["".join(f"%{byte:02x}" for byte in name.encode()) for name in names]
+        method = chance.choice(("GET", "GET", "GET", "HEAD", "DELETE", "OPTIONS"))
+        answer = self._visitor.request(method, path.format(*encoded), headers=self._headers(chance))
+        return self._visitor.get("/api/session") if method == "HEAD" else answer
+
+    def _post(self, chance: Random) -> Any:
+        body: Any = {"text": "The cat sat."}
+        for _ in range(chance.randrange(4)):
+            body[chance.choice(self.fields)] = mutate.value(chance)
+        content = mutate.as_json(body if chance.random() < 0.9 else mutate.value(chance))
+        if chance.random() < 0.2:
+            content = mutate.mutate(content, chance)
+        headers = {"content-type": "application/json"} | self._headers(chance)
+        return self._visitor.post("/api/trace", content=content, headers=headers)
+
+    def _headers(self, chance: Random) -> dict[str, str]:
+        if chance.random() < 0.7:
+            return {}
+        name = chance.choice(("host", "origin", "content-type", "cookie", "sec-fetch-site"))
+        return {name: chance.choice(("evil.com", "[::1]evil.com", "", "null", "127.0.0.1:80@x"))}
+
+
+def visit(library: Library, texts: Texts) -> TestClient:
+    """A visitor whom exceptions reach."""
+    return TestClient(create_app(library, texts), base_url="http://127.0.0.1:8642")
+
+
+FUZZERS: tuple[type[Fuzzer], ...] = (Corpora, CachedParquet, Runs, Requests)
