@@ -105,6 +105,9 @@ def test_sums_are_float64_and_states_survive_their_file(case: tuple, tmp_path: P
 def test_no_inputs_give_no_value(case: tuple) -> None:
     metric = case[0]
     for name, array in compute(metric, metric.zero(0)).items():
+        if name.endswith(("_numerator", "_denominator")):
+            assert not array.values.any(), name
+            continue
         known = np.isfinite(array.values) if array.dtype.kind == "f" else array.values > -1
         assert not known.any(), name
 
