@@ -239,12 +239,11 @@ def groups_of(result: xr.Dataset) -> int:
     names = sums_of(result)
     if not names:
         return 0
-    known = sum(
-        (result[f"{name}_denominator"] > 0).any([d for d in result[f"{name}_denominator"].dims
-                                                 if d != "group"]).astype(int)
-        for name in names
-    )  # fmt: skip
-    return int((known > 0).sum())
+    known = np.zeros(result.sizes["group"], dtype=bool)
+    for name in names:
+        weight = result[f"{name}_denominator"].transpose("group", ...).values
+        known |= (weight > 0).reshape(len(weight), -1).any(1)
+    return int(known.sum())
 
 
 def _aligned(x: xr.DataArray, y: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
