@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.metrics.metric import Axis
-from headscope.results.replicates import informed, share_interval
+from headscope.results.replicates import aligned, informed, share_interval
 
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 BOUND = Axis("bound", ("low", "high"))
@@ -26,11 +26,9 @@ def accuracy(correct: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 def interval_variable(found: Mapping[str, xr.DataArray], name: str) -> xr.DataArray:
     """The 95 % interval of a share of counted words along a last dimension `bound`."""
-    share, numerator = found[name], found[f"{name}_numerator"]
-    words = found[f"{name}_denominator"].broadcast_like(numerator).transpose(*numerator.dims).values
-    ends = share_interval(
-        share.values, found[f"{name}_se"].values, informed(words), words.sum(0), counted=True
-    )
+    share, error = found[name], found[f"{name}_se"].values
+    _, words = aligned(found[f"{name}_numerator"], found[f"{name}_denominator"])
+    ends = share_interval(share.values, error, informed(words), words.sum(0), counted=True)
     wide = share.expand_dims({BOUND.name: list(BOUND.labels)}, axis=-1)
     return wide.copy(data=np.stack(ends, axis=-1))
 

@@ -73,11 +73,20 @@ def ratio_of(
     numerator: xr.DataArray, denominator: xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Σx / Σy over the dimension `group`, and its standard error."""
-    x, y = _aligned(numerator, denominator)
-    values = ratio_replicates(x.values, y.values)
-    error = standard_error(values, informed(y.values))
-    like = x.isel(group=0, drop=True)
+    x, y = aligned(numerator, denominator)
+    values = ratio_replicates(x, y)
+    error = standard_error(values, informed(y))
+    like = numerator.transpose("group", ...).isel(group=0, drop=True)
     return like.copy(data=values[0]), like.copy(data=error)
+
+
+def aligned(
+    numerator: xr.DataArray, denominator: xr.DataArray
+) -> tuple[Float[Array, "group *item"], Float[Array, "group *part"]]:
+    """The sums with the groups first; a dimension that the denominator lacks has length one."""
+    x = numerator.transpose("group", ...)
+    y = denominator.transpose(*(dim for dim in x.dims if dim in denominator.dims))
+    return x.values, y.values.reshape([denominator.sizes.get(dim, 1) for dim in x.dims])
 
 
 def informed(denominator: Float[Array, "group *part"]) -> Int[Array, "*part"]:
@@ -253,8 +262,8 @@ def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.DataArra
             baseline.best_over, errors="ignore"
         )
     difference = (value - against).transpose(*value.dims).values
-    _, y = _aligned(result[f"{name}_numerator"], result[f"{name}_denominator"])
-    groups = informed(y.values)
+    _, y = aligned(result[f"{name}_numerator"], result[f"{name}_denominator"])
+    groups = informed(y)
     p = p_values(difference[0], standard_error(difference, groups), groups)
     return value.isel(replicate=0).copy(data=q_values(p))
 
@@ -277,18 +286,11 @@ def groups_of(result: xr.Dataset) -> int:
     return int(known.sum())
 
 
-def _aligned(x: xr.DataArray, y: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Both with the dimensions of the numerator, the groups first."""
-    x = x.transpose("group", ...)
-    return x, y.broadcast_like(x).transpose(*x.dims)
-
-
 def _replicated(result: xr.Dataset, name: str) -> xr.DataArray:
     return _replicate(result[f"{name}_numerator"], result[f"{name}_denominator"])
 
 
 def _replicate(numerator: xr.DataArray, denominator: xr.DataArray) -> xr.DataArray:
-    x, y = _aligned(numerator, denominator)
-    values = ratio_replicates(x.values, y.values)
-    coords = {key: value for key, value in x.coords.items() if "group" not in value.dims}
-    return xr.DataArray(values, dims=("replicate", *x.dims[1:]), coords=coords)
+    values = ratio_replicates(*aligned(numerator, denominator))
+    like = numerator.transpose("group", ...).isel(group=0, drop=True)
+    return xr.DataArray(values, coords=like.coords, dims=("replicate", *like.dims))
