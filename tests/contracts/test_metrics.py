@@ -18,6 +18,7 @@ from headscope.metrics.spread import CORRELATION, CORRELATION_P
 from headscope.model.capture.modes import Mode
 from headscope.observe.inputs import Example
 from headscope.results.measure import DERIVED, Measure
+from headscope.results.replicates import GROUPS
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
@@ -119,6 +120,21 @@ def test_a_value_per_head_comes_with_its_error(case: tuple) -> None:
     found = compute(case[0], see(case, 0, 40))
     own = [name for name in found if name == case[0].name and "head" in found[name].dims]
     assert all(f"{name}_se" in found for name in own)
+
+
+def test_every_ratio_is_that_of_the_sums_it_comes_with(case: tuple) -> None:
+    found = compute(case[0], see(case, 0, 40))
+    for name in [name.removesuffix("_numerator") for name in found if name.endswith("_numerator")]:
+        x, y = found[f"{name}_numerator"], found[f"{name}_denominator"]
+        assert x.dims[0] == y.dims[0] == "group"
+        assert x["group"].values.tolist() == list(range(GROUPS))
+        assert set(y.dims) <= set(x.dims)
+        share = x.sum("group") / y.sum("group").where(y.sum("group") > 0)
+        np.testing.assert_allclose(found[name], share.transpose(*found[name].dims), rtol=1e-12)
+        if f"{name}_by_layer" in found and "head" in y.dims:
+            pooled = x.sum(("group", "head")) / y.sum(("group", "head"))
+            by_layer = found[f"{name}_by_layer"]
+            np.testing.assert_allclose(by_layer, pooled.transpose(*by_layer.dims), rtol=1e-12)
 
 
 @pytest.mark.parametrize("way", ["rows", "fused"])

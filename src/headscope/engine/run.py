@@ -25,6 +25,7 @@ from headscope.engine.partial import Counts
 from headscope.errors import RunError
 from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes, write_text
 from headscope.metrics.metric import Metric, Records, Sums
+from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings
 from headscope.workers.local import map_in_threads
 
@@ -34,7 +35,7 @@ SHARD = re.compile(r"\d+\.npz")
 DIGEST = hashlib.sha256
 
 # What must be the same for a run to be continued, in words for the person who changed it.
-IDENTITY = ("headscope", "study", "model", "corpus", "options")
+IDENTITY = ("headscope", "groups", "study", "model", "corpus", "options")
 CORPUS = ("fingerprint", "sentences")  # it may lie elsewhere now, under another name
 
 
@@ -150,7 +151,7 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
 
     A run that has computed nothing yet is started again, with whatever settings.
     """
-    described = {"headscope": headscope.__version__, **settings}
+    described = {"headscope": headscope.__version__, "groups": GROUPS, **settings}
     with reading(path):
         names = names_in(path / "shards")
         computed = any(map(SHARD.fullmatch, names)) or (path / "result.nc").exists()
@@ -170,6 +171,11 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
 
 
 def _refuse_changes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    if "groups" not in before:
+        raise RunError(
+            f"{path} holds a run of an older headscope, which kept no sums of groups of documents; "
+            "choose another directory and run the study again."
+        )
     pairs = ((key, _identity(key, before), _identity(key, now)) for key in IDENTITY)
     changes = [change for pair in pairs for change in _differences(*pair)]
     if changes:
