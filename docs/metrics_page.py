@@ -49,18 +49,23 @@ q 0    · · · ·                  q 0    · · · ·
   3    · x x x                    3    · · · ·
 ```
 
-## One measure, five variables
+## One measure and what comes with it
 
 Where the tables say `NAME_*`, the result has beside `NAME(layer, head, …)`
 
-- `NAME_se`: its standard error over inputs,
+- `NAME_se`: its standard error,
 - `NAME_by_layer`, `NAME_by_layer_se`: sums over the heads of a layer, then the ratio,
-- `NAME_head_mean`: the plain mean of the head values of a layer.
+- `NAME_head_mean`: the plain mean of the head values of a layer,
+- `NAME_numerator(group, …)`, `NAME_denominator(group, …)`: the sums of every group of documents,
+- `NAME_q`: where it has a baseline, the q-value of every head and label against it.
 
-**Standard errors** are those of the ratio estimator. Every input gives a numerator x and a
-denominator y; with R = Σx/Σy and N inputs the variance is Σ(x − R·y)² / (Σy)² · N/(N−1). It needs
-only Σx, Σy, Σx², Σxy, Σy² and N, so it adds as the values do. The error of `variability` takes ā
-as known. Errors of proportions are √(p(1 − p)/N).
+Measures of the corpus alone have no heads and no layers, and so only the error and the sums.
+
+**Standard errors** are over documents. Every document belongs to one of 32 groups, and each value
+is computed again without each group in turn: with R₋g the value without group g and k groups that
+have data, the error is √((k − 1)/k · Σ (R₋g − R̄)²). It holds for the ratio of any two sums, for
+differences of layers and for correlations over heads alike; [statistics](statistics.md) says how
+and how well. The error of `variability` takes ā as known.
 
 """
 

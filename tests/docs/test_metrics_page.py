@@ -43,7 +43,8 @@ def test_a_measure_explains_its_companions_and_the_variables_it_names() -> None:
     plain = Measure("share", "Share", "", "", "", with_errors=False, also=("share_ci",))
     assert PAGE.variables_of(plain) == ["share", "share_ci"]
     with_errors = Measure("share", "Share", "", "", "")
-    companions = ["share_se", "share_by_layer", "share_by_layer_se", "share_head_mean"]
+    ends = ("se", "by_layer", "by_layer_se", "head_mean", "numerator", "denominator", "q")
+    companions = [f"share_{end}" for end in ends]
     assert PAGE.variables_of(with_errors) == ["share", *companions]
 
 

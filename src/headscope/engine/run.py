@@ -30,6 +30,7 @@ from headscope.errors import RunError
 from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes
 from headscope.metrics.metric import Metric, Records, Sums
 from headscope.results.inspection import inspect_folder, require_folder
+from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
 from headscope.seal import is_intact, seal, unseal
 from headscope.workers.local import map_in_threads
@@ -39,7 +40,7 @@ RECORDS_AT_ONCE = 3  # shards
 SHARD = re.compile(r"\d+\.npz")
 
 # What must be the same for a run to be continued, in words for the person who changed it.
-IDENTITY = ("headscope", "study", "model", "corpus", "options")
+IDENTITY = ("headscope", "groups", "study", "model", "corpus", "options")
 CORPUS = ("fingerprint", "sentences")  # it may lie elsewhere now, under another name
 
 
@@ -160,7 +161,7 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
     A run that has computed nothing yet is started again, with whatever settings. Only the process
     that holds the lock of the run may call this.
     """
-    described = {"headscope": headscope.__version__, **settings}
+    described = {"headscope": headscope.__version__, "groups": GROUPS, **settings}
     with reading(path):
         inspect_folder(path)
         names = names_in(path / "shards")
@@ -181,6 +182,11 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
 
 
 def _refuse_changes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    if "groups" not in before:
+        raise RunError(
+            f"{path} holds a run of an older headscope, which kept no sums of groups of documents; "
+            "choose another directory and run the study again."
+        )
     pairs = ((key, _identity(key, before), _identity(key, now)) for key in IDENTITY)
     changes = [change for pair in pairs for change in _differences(*pair)]
     if changes:

@@ -29,6 +29,7 @@ from headscope.results.dataset import without_stack
 from headscope.results.exemplars import CHECKSUM, exemplars_of
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import attach
+from headscope.results.replicates import add_q_values
 from headscope.results.run import read_settings
 from headscope.results.schema import check_result
 from headscope.results.statements import make_statements, write_statements
@@ -246,7 +247,7 @@ class _Running:
         """The result with its measures, tables, judged claims and chosen heads."""
         metrics = self.study.metrics(self.setup).values()
         declared = [measure for metric in metrics for measure in metric.measures]
-        dataset = attach(dataset, [*declared, *self.study.measures])
+        dataset = add_q_values(attach(dataset, [*declared, *self.study.measures]))
         study = self.study
         said = make_statements(study.tables, study.findings, study.choices, dataset)
         return write_statements(dataset, said)
