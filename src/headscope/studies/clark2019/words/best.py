@@ -6,11 +6,12 @@ import numpy as np
 import xarray as xr
 
 from headscope.probes.gold import ALL, CONTENT
-from headscope.probes.proportion import accuracy, wilson
-from headscope.probes.selection import BestHead, best_heads, counts_of
+from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
+from headscope.results.findings import SHARE, Found, find_interval
+from headscope.results.selection import hold_out, ratio_of, sums_at
 
 SUMS = (ALL, CONTENT)
-CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other sentences
+CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other documents
 CLEAR_ACCURACY = 0.5
 MOST_NAMED = 6
 COREFERENCE = "coreference"
@@ -23,9 +24,8 @@ class BestResolver:
     candidates: str
     layer: int  # its number
     head: int
-    low: float  # 95 % interval of its accuracy on all mentions
-    high: float
-    held_out: float  # accuracy of heads chosen on the other half of the documents
+    accuracy: Found  # on all mentions, with a 95 % interval
+    held_out: Found  # of heads chosen on the other half of the groups of documents
 
 
 def relation_rows(result: xr.Dataset) -> list[BestHead]:
@@ -42,51 +42,60 @@ def layer_number(result: xr.Dataset, place: int) -> int:
 
 def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     """The head that resolves most mentions; None if none was scored."""
-    counts = result["coref_correct"].sel(candidates=candidates, mention="all")
-    correct = counts.transpose("half", "layer", "head").values
-    scored = result["coref_scored"].sel(mention="all").values
+    at = {"candidates": candidates, "mention": "all"}
+    correct, scored = (
+        each.transpose("group", "layer", "head").values
+        for each in sums_at(result, "coref_accuracy", at)
+    )
     if not scored.sum() > 0:  # NaN where no window was read
         return None
-    best = _highest(correct.sum(0))
-    low, high = wilson(correct.sum(0)[best], scored.sum())
-    chosen = [_highest(correct[half]) for half in range(2)]
-    elsewhere = sum(correct[1 - half][chosen[half]] for half in range(2))
-    held_out = float(accuracy(np.asarray(elsewhere), scored.sum()))
-    layer = layer_number(result, best[0])
-    return BestResolver(candidates, layer, best[1], float(low), float(high), held_out)
+    layer, head = np.unravel_index(correct.sum(0).argmax(), correct.shape[1:])
+    own = ratio_of(correct[:, layer, head], scored[:, layer, head], is_counted=True)
+    return BestResolver(
+        candidates,
+        layer_number(result, int(layer)),
+        int(head),
+        find_interval(own, 0, SHARE),
+        hold_out(result, "coref_accuracy", at).find(),
+    )
+
+
+def resolver_gap(result: xr.Dataset, system: str) -> xr.DataArray:
+    """Accuracy of a head chosen on other documents − that of a system; among all words."""
+    held_out = hold_out(result, "coref_accuracy", {"candidates": "words", "mention": "all"})
+    right, _ = sums_at(result, "coref_baseline", {"system": system, "mention": "all"})
+    return ratio_of(held_out.numerator - right.values, held_out.denominator)
 
 
 def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:
-    """Relations that a head finds clearly better than any fixed offset, the clearest first."""
+    """Relations that a head finds clearly better than any fixed offset, the clearest first.
+
+    Clear is what leaves no doubt: the whole interval of the held-out margin exceeds the threshold.
+    """
     rows = [row for row in relation_rows(result) if row.relation not in SUMS]
     clear = [
         row
         for row in rows
         if row.words >= few
-        and row.held_out - row.baseline >= CLEAR_MARGIN
-        and row.held_out >= CLEAR_ACCURACY
+        and row.held_out_margin.low > CLEAR_MARGIN
+        and row.held_out.value >= CLEAR_ACCURACY
     ]
-    return sorted(clear, key=lambda row: -row.margin)
+    return sorted(clear, key=lambda row: -row.held_out_margin.value)
 
 
 def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
     """Give the heads that find relations or antecedents their names, over any surface behaviour."""
     labels = result["behaviour"].transpose("layer", "head").values.astype("<U32")
-    if "relation_correct" in result:
+    if "relation_accuracy" in result:
         # Backwards, so that of two relations with one head the clearer one stays.
         for row in clear_relations(result, few)[:MOST_NAMED][::-1]:
             labels[row.layer, row.head] = row.relation
-    resolver = best_resolver(result, "words") if "coref_correct" in result else None
-    if resolver is not None and resolver.held_out > _head_match(result):
+    resolver = best_resolver(result, "words") if "coref_accuracy" in result else None
+    if resolver is not None and _beats_head_match(result):
         place = result["layer"].values.tolist().index(resolver.layer)
         labels[place, resolver.head] = COREFERENCE
     return result.assign(behaviour=(("layer", "head"), labels))
 
 
-def _highest(correct: np.ndarray) -> tuple[int, int]:
-    layer, head = np.unravel_index(correct.argmax(), correct.shape)
-    return int(layer), int(head)
-
-
-def _head_match(result: xr.Dataset) -> float:
-    return float(result["coref_baseline"].sel(system="head_match", mention="all"))
+def _beats_head_match(result: xr.Dataset) -> bool:
+    return find_interval(resolver_gap(result, "head_match"), 0, DIFFERENCE).low > 0
