@@ -14,7 +14,7 @@ from jaxtyping import Float
 from headscope.probes.proportion import accuracy
 from headscope.probes.relations import DIRECTIONS, OFFSETS
 from headscope.results.findings import SHARE, Found, find_interval
-from headscope.results.selection import ratio_of
+from headscope.results.selection import ratio_over_groups
 
 DIFFERENCE = (-1.0, 1.0)
 Chosen = tuple[int, int, int]  # layer, head, direction, each by its place
@@ -62,7 +62,7 @@ def counts_of(result: xr.Dataset) -> RelationCounts:
     """The counts that a result was computed from."""
     correct = result["relation_accuracy_numerator"]
     scored = result["relation_accuracy_denominator"]
-    words = result["relation_coverage_denominator"]
+    words = result["offset_accuracy_denominator"]
     offsets = result["offset_accuracy_scored_numerator"]
     return RelationCounts(
         correct.transpose("group", "layer", "head", "direction", "relation").values,
@@ -97,8 +97,8 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
     offset = int(offsets[:, direction].sum(0).argmax())
     baseline = float(offsets[:, direction, offset].sum() / total.sum())
     elsewhere, held_right, held_total, held_offset = _held_out(correct, scored, offsets)
-    margin = ratio_of(held_right - held_offset, held_total)
-    of_all = ratio_of(held_right, words, is_counted=True)
+    margin = ratio_over_groups(held_right - held_offset, held_total)
+    of_all = ratio_over_groups(held_right, words, is_counted=True)
     return BestHead(
         relation=name,
         words=int(words.sum()),
@@ -120,7 +120,7 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
 
 
 def _share(right: np.ndarray, total: np.ndarray) -> Found:
-    return find_interval(ratio_of(right, total, is_counted=True), 0, SHARE)
+    return find_interval(ratio_over_groups(right, total, is_counted=True), 0, SHARE)
 
 
 def _held_out(

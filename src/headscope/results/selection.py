@@ -31,14 +31,14 @@ class HeldOut:
     @property
     def replicates(self) -> xr.DataArray:
         """The score on everything, and without each group, the choices left as they are."""
-        return ratio_of(self.numerator, self.denominator)
+        return ratio_over_groups(self.numerator, self.denominator)
 
     def find(self, *, is_share: bool = True) -> Found:
         """The score with its interval."""
         return find_interval(self.replicates, 0, SHARE if is_share else ANY)
 
 
-def ratio_of(
+def ratio_over_groups(
     x: Float[np.ndarray, "group"], y: Float[np.ndarray, "group"], *, is_counted: bool = False
 ) -> xr.DataArray:
     """Σx / Σy on everything and without each group, with what its interval is to know of it."""

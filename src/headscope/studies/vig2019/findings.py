@@ -14,8 +14,8 @@ import xarray as xr
 from headscope.heads import name_head
 from headscope.results.findings import SHARE, Finding, Found, NotMeasured
 from headscope.results.heads import (
-    lead,
     layers_between,
+    lead,
     majority_gap,
     nth_largest,
     top_heads,
@@ -267,9 +267,16 @@ def _check_tag(data: xr.Dataset, variable: str, tag: str) -> None:
 
 
 def _of_depth(
-    claim: str, published: str, rule: str, variable: str, tag: str, count: int, *depths: float
+    claim: str,
+    published: str,
+    rule: str,
+    variable: str,
+    tag: str,
+    count: int,
+    depths: tuple[float, float],
 ) -> Finding:
-    where = dict(variable=variable, tag=tag, count=count, first=depths[0], last=depths[1])
+    first, last = depths
+    where = {"variable": variable, "tag": tag, "count": count, "first": first, "last": last}
     return Finding(
         claim,
         published,
@@ -341,8 +348,7 @@ FINDINGS = (
         "pos_to",
         "PROPN",
         5,
-        3 / 4,
-        1,
+        (3 / 4, 1),
     ),
     _of_depth(
         "Heads that attend to determiners are low.",
@@ -351,8 +357,7 @@ FINDINGS = (
         "pos_to",
         "DET",
         5,
-        0,
-        1 / 3,
+        (0, 1 / 3),
     ),
     _of_depth(
         "Heads that attend from punctuation are deep.",
@@ -361,8 +366,7 @@ FINDINGS = (
         "pos_from",
         "PUNCT",
         10,
-        1 / 2,
-        1,
+        (1 / 2, 1),
     ),
     Finding(
         "Middle layers follow dependency arcs best.",

@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.probes.gold import ALL, CONTENT
 from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
 from headscope.results.findings import SHARE, Found, find_interval
-from headscope.results.selection import hold_out, ratio_of, sums_at
+from headscope.results.selection import hold_out, ratio_over_groups, sums_at
 
 SUMS = (ALL, CONTENT)
 CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other documents
@@ -50,7 +50,7 @@ def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     if not scored.sum() > 0:  # NaN where no window was read
         return None
     layer, head = np.unravel_index(correct.sum(0).argmax(), correct.shape[1:])
-    own = ratio_of(correct[:, layer, head], scored[:, layer, head], is_counted=True)
+    own = ratio_over_groups(correct[:, layer, head], scored[:, layer, head], is_counted=True)
     return BestResolver(
         candidates,
         layer_number(result, int(layer)),
@@ -64,7 +64,7 @@ def resolver_gap(result: xr.Dataset, system: str) -> xr.DataArray:
     """Accuracy of a head chosen on other documents − that of a system; among all words."""
     held_out = hold_out(result, "coref_accuracy", {"candidates": "words", "mention": "all"})
     right, _ = sums_at(result, "coref_baseline", {"system": system, "mention": "all"})
-    return ratio_of(held_out.numerator - right.values, held_out.denominator)
+    return ratio_over_groups(held_out.numerator - right.values, held_out.denominator)
 
 
 def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:
@@ -86,11 +86,11 @@ def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:
 def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
     """Give the heads that find relations or antecedents their names, over any surface behaviour."""
     labels = result["behaviour"].transpose("layer", "head").values.astype("<U32")
-    if "relation_accuracy" in result:
+    if "relation_accuracy_numerator" in result:
         # Backwards, so that of two relations with one head the clearer one stays.
         for row in clear_relations(result, few)[:MOST_NAMED][::-1]:
             labels[row.layer, row.head] = row.relation
-    resolver = best_resolver(result, "words") if "coref_accuracy" in result else None
+    resolver = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
     if resolver is not None and _beats_head_match(result):
         place = result["layer"].values.tolist().index(resolver.layer)
         labels[place, resolver.head] = COREFERENCE
