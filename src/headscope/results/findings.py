@@ -23,6 +23,7 @@ from headscope.results.replicates import (
 Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
 SHARE = (0.0, 1.0)
 ANY = (-np.inf, np.inf)
+PERCENT = "%"  # a unit in which shares are written
 ONE_GROUP = "all documents are in one group, so the error is unknown"
 NO_SPREAD = "it is the same without any group of documents, so the error is unknown"
 
@@ -68,7 +69,8 @@ class Finding:
     statistic: Callable[[xr.Dataset], xr.DataArray]
     threshold: float | None = 0.0  # None where nothing is judged
     more: Literal["above", "below"] = "above"  # the side of the threshold that the claim is on
-    format: str = "{:.2f}"
+    unit: str = ""
+    is_signed: bool = False  # whether the number is a difference, written with its sign
     range: tuple[float, float] = ANY
     words: Callable[[xr.Dataset, Found], str] = lambda data, found: ""
 
@@ -132,15 +134,22 @@ def _decide(found: Found, threshold: float | None, more: Literal["above", "below
 
 
 def _say(finding: Finding, data: xr.Dataset, found: Found, verdict: Verdict) -> str:
-    said = _number(finding.format, found.value)
-    if np.isfinite(found.low):
-        low, high = (_number(finding.format, end) for end in (found.low, found.high))
-        said += f" ({low} … {high})"
-    parts = [said, finding.words(data, found)]
+    words = finding.words(data, found)
+    parts = [write_number(found, finding.unit, is_signed=finding.is_signed), words]
     if found.trouble and not np.isfinite(found.low) and verdict != "for comparison":
         parts.append(found.trouble)
     return "; ".join(part for part in parts if part)
 
 
-def _number(form: str, value: float) -> str:
-    return form.format(value).replace("-", "−")
+def write_number(found: Found, unit: str = "", *, is_signed: bool = False) -> str:
+    """2.07 × (2.02 … 2.12): as many digits as the interval leaves, per cent of shares."""
+    times = 100 if unit == PERCENT else 1
+    value, low, high = (times * number for number in (found.value, found.low, found.high))
+    reach, digits = max(value - low, high - value), 1 if unit == PERCENT else 2
+    if reach > 0:
+        digits = int(np.clip(np.ceil(-np.log10(reach)), 1, 6))
+    form = f"{{:{'+' if is_signed else ''}.{digits}f}}"
+    said = f"{form.format(value)} {unit}".rstrip()
+    if np.isfinite(low):
+        said += f" ({form.format(low)} … {form.format(high)})"
+    return said.replace("-", "−")

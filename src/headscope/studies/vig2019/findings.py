@@ -222,12 +222,12 @@ def _probabilities(data: xr.Dataset, found: Found) -> str:
     return f"the smaller step; {shares}"
 
 
-def _within(data: xr.Dataset) -> xr.DataArray:
-    return data["dependency_within"].sel(separation=18)
+def _span(data: xr.Dataset) -> xr.DataArray:
+    return data["mean_dependency_span"]
 
 
-def _span(data: xr.Dataset, found: Found) -> str:
-    return f"within 18 tokens; mean span {data.attrs['mean_dependency_span']:.2f}"
+def _within(data: xr.Dataset, found: Found) -> str:
+    return f"{float(whole(data['dependency_within']).sel(separation=18)):.1%} within 18"
 
 
 def _length(data: xr.Dataset) -> xr.DataArray:
@@ -284,7 +284,7 @@ def _of_depth(
         "outside, is above 0",
         (variable,),
         partial(_top_heads_lie, **where),
-        format="{:+.3f}",
+        is_signed=True,
         words=partial(_count_inside, **where),
     )
 
@@ -306,7 +306,6 @@ FINDINGS = (
         ("null_share",),
         _most_null,
         threshold=0.97,
-        format="{:.3f}",
         range=SHARE,
         words=_name_most_null,
     ),
@@ -317,7 +316,7 @@ FINDINGS = (
         ("pos_to",),
         _noun,
         threshold=TWICE,
-        format="{:.2f} ×",
+        unit="×",
         words=_name_noun,
     ),
     Finding(
@@ -328,7 +327,7 @@ FINDINGS = (
         ("pos_to",),
         _specialised_to,
         threshold=TWICE,
-        format="{:.2f} ×",
+        unit="×",
         words=_count_to,
     ),
     Finding(
@@ -338,7 +337,8 @@ FINDINGS = (
         ("pos_from", "pos_to"),
         _specialised_from,
         more="below",
-        format="{:+.2f} ×",
+        unit="×",
+        is_signed=True,
         words=_count_from,
     ),
     _of_depth(
@@ -375,7 +375,7 @@ FINDINGS = (
         "elsewhere, is above 0",
         ("dependency_alignment_by_layer", "dependency_alignment"),
         _aligned_lead,
-        format="{:+.3f}",
+        is_signed=True,
         words=_name_aligned_layer,
     ),
     Finding(
@@ -385,7 +385,8 @@ FINDINGS = (
         "beyond that quarter looks further by more than 0",
         ("dependency_alignment_by_layer", "distance_by_layer", "distance"),
         _aligned_layer_is_short,
-        format="{:+.2f} tokens",
+        unit="tokens",
+        is_signed=True,
         words=_rank_aligned_layer,
     ),
     Finding(
@@ -394,7 +395,8 @@ FINDINGS = (
         "largest pooled distance in the last quarter, less the largest elsewhere, is above 0",
         ("distance_by_layer", "distance"),
         _distance_lead,
-        format="{:+.2f} tokens",
+        unit="tokens",
+        is_signed=True,
         words=_name_distant_layer,
     ),
     Finding(
@@ -415,7 +417,7 @@ FINDINGS = (
         "larger by more than 0",
         ("dependency_alignment", "variability"),
         _aligned_is_steady,
-        format="{:+.3f}",
+        is_signed=True,
         words=_rank_aligned,
     ),
     Finding(
@@ -425,7 +427,8 @@ FINDINGS = (
         ("distance", "entropy"),
         _longest_entropy,
         more="below",
-        format="{:+.2f} nats",
+        unit="nats",
+        is_signed=True,
         words=_name_longest,
     ),
     Finding(
@@ -434,7 +437,6 @@ FINDINGS = (
         "r over heads above 0",
         ("distance", "entropy"),
         _distance_with_entropy,
-        format="r = {:.2f}",
         range=CORRELATION,
     ),
     Finding(
@@ -444,7 +446,6 @@ FINDINGS = (
         ("distance", "dependency_alignment"),
         _distance_with_alignment,
         more="below",
-        format="r = {:.2f}",
         range=CORRELATION,
     ),
     Finding(
@@ -454,7 +455,6 @@ FINDINGS = (
         ("distance",),
         _spread,
         threshold=None,
-        format="{:.1f}",
         range=(0.0, np.inf),
     ),
     Finding(
@@ -463,19 +463,17 @@ FINDINGS = (
         "each smaller than the one before; a fact about the corpus",
         ("dependency_probability",),
         _rarer,
-        format="{:+.2f}",
+        is_signed=True,
         words=_probabilities,
     ),
     Finding(
         "Mean span of a relation in tokens.",
         "3.89; 99.8 % within 18",
         "no rule; a fact about the corpus",
-        ("dependency_within",),
-        _within,
+        ("mean_dependency_span", "dependency_within"),
+        _span,
         threshold=None,
-        format="{:.1%}",
-        range=SHARE,
-        words=_span,
+        words=_within,
     ),
     Finding(
         "Mean length of a sentence in tokens.",
@@ -484,6 +482,5 @@ FINDINGS = (
         (),
         _length,
         threshold=None,
-        format="{:.1f}",
     ),
 )
