@@ -104,10 +104,10 @@ def _check_level(data: xr.Dataset, probe: str) -> None:
         return
     curve = data["parsing_curve"].sel(probe=probe)
     gain = float(curve.isel(share=-1) - curve.isel(share=-2))
-    if abs(gain) > LEVEL:
+    if gain > LEVEL:
         raise NotMeasured(
-            f"the probe {probe} has not levelled off: {gain:+.1%} in the last quarter of its "
-            "training".replace("-", "−")
+            f"the probe of {probe.replace('_', ' ')} has not levelled off: {gain:+.1%} in the last "
+            "quarter of its training"
         )
 
 
@@ -135,7 +135,7 @@ def _of_probes(better: str, worse: str, claim: str) -> Finding:
     return Finding(
         claim,
         f"{TABLE3[better]} against {TABLE3[worse]}",
-        "difference above 0, of probes that changed by at most 1 % in the last quarter of their "
+        "difference above 0, of probes that gained at most 1 % in the last quarter of their "
         "training",
         ("parsing_uas",),
         partial(_probe_gap, better=better, worse=worse),
