@@ -153,3 +153,8 @@ def write_number(found: Found, unit: str = "", *, is_signed: bool = False) -> st
     if np.isfinite(low):
         said += f" ({form.format(low)} … {form.format(high)})"
     return said.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share as it stands in words."""
+    return f"{100 * share:.1f} %"

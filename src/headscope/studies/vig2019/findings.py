@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.heads import name_head
-from headscope.results.findings import SHARE, Finding, Found, NotMeasured
+from headscope.results.findings import SHARE, Finding, Found, NotMeasured, percent
 from headscope.results.heads import (
     layers_between,
     lead,
@@ -227,7 +227,7 @@ def _span(data: xr.Dataset) -> xr.DataArray:
 
 
 def _within(data: xr.Dataset, found: Found) -> str:
-    return f"{float(whole(data['dependency_within']).sel(separation=18)):.1%} within 18"
+    return f"{percent(float(whole(data['dependency_within']).sel(separation=18)))} within 18"
 
 
 def _length(data: xr.Dataset) -> xr.DataArray:

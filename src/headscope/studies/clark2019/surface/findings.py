@@ -131,7 +131,7 @@ def _cls_is_broad_at_the_end(data: xr.Dataset) -> xr.DataArray:
 
 def _say_cls(data: xr.Dataset, found: Found) -> str:
     last = float(whole(data["entropy_from_cls_by_layer"]).isel(layer=-1))
-    return f"more than any other layer of the upper half; {last:.2f} in the last"
+    return f"{last:.2f} in the last layer"
 
 
 def _uniform(data: xr.Dataset) -> xr.DataArray:
@@ -297,6 +297,5 @@ FINDINGS = (
         _sink_rate,
         threshold=None,
         unit=PERCENT,
-        words=lambda data, found: "of the heads",
     ),
 )

@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.heads import name_in_paper
 from headscope.probes.gold import ALL
 from headscope.probes.selection import DIFFERENCE, BestHead
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured
+from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, percent
 from headscope.results.heads import whole
 from headscope.results.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.studies.clark2019.words.best import (
@@ -44,8 +44,8 @@ def _relation_margin(data: xr.Dataset, relation: str) -> xr.DataArray:
 def _say_relation(data: xr.Dataset, found: Found, relation: str) -> str:
     row = _row(data, relation)
     return (
-        f"{row.relation}: {row.accuracy.value:.1%} in {_name(data, row)}, held out "
-        f"{row.held_out.value:.1%}, baseline {row.baseline:.1%} ({row.offset:+d})"
+        f"{row.relation}: {percent(row.accuracy.value)} in {_name(data, row)}, held out "
+        f"{percent(row.held_out.value)}, baseline {percent(row.baseline)} ({row.offset:+d})"
     )
 
 
@@ -61,8 +61,8 @@ def _found_by_one_head(data: xr.Dataset) -> xr.DataArray:
 def _say_parser(data: xr.Dataset, found: Found) -> str:
     row = _row(data, ALL)
     return (
-        f"of all governors; {_name(data, row)} finds {row.accuracy.value:.1%} of the "
-        f"{row.coverage:.0%} it could see, baseline {row.baseline:.1%}"
+        f"of all governors; {_name(data, row)} finds {percent(row.accuracy.value)} of the "
+        f"{percent(row.coverage)} it could see, baseline {percent(row.baseline)}"
     )
 
 
@@ -80,8 +80,8 @@ def _say_resolver(data: xr.Dataset, found: Found, system: str) -> str:
     assert best is not None
     baseline = float(whole(data["coref_baseline"]).sel(system=system, mention="all"))
     return (
-        f"{name_in_paper(best.layer, best.head)}: held out {best.held_out.value:.1%}, "
-        f"{system.replace('_', ' ')} {baseline:.1%}"
+        f"{name_in_paper(best.layer, best.head)}: held out {percent(best.held_out.value)}, "
+        f"{system.replace('_', ' ')} {percent(baseline)}"
     )
 
 
@@ -106,14 +106,14 @@ def _check_level(data: xr.Dataset, probe: str) -> None:
     gain = float(curve.isel(share=-1) - curve.isel(share=-2))
     if gain > LEVEL:
         raise NotMeasured(
-            f"the probe of {probe.replace('_', ' ')} has not levelled off: {gain:+.1%} in the last "
+            f"the probe of {probe.replace('_', ' ')} has not levelled off: +{percent(gain)} in the last "
             "quarter of its training"
         )
 
 
 def _say_probes(data: xr.Dataset, found: Found, better: str, worse: str) -> str:
     uas = whole(data["parsing_uas"])
-    return f"{float(uas.sel(probe=better)):.1%} against {float(uas.sel(probe=worse)):.1%}"
+    return f"{percent(float(uas.sel(probe=better)))} against {percent(float(uas.sel(probe=worse)))}"
 
 
 def _of_relation(relation: str) -> Finding:
