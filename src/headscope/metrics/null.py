@@ -4,9 +4,10 @@ Null is the first token of a causal model's input, the delimiters of a bidirecti
 """
 
 from headscope.metrics.metric import Grid
-from headscope.metrics.ratio import HeadRatio, Terms
+from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
+from headscope.observe.batch import AnnotatedBatch, pairs_of_queries
 from headscope.observe.layer import Layer
-from headscope.results.measure import Measure, Published
+from headscope.results.measure import Baseline, Measure, Published
 
 NULL_SHARE = Measure(
     "null_share",
@@ -16,6 +17,7 @@ NULL_SHARE = Measure(
     reference="Vig & Belinkov 2019, Fig. 5",
     cost="n², one product with the null mask that other metrics share",
     more="puts more of its attention on null tokens",
+    baselines=(Baseline("null_share_even", "even attention"),),
     published=(
         Published("mean over heads; some exceed 0.97", "GPT-2 small, Vig & Belinkov 2019", 0.57),
     ),
@@ -28,6 +30,15 @@ NULL_SHARE_ALL_QUERIES = Measure(
     reference="Vig & Belinkov 2019, Fig. 5, the other reading of it",
     cost="n², one sum of the weights",
     more="puts more of its attention on null tokens",
+)
+
+NULL_SHARE_EVEN = Measure(
+    "null_share_even",
+    title="Null attention of even attention",
+    meaning="What null tokens receive from a head that spreads its attention evenly.",
+    formula="the one of null_share with a := 1 over the same pairs",
+    reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Fig. 5",
+    cost="n, once for all heads",
 )
 
 
@@ -43,6 +54,14 @@ def null_terms_of_all_queries(layer: Layer) -> Terms:
     return layer.to_null.sum(-1)[..., None], layer.everything.sum(-1)[..., None]
 
 
+def even_terms(batch: AnnotatedBatch) -> TextTerms:
+    """The terms of `null_terms` with every weight 1 over the same pairs."""
+    null = (batch.null & batch.mask).double()
+    seen = null.cumsum(1) if batch.is_causal else null.sum(1, keepdim=True)
+    paid = (batch.content.double() * seen).sum(1, keepdim=True)
+    return paid, paid + pairs_of_queries(batch).sum(1, keepdim=True)
+
+
 def null_share(grid: Grid) -> HeadRatio:
     """Share of attention on null tokens, from the other tokens."""
     return HeadRatio(NULL_SHARE, grid, null_terms)
@@ -51,3 +70,8 @@ def null_share(grid: Grid) -> HeadRatio:
 def null_share_of_all_queries(grid: Grid) -> HeadRatio:
     """Share of attention on null tokens, null queries included."""
     return HeadRatio(NULL_SHARE_ALL_QUERIES, grid, null_terms_of_all_queries)
+
+
+def null_share_even() -> TextRatio:
+    """Share of null tokens in attention that is the same everywhere."""
+    return TextRatio(NULL_SHARE_EVEN, even_terms)

@@ -39,7 +39,9 @@ def _of_surface(setup: Setup) -> list[Metric]:
     grid = setup.grid
     metrics: list[Metric] = [
         surface.offset_shares(grid, offsets(setup)),
+        surface.even_offset_shares(offsets(setup)),
         surface.special_shares(grid, find_delimiters(setup.model).absent),
+        surface.even_special_shares(),
         surface.sep_to_sep(grid),
         surface.other_to_sep(grid),
         surface.entropies(grid),
