@@ -94,7 +94,9 @@ def make_statements(
 ) -> Statements:
     """Everything that the declarations of a study say of a result."""
     made = (_tabulate(table, result) for table in tables if _has(result, table.needs))
-    data = replicated(result)
+    findings = tuple(findings)
+    needed = {name.removesuffix("_by_layer") for each in findings for name in each.needs}
+    data = replicated(result, needed)
     return Statements(
         tuple(table for table in made if table.rows),
         tuple(_judge(finding, data) for finding in findings),

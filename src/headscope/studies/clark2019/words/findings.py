@@ -105,9 +105,10 @@ def _check_level(data: xr.Dataset, probe: str) -> None:
     curve = data["parsing_curve"].sel(probe=probe)
     gain = float(curve.isel(share=-1) - curve.isel(share=-2))
     if gain > LEVEL:
+        name = probe.replace("_", " and ")
         raise NotMeasured(
-            f"the probe of {probe.replace('_', ' ')} has not levelled off: +{percent(gain)} in the last "
-            "quarter of its training"
+            f"the probe of {name} has not levelled off: +{percent(gain)} in the last quarter of "
+            "its training"
         )
 
 
