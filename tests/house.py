@@ -17,7 +17,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # A package imports only from those before it, also where the import is for types alone.
 ORDER = (
-    "errors", "wording", "progress", "files", "heads", "theme", "workers", "text", "results",
+    "errors", "wording", "progress", "files", "seal", "archive", "heads", "theme", "workers",
+    "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
     "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
@@ -25,19 +26,12 @@ ORDER = (
 # Imports against the order: importing module, imported package, and why.
 AGAINST_THE_ORDER = {
     ("headscope.model.trace", "views"): "trace.head_view() is the public door to the views",
-    # To be closed:
-    ("headscope.observe.long", "metrics"): "long inputs know the metric that asks",
-    (
-        "headscope.probes.trained.checkpoint",
-        "engine",
-    ): "checkpoints are written as shards are",
-    ("headscope.results.dataset", "metrics"): "the type of a metric's variables",
 }
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
     "anywidget", "IPython", "matplotlib", "numba", "ray", "rich", "scipy", "sklearn", "spacy",
-    "torch", "transformers", "triton", "upath", "uvicorn", "xarray",
+    "torch", "transformers", "triton", "upath", "uvicorn", "webbrowser", "xarray",
 }  # fmt: skip
 
 # Packages that any function of a command may import: `headscope --help` stays light.
@@ -46,32 +40,33 @@ LAZY_PACKAGES = {"cli"}
 # Imports of our own modules inside a function: importing module, imported module, and why.
 LAZY_DOORS = {
     ("headscope.model.trace", "headscope.views"): "the public door to the views",
-    ("headscope.metrics.divergence", "headscope.metrics.divergence_kernel"): "imports numba",
-    ("headscope.metrics.divergence", "headscope.metrics.divergence_triton"): "imports triton",
-    ("headscope.observe.fused_pass", "headscope.observe.fused_kernel"): "imports triton",
+    ("headscope.model.origin", "headscope.model.load"): "a pickled model is loaded where it lands",
+    ("headscope.model.origin", "headscope.model.model"): "a pickled model is made where it lands",
+    ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.numba_loop"): "numba",
+    ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.triton_kernel"): (
+        "imports triton"
+    ),
+    ("headscope.observe.fused", "headscope.observe.fused_kernel"): "imports triton",
+    ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
     ("headscope.views.view", "headscope.views.widget"): "imports anywidget",
     ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",
-    ("headscope.views.figures", "headscope.views.figures.head"): "imports matplotlib",
-    ("headscope.views.figures", "headscope.views.figures.model"): "imports matplotlib",
-    ("headscope.views.figures", "headscope.views.figures.neuron"): "imports matplotlib",
     ("headscope.views.figures", "headscope.views.figures.fonts"): "imports matplotlib",
+    ("headscope.studies", "headscope.studies.study"): "names of studies are listed without torch",
+    ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
+    ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.model.load"): "a server without a model needs no torch",
-    ("headscope.bertviz", "headscope.model.load"): "views of given weights need no model",
+    ("headscope.explorer.serve", "headscope.model.load"): "only a server with a model needs torch",
+    (
+        "headscope.explorer.serve",
+        "headscope.model.source",
+    ): "a server without a model needs no torch",
+    ("headscope.bertviz.neuron_view", "headscope.model.load"): "importing it needs no torch",
     ("headscope.report", "headscope.report.write"): "headscope.report is a function and a package",
-    # To be closed:
-    ("headscope.metrics.divergence", "headscope.metrics.divergence_product"): "imports torch only",
-    ("headscope.model.model", "headscope.model.tracing"): "a circle inside model",
-    ("headscope.model.origin", "headscope.model.load"): "a circle inside model",
-    ("headscope.model.origin", "headscope.model.model"): "a circle inside model",
-    ("headscope.model.trace", "headscope.model.from_weights"): "a circle inside model",
-    ("headscope.studies.study", "headscope.observe.columns"): "studies are listed without torch",
-    ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
-    ("headscope.workers.engine", "headscope.workers.local"): "a circle inside workers",
-    ("headscope.workers.engine", "headscope.workers.ray"): "a circle inside workers",
+    ("headscope.workers.engine", "headscope.workers.local"): "engines are found by name",
+    ("headscope.workers.engine", "headscope.workers.ray"): "engines are found by name",
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from transformers import PreTrainedTokenizerBase
@@ -10,7 +11,9 @@ from headscope.errors import ModelError
 from headscope.model.batch import Batch
 from headscope.model.display import display_text
 from headscope.model.encode import Encoded, start_with
-from headscope.model.model import Model
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
 
 MakeBatch = Callable[[Encoded], Batch]
 
@@ -19,7 +22,7 @@ _NOTHING = Encoded(
 )
 
 
-def continue_greedily(model: Model, prompt: Encoded, steps: int) -> Encoded:
+def continue_greedily(model: "Model", prompt: Encoded, steps: int) -> Encoded:
     """The prompt and up to `steps` tokens more, each the most probable next one."""
     if not model.is_causal:
         raise ModelError(
@@ -31,13 +34,13 @@ def continue_greedily(model: Model, prompt: Encoded, steps: int) -> Encoded:
     return _extend(model, prompt, steps, lambda text: model.batch([text]))
 
 
-def write_target(model: Model, source: Encoded, begun: Encoded | None, steps: int) -> Encoded:
+def write_target(model: "Model", source: Encoded, begun: Encoded | None, steps: int) -> Encoded:
     """What the decoder writes for a source, after what it has begun with."""
     start = begun or start_with(model.network, model.tokenizer, _NOTHING)
     return _extend(model, start, steps, lambda text: model.batch([source], target=[text]))
 
 
-def _extend(model: Model, text: Encoded, steps: int, batch: MakeBatch) -> Encoded:
+def _extend(model: "Model", text: Encoded, steps: int, batch: MakeBatch) -> Encoded:
     limit = model.max_length
     if limit is not None and len(text) + steps > limit:
         raise ModelError(
@@ -53,7 +56,7 @@ def _extend(model: Model, text: Encoded, steps: int, batch: MakeBatch) -> Encode
     return _append(model.tokenizer, text, new)
 
 
-def _next(model: Model, text: Encoded, batch: MakeBatch) -> int:
+def _next(model: "Model", text: Encoded, batch: MakeBatch) -> int:
     output = model.forward(batch(text))
     logits = getattr(output, "logits", None)
     if not isinstance(logits, torch.Tensor):
@@ -63,7 +66,7 @@ def _next(model: Model, text: Encoded, batch: MakeBatch) -> int:
     return int(logits[0, -1].argmax())
 
 
-def _ends(model: Model) -> set[int]:
+def _ends(model: "Model") -> set[int]:
     found: set[int] = set()
     for config in (model.network.generation_config, model.network.config.get_text_config()):
         end = getattr(config, "eos_token_id", None)

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
+from headscope.model import record
 from headscope.model.attention import LayerAttention, Stack
 from headscope.model.batch import (
     Batch,
@@ -265,9 +266,7 @@ class Model:
         truncate: bool = False,
     ) -> Trace:
         """The attention of one input; see `headscope.model.record.trace`."""
-        from headscope.model.record import trace
-
-        return trace(
+        return record.trace(
             self,
             text,
             pair,

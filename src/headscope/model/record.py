@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -16,9 +17,11 @@ from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.encode import Encoded
 from headscope.model.generate import continue_greedily, write_target
 from headscope.model.memory import check_memory, needed
-from headscope.model.model import Model
 from headscope.model.trace import Side, StackTrace, Trace
 from headscope.model.words import words_of_tokens
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
 
 STITCHED = (
     "Generated tokens are traced by one pass over prompt and continuation; for a causal model "
@@ -27,7 +30,7 @@ STITCHED = (
 
 
 def trace(
-    model: Model,
+    model: "Model",
     text: str,
     pair: str | None = None,
     *,
@@ -84,7 +87,7 @@ def side(encoded: Encoded) -> Side:
 
 
 def _texts(
-    model: Model, source: Encoded, target: str | None, generate: int, *, truncate: bool
+    model: "Model", source: Encoded, target: str | None, generate: int, *, truncate: bool
 ) -> tuple[Encoded, Encoded | None, int | None]:
     """Source, what the decoder reads, and where generated tokens begin."""
     if generate < 0:
@@ -101,7 +104,7 @@ def _texts(
 
 
 def _check_memory(
-    model: Model,
+    model: "Model",
     source: Encoded,
     target: Encoded | None,
     layers: Sequence[int] | None,

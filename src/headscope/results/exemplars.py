@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from headscope.errors import RunError
 
 FILE = "exemplars.parquet"
@@ -11,9 +14,6 @@ Exemplar = dict[str, Any]
 
 def read_exemplars(path: Path) -> list[Exemplar]:
     """The rows of an exemplar file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if not path.exists():
         raise RunError(f"{path.parent} has no exemplars: its study keeps none.")
     try:

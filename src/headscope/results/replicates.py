@@ -249,7 +249,9 @@ def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.DataArra
     value, against = _replicated(result, name), _replicated(result, baseline.variable)
     if baseline.best_over in against.dims:
         best = against.isel(replicate=0).fillna(-np.inf).argmax(baseline.best_over)
-        against = against.isel({baseline.best_over: best}).drop_vars(baseline.best_over)
+        against = against.isel({baseline.best_over: best}).drop_vars(
+            baseline.best_over, errors="ignore"
+        )
     difference = (value - against).transpose(*value.dims).values
     _, y = _aligned(result[f"{name}_numerator"], result[f"{name}_denominator"])
     groups = informed(y.values)

@@ -21,6 +21,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from headscope.metrics.divergence import products
+
 Implementation = Literal["numba", "triton", "products"]
 SMOOTHING = 1e-3
 BLOCK = 512  # elements: a block of 144 heads takes 288 kB, which a core's second-level cache holds
@@ -45,8 +47,6 @@ def divergence(
         from headscope.metrics.divergence import triton_kernel
 
         return triton_kernel.divergence_of_blocks(pieces)
-    from headscope.metrics.divergence import products
-
     return products.divergence_of_blocks(pieces, floor=smoothing / weights.shape[-1])
 
 
