@@ -5,6 +5,7 @@ picks on the evaluation data; here a head is also picked on half of the groups o
 scored on the other, both ways round, and the counts of both are added.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,10 +53,16 @@ class BestHead:
     same_choice: bool  # whether both halves choose this head
 
 
-def best_heads(counts: RelationCounts, names: tuple[str, ...]) -> list[BestHead]:
-    """The best head and direction for every class that has a scored word."""
+def best_heads(
+    counts: RelationCounts, names: tuple[str, ...], wanted: Set[str] | None = None
+) -> list[BestHead]:
+    """The best head and direction for every class, or those wanted, that has a scored word."""
     scored = counts.scored.sum((0, 1))
-    return [_best(counts, place, name) for place, name in enumerate(names) if scored[place] > 0]
+    return [
+        _best(counts, place, name)
+        for place, name in enumerate(names)
+        if scored[place] > 0 and (wanted is None or name in wanted)
+    ]
 
 
 def counts_of(result: xr.Dataset) -> RelationCounts:

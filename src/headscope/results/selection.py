@@ -48,59 +48,59 @@ def ratio_over_groups(
 
 def sums_at(
     data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Numerator and denominator of a measure for every group, at some labels of its axes."""
-    found = []
-    for part in ("numerator", "denominator"):
-        array = data[f"{name}_{part}"]
-        found.append(array.sel({key: at[key] for key in at or {} if key in array.dims}))
-    x, y = xr.broadcast(*found)
+) -> tuple[xr.DataArray, np.ndarray]:
+    """Numerator of a measure for every group, at some labels of its axes, and the denominator.
+
+    The denominator has the shape of the numerator, the groups first.
+    """
+    x, y = (_at(data[f"{name}_{part}"], at or {}) for part in ("numerator", "denominator"))
     x = x.transpose("group", ...)
-    return x, y.transpose(*x.dims)
+    wide = y.transpose(*(dim for dim in x.dims if dim in y.dims)).values
+    shape = [x.sizes[dim] if dim in y.dims else 1 for dim in x.dims]
+    return x, np.broadcast_to(wide.reshape(shape), x.shape)
 
 
 def hold_out(
     data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None, *, sign: int = 1
 ) -> HeldOut:
     """The head with the largest ratio of a measure, or the smallest for sign −1, held out."""
-    return hold_out_sums(*sums_at(data, name, at), sign=sign)
+    sums, y = sums_at(data, name, at)
+    x = sums.values
+    chosen = [choose(x[half::2], y[half::2], sign) for half in range(2)]
+    above, below = np.full(len(x), np.nan), np.full(len(x), np.nan)
+    for half, place in enumerate(chosen):
+        if place is not None:
+            others = slice(1 - half, None, 2)
+            above[others], below[others] = x[(others, *place)], y[(others, *place)]
+    by_even, by_odd = (_labels(sums, place) for place in chosen)
+    return HeldOut((by_even, by_odd), above, below)
 
 
-def hold_out_sums(x: xr.DataArray, y: xr.DataArray, *, sign: int = 1) -> HeldOut:
-    """The largest ratio of sums over all axes but `group`, held out."""
-    is_odd = np.arange(x.sizes["group"]) % 2 == 1
-    places = choose(x[~is_odd], y[~is_odd], sign), choose(x[is_odd], y[is_odd], sign)
-    return score(places, x, y)
-
-
-def choose(x: xr.DataArray, y: xr.DataArray, sign: int = 1) -> Place | None:
+def choose(
+    x: Float[np.ndarray, "group *item"], y: Float[np.ndarray, "group *item"], sign: int = 1
+) -> tuple[int, ...] | None:
     """Where the ratio of the sums over these groups is largest; of equals the first.
 
     None where the groups have no data to choose by.
     """
-    above, below = x.sum("group", skipna=False), y.sum("group", skipna=False)
+    above, below = x.sum(0), y.sum(0)
     with np.errstate(all="ignore"):
-        ratio = (sign * above / below.where(below > 0)).fillna(-np.inf)
-    if not np.isfinite(ratio.values).any():
+        ratio = np.where(below > 0, sign * above / below, np.nan)
+    if not np.isfinite(ratio).any():
         return None
-    place = np.unravel_index(int(ratio.values.argmax()), ratio.shape)
+    place = np.unravel_index(int(np.nanargmax(ratio)), ratio.shape)
+    return tuple(int(number) for number in place)
+
+
+def _at(array: xr.DataArray, at: Mapping[str, Any]) -> xr.DataArray:
+    return array.sel({axis: label for axis, label in at.items() if axis in array.dims})
+
+
+def _labels(sums: xr.DataArray, place: tuple[int, ...] | None) -> Place | None:
+    """The labels of a place along all axes but `group`."""
+    if place is None:
+        return None
     return {
-        str(dim): ratio[dim].values[number].item() if dim in ratio.coords else int(number)
-        for dim, number in zip(ratio.dims, place, strict=True)
+        str(dim): sums[dim].values[number].item()
+        for dim, number in zip(sums.dims[1:], place, strict=True)
     }
-
-
-def score(places: Places, x: xr.DataArray, y: xr.DataArray) -> HeldOut:
-    """The sums of each half of the groups at the place that the other half chose."""
-    return HeldOut(places, cross(places, x), cross(places, y))
-
-
-def cross(places: Places, sums: xr.DataArray) -> Float[np.ndarray, "group"]:
-    """For every group the sum at the place that the other half chose; NaN if it chose none."""
-    by_even, by_odd = (
-        np.full(sums.sizes["group"], np.nan)
-        if place is None
-        else sums.sel({key: place[key] for key in place if key in sums.dims}).values
-        for place in places
-    )
-    return np.where(np.arange(sums.sizes["group"]) % 2 == 1, by_even, by_odd).astype(float)

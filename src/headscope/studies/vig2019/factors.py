@@ -29,9 +29,12 @@ class Factor:
 def factor(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> Factor:
     """Best share of a label / mean share over heads; `data` has replicates."""
     best = hold_out(data, name, at)
-    mean = data[name].sel(at).mean(("layer", "head"))
+    shares = data[name].sel(at).transpose("replicate", "layer", "head").values
     share = best.replicates
-    return Factor(best, (share / mean.where(mean > 0)).assign_attrs(share.attrs))
+    with np.errstate(all="ignore"):
+        mean = np.nansum(shares, (1, 2)) / np.isfinite(shares).sum((1, 2))
+        ratio = np.where(mean > 0, share.values / mean, np.nan)
+    return Factor(best, share.copy(data=ratio))
 
 
 def label_factors(data: xr.Dataset, name: str, axis: str) -> dict[str, Factor]:

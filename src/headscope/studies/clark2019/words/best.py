@@ -35,6 +35,13 @@ def relation_rows(result: xr.Dataset) -> list[BestHead]:
     return sorted(found, key=lambda row: (row.relation not in SUMS, -row.words, row.relation))
 
 
+def relation_row(result: xr.Dataset, names: set[str]) -> BestHead | None:
+    """The best head of the most frequent relation with one of these names."""
+    known = tuple(result["relation"].values.tolist())
+    found = best_heads(counts_of(result), known, names)
+    return min(found, key=lambda row: (-row.words, row.relation), default=None)
+
+
 def layer_number(result: xr.Dataset, place: int) -> int:
     """The number of the layer at a place of the result."""
     return int(result["layer"].values[place])
@@ -43,10 +50,8 @@ def layer_number(result: xr.Dataset, place: int) -> int:
 def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     """The head that resolves most mentions; None if none was scored."""
     at = {"candidates": candidates, "mention": "all"}
-    correct, scored = (
-        each.transpose("group", "layer", "head").values
-        for each in sums_at(result, "coref_accuracy", at)
-    )
+    sums, scored = sums_at(result, "coref_accuracy", at)  # group layer head
+    correct = sums.values
     if not scored.sum() > 0:  # NaN where no window was read
         return None
     layer, head = np.unravel_index(correct.sum(0).argmax(), correct.shape[1:])

@@ -14,7 +14,7 @@ from headscope.results.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.studies.clark2019.words.best import (
     best_resolver,
     layer_number,
-    relation_rows,
+    relation_row,
     resolver_gap,
 )
 
@@ -28,7 +28,7 @@ TOLD = ("det", "dobj", "nsubj", "poss with 's", "auxpass", "prep", "pobj", "amod
 
 def _row(data: xr.Dataset, relation: str) -> BestHead:
     names = {relation, *(label for label, same in SAME_RELATION.items() if same == relation)}
-    row = next((row for row in relation_rows(data) if row.relation in names), None)
+    row = relation_row(data, names)
     if row is None:
         raise NotMeasured("the corpus has no such relation")
     if not np.isfinite(row.held_out.value):
