@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from headscope.probes.gold import make_gold
 from headscope.probes.trained import experiment
 from headscope.probes.trained.experiment import (
     GROUPS,
@@ -76,6 +77,89 @@ def test_an_interrupted_training_ends_with_the_same_weights(
     assert_same(whole, run(corpus, group, tmp_path / "cut.npz"))
 
 
+def outcome_of(trained: dict[str, Learner]) -> Outcome:
+    return evaluate(trained, stream(), Corpus.from_sentences(make_sentences(12)))
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("stop", [2, 5])
+def test_an_interrupted_training_has_the_same_learning_curve(tmp_path: Path, stop: int) -> None:
+    corpus = Corpus.from_sentences(make_sentences(30))
+    whole = outcome_of(run(corpus, "network", None))
+    run(corpus, "network", tmp_path / "cut.npz", stop)
+    again = outcome_of(run(corpus, "network", tmp_path / "cut.npz"))
+    for name in GROUPS["network"]:
+        assert np.array_equal(whole.curve[name], again.curve[name])
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_the_learning_curve_is_what_the_probe_knew_after_shares_of_the_training() -> None:
+    corpus, schedule = Corpus.from_sentences(make_sentences(32)), Schedule()
+    assert len(schedule.chunks(corpus)) == len(experiment.SHARES)
+    trained, expected = learners(), []
+    for _ in train(trained, stream(), corpus, schedule):
+        expected.append(outcome_of(trained).right["attention_words"].sum(0))
+    curve = outcome_of(trained).curve["attention_words"]
+    assert np.array_equal(curve, np.stack(expected))
+    assert len({tuple(row) for row in curve.tolist()}) > 1
+    assert_same(trained, run_again(corpus, schedule))
+
+
+def run_again(corpus: Corpus, schedule: Schedule) -> dict[str, Learner]:
+    trained = learners()
+    for _ in train(trained, stream(), corpus, schedule):
+        pass
+    return trained
+
+
+def test_words_are_counted_in_the_group_of_their_sentence() -> None:
+    sentences = make_sentences(6)
+    corpus = Corpus.from_sentences(sentences)
+    found = evaluate(learners(), stream(), corpus, lambda sentence, number: number)
+    for number, sentence in enumerate(sentences):
+        words = sum(word.upos != "PUNCT" for word in sentence.words)
+        assert found.words[number] == words
+        alone = evaluate(learners(), stream(), Corpus.from_sentences([sentence]))
+        for name in GROUPS["network"]:
+            assert np.array_equal(found.right[name][number], alone.right[name].sum(0))
+
+
+def test_the_control_task_gives_every_word_type_one_rule() -> None:
+    sentences = make_sentences(40)
+    gold = make_gold(sentences, experiment.NO_CLASSES)
+    heads = experiment.control_heads(sentences, gold, seed=3)
+    rules: dict[str, set[str]] = {}
+    for row, sentence in zip(heads.tolist(), sentences, strict=True):
+        last = len(sentence.words) - 1
+        for place, word in enumerate(sentence.words):
+            kinds = {"itself": place, "first": 0, "last": last}
+            fit = {kind for kind, target in kinds.items() if row[place] == target}
+            assert fit
+            text = word.text.lower()
+            rules[text] = rules.get(text, set(kinds)) & fit
+    assert all(rules.values())
+    assert len({next(iter(each)) for each in rules.values() if len(each) == 1}) > 1
+    other = experiment.control_heads(sentences, gold, seed=4)
+    assert not torch.equal(heads, other)
+
+
+def test_a_probe_with_words_learns_the_control_task_and_does_not_change_the_other() -> None:
+    corpus = Corpus.from_sentences(make_sentences(60))
+    with_control = replace(stream("text"), control_seed=0)
+    both = make_learners(
+        "text", 2 * HEADS, 12, Seeds(2), has_special=True, rate=0.01, has_control=True
+    )
+    for _ in train(both, with_control, corpus, Schedule(epochs=4)):
+        pass
+    found = evaluate(both, with_control, corpus)
+    assert found.right["distances_words control"].sum(0).min() > found.words.sum() / 2
+    assert list(found.parameters) == list(found.curve) == ["distances_words"]
+    plain = learners("text")
+    for _ in train(plain, stream("text"), corpus, Schedule(epochs=4)):
+        pass
+    assert_same({"distances_words": both["distances_words"]}, plain)
+
+
 @pytest.mark.usefixtures("small_chunks")
 def test_a_damaged_checkpoint_is_not_trusted(tmp_path: Path) -> None:
     corpus, path = Corpus.from_sentences(make_sentences(16)), tmp_path / "cut.npz"
@@ -104,18 +188,18 @@ def test_every_probe_is_tested_on_every_word_but_punctuation() -> None:
     )
     for group, outcome in found.items():
         assert group in GROUPS
-        assert outcome.words == words
+        assert outcome.words.sum() == words
         assert set(outcome.right) == {"right_branching", *GROUPS[group]}
-        assert outcome.right["right_branching"].tolist() == [right]
+        assert outcome.right["right_branching"].sum(0).tolist() == [right]
     assert found["network"].arc_weights["attention"].shape == (2, 2 * HEADS)
 
 
 def test_an_outcome_survives_its_file() -> None:
     outcome = evaluate(learners(), stream(), Corpus.from_sentences(make_sentences(5)))
     again = Outcome.unpack(outcome.pack())
-    assert (again.words, again.vectors) == (outcome.words, outcome.vectors)
-    assert again.parameters == outcome.parameters
-    for kind in ("right", "arc_weights"):
+    assert again.words.tolist() == outcome.words.tolist()
+    assert (again.parameters, again.vectors) == (outcome.parameters, outcome.vectors)
+    for kind in ("right", "curve", "arc_weights"):
         one, other = getattr(outcome, kind), getattr(again, kind)
         assert list(one) == list(other)
         assert all(np.array_equal(one[name], other[name]) for name in one)

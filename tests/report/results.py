@@ -1,14 +1,28 @@
 """A made-up result of the vig2019 study: figures and findings can be tried at any size."""
 
 import json
+import zlib
 
 import numpy as np
 import xarray as xr
 
 from headscope.observe.batch import FORMS
+from headscope.results.replicates import GROUPS
 
 TAGS = ("ADJ", "DET", "NOUN", "PROPN", "PUNCT")
 RELATIONS = ("det", "nsubj", "root")
+SUMMED = (
+    "null_share",
+    "distance",
+    "entropy",
+    "variability",
+    "pos_to",
+    "pos_from",
+    "deprel_to",
+    "dependency_alignment",
+    "dependency_probability",
+    "dependency_within",
+)
 
 
 def make_result(layers: int = 12, heads: int = 12, seed: int = 0) -> xr.Dataset:
@@ -68,11 +82,34 @@ def make_result(layers: int = 12, heads: int = 12, seed: int = 0) -> xr.Dataset:
         "skipped": json.dumps({"too long": 2}),
         "left_out": json.dumps({}),
     }
-    return xr.Dataset(data, coords=coords, attrs=attributes)
+    return with_sums(xr.Dataset(data, coords=coords, attrs=attributes), SUMMED)
 
 
-def put(result: xr.Dataset, name: str, value: float, **place: object) -> xr.Dataset:
-    """A copy with one value changed."""
+def with_sums(result: xr.Dataset, names: tuple[str, ...], noise: float = 0.01) -> xr.Dataset:
+    """The result with sums of groups that vary a little and give its values."""
+    found = {}
+    for name in names:
+        found[f"{name}_denominator"] = xr.DataArray(np.ones(GROUPS), dims="group")
+        found[f"{name}_numerator"] = numerator(result[name], noise)
+    return result.assign(found)
+
+
+def numerator(values: xr.DataArray, noise: float = 0.01, seed: int = 0) -> xr.DataArray:
+    """Sums of groups of weight one whose mean is each value, with that relative deviation."""
+    drawn = np.random.default_rng(seed).normal(size=(GROUPS, *values.shape))
+    drawn = noise * (drawn - drawn.mean(0))
+    varied = xr.DataArray(1 + drawn, dims=("group", *values.dims), coords=values.coords)
+    return varied * values
+
+
+def put(
+    result: xr.Dataset, name: str, value: float, noise: float = 0.01, **place: object
+) -> xr.Dataset:
+    """A copy with one value changed, and the sums behind it."""
     changed = result.copy(deep=True)
     changed[name].loc[place] = value
+    if f"{name}_numerator" in changed:
+        seed = zlib.crc32(repr(sorted(place.items())).encode())
+        now = numerator(changed[name].sel(place), noise, seed)
+        changed[f"{name}_numerator"].loc[place] = now
     return changed

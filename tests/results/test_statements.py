@@ -9,7 +9,7 @@ import xarray as xr
 import headscope as hs
 from headscope.errors import RunError
 from headscope.results.dataset import load, save
-from headscope.results.findings import Finding, Measured
+from headscope.results.findings import Finding
 from headscope.results.papers import RELATION_ACCURACY, published_relation
 from headscope.results.statements import (
     Choice,
@@ -128,9 +128,13 @@ def test_statements_come_back_from_the_file_as_they_were(tmp_path: Path) -> None
     rows = [{"a": float("nan"), "b": np.float64(0.5), "c": np.int64(3), "d": "<ü>"}]
     table = Tabulation("t", "T", "C", ("x",), lambda result: rows, file="table9")
     skipped = Tabulation("u", "U", "", ("missing",), lambda result: rows)
-    finding = Finding("claim", "0.5", "rule", ("x",), lambda result: Measured("0.4", "no"))
-    absent = Finding("other", "", "", ("missing",), lambda result: Measured("", "yes"))
-    result = xr.Dataset({"x": ("layer", [1.0])})
+    finding = Finding("claim", "0.5", "rule", ("y",), lambda data: data["y"], threshold=0.5)
+    absent = Finding("other", "", "", ("missing",), lambda data: data["missing"])
+    sums = {
+        "y_numerator": ("group", [0.3, 0.4, 0.5, 0.4]),
+        "y_denominator": ("group", np.ones(4)),
+    }
+    result = xr.Dataset({"x": ("layer", [1.0]), "y": ((), 0.4), **sums})
     said = make_statements(
         (table, skipped), (finding, absent), lambda _: [Choice("table1", 0, 1, "why")], result
     )
@@ -140,8 +144,14 @@ def test_statements_come_back_from_the_file_as_they_were(tmp_path: Path) -> None
     assert (read.name, read.file, read.title) == ("t", "table9", "T")
     assert np.isnan(read.rows[0]["a"])
     assert {name: read.rows[0][name] for name in "bcd"} == {"b": 0.5, "c": 3, "d": "<ü>"}
-    assert [each.holds for each in again.findings] == ["no", "not measured"]
-    assert again.findings[1].measured == "the result has no missing"
+    assert [each.holds for each in again.findings] == ["unclear", "not measured"]
+    assert again.findings == said.findings
+    judged, missing = again.findings
+    assert (judged.value, judged.threshold) == (pytest.approx(0.4), 0.5)
+    assert judged.low is not None and judged.high is not None
+    assert 0.2 < judged.low < 0.4 < judged.high < 0.6
+    assert missing.measured == "the result has no missing"
+    assert (missing.value, missing.low, missing.high, missing.threshold) == (None, None, None, 0.0)
     assert again.choices == (Choice("table1", 0, 1, "why"),)
     assert again.table("u") is None
 

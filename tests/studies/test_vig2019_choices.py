@@ -1,5 +1,7 @@
 """The heads whose exemplars are shown are the most specialised ones that look at something."""
 
+import re
+
 import pytest
 
 from headscope.errors import RunError
@@ -18,12 +20,24 @@ def test_the_most_specialised_head_is_chosen_for_its_tag_and_relation() -> None:
     assert ("table2", 2, 5) in chosen
     first = next(c for c in choose_heads(result) if c.table == "table1")
     assert first.why.startswith("PROPN receives 0.99")
+    assert "held out" in first.why
+
+
+def test_choices_tell_the_value_of_heads_that_other_documents_chose() -> None:
+    result = put(make_result(), "distance", 9.0, layer=2, head=3)
+    (furthest,) = [c for c in choose_heads(result) if c.why.startswith("looks furthest")]
+    assert (furthest.layer, furthest.head) == (2, 3)
+    assert re.fullmatch(
+        r"looks furthest: 9\.0 tokens; held out 9\.0, [89]\.\d … 9\.\d", furthest.why
+    )
 
 
 def test_a_head_that_looks_at_null_tokens_alone_is_not_chosen() -> None:
     result = put(make_result(), "pos_to", 0.99, layer=7, head=3, tag="PROPN")
     result = put(result, "null_share", 0.99, layer=7, head=3)
-    assert (7, 3) not in {(c.layer, c.head) for c in choose_heads(result)}
+    chosen = choose_heads(result)
+    assert (7, 3) not in {(c.layer, c.head) for c in chosen}
+    assert all("nan" not in c.why for c in chosen)
 
 
 def test_the_heads_of_figure_4_are_the_extremes() -> None:
@@ -35,7 +49,8 @@ def test_the_heads_of_figure_4_are_the_extremes() -> None:
 
 
 def test_a_corpus_without_labels_still_has_heads_by_shape() -> None:
-    result = make_result().drop_vars(["pos_to", "deprel_to"])
+    labelled = [name for name in make_result() if str(name).startswith(("pos_to", "deprel_to"))]
+    result = make_result().drop_vars(labelled)
     assert {choice.table for choice in choose_heads(result)} == {"table3"}
 
 

@@ -1,5 +1,6 @@
 """Writing the report of finished runs: figures, tables, and the page that holds all of it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from headscope.results.heads import check_heads
 from headscope.results.received import said as said_of
 from headscope.results.run import Run, read_finished
 from headscope.results.spreadsheet import to_csv
-from headscope.results.statements import Choice, Row, Statements, read_statements
+from headscope.results.statements import Choice, JudgedClaim, Row, Statements, read_statements
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
 
@@ -89,7 +90,7 @@ def _chapter(
 ) -> Chapter:
     said, found = read_statements(run.data), study or _find_study(run)
     if said.findings:
-        _write_table(folder, "findings", "Findings", [asdict(each) for each in said.findings])
+        _write_table(folder, "findings", "Findings", [*map(_claim_row, said.findings)])
     return Chapter(
         run=run,
         study=found,
@@ -99,6 +100,11 @@ def _chapter(
         measures=show_measures(run.data),
         exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
     )
+
+
+def _claim_row(claim: JudgedClaim) -> Row:
+    """A claim as a row of numbers and words; NaN where there is no number."""
+    return {name: math.nan if value is None else value for name, value in asdict(claim).items()}
 
 
 def _find_study(run: Run) -> Study | None:

@@ -1,4 +1,9 @@
-"""Claims of a paper held against a result: published value, measured value, and a stated rule."""
+"""Claims of a paper held against a result.
+
+A finding declares a statistic and a threshold. The statistic is computed with every group of
+documents left out in turn, which gives its interval; yes, no and unclear follow from the interval
+and nothing else. What a model, a corpus or too short a training cannot show is not measured.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,44 +12,149 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from headscope.results.replicates import (
+    ROUNDING,
+    groups_of,
+    interval,
+    share_interval,
+    standard_error,
+)
+
 Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
+SHARE = (0.0, 1.0)
+ANY = (-np.inf, np.inf)
+PERCENT = "%"  # a unit in which shares are written
+ONE_GROUP = "all documents are in one group, so the error is unknown"
+NO_SPREAD = "it is the same without any group of documents, so the error is unknown"
+
+
+class NotMeasured(Exception):  # noqa: N818  no error: it is an answer
+    """Raised by a statistic that a result cannot have; the text says why."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a result says about a claim; `unclear` means that the difference may be noise."""
+class Judgement:
+    """A number with its interval, in words, and what follows from it."""
 
-    value: str
+    words: str
     verdict: Verdict
+    value: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+
+
+@dataclass(frozen=True)
+class Found:
+    """A statistic with its 95 % interval, NaN where its error is unknown."""
+
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    trouble: str = ""  # why there is no interval
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim, what the paper reports, and how a result is judged."""
+    """One claim, what the paper reports, and how a result is judged.
+
+    `statistic` gets the result with all measures along `replicate` and gives a number for each of
+    them. Its attributes may say how many `groups` have data for it, if not those of `needs`, and of
+    a share the `weight` that it is a share of, and whether that `is_counted` in words.
+    """
 
     claim: str
     published: str
     rule: str
     needs: tuple[str, ...]
-    measure: Callable[[xr.Dataset], Measured]
+    statistic: Callable[[xr.Dataset], xr.DataArray]
+    threshold: float | None = 0.0  # None where nothing is judged
+    more: Literal["above", "below"] = "above"  # the side of the threshold that the claim is on
+    unit: str = ""
+    is_signed: bool = False  # whether the number is a difference, written with its sign
+    range: tuple[float, float] = ANY
+    words: Callable[[xr.Dataset, Found], str] = lambda data, found: ""
 
 
-def judge(finding: Finding, result: xr.Dataset) -> Measured:
-    """Hold a claim against a result; what the result lacks is said, not guessed."""
-    missing = [name for name in finding.needs if name not in result]
+def judge(finding: Finding, data: xr.Dataset) -> Judgement:
+    """Hold a claim against a result with replicates; what it lacks is said, not guessed."""
+    missing = [name for name in finding.needs if name not in data]
     if missing:
-        return Measured(f"the result has no {missing[0]}", "not measured")
-    return finding.measure(result)
+        return Judgement(f"the result has no {missing[0]}", "not measured")
+    try:
+        replicates = finding.statistic(data)
+    except NotMeasured as reason:
+        return Judgement(str(reason), "not measured")
+    found = find_interval(replicates, _groups(data, finding.needs), finding.range)
+    if not np.isfinite(found.value):
+        return Judgement("nothing to compute it from", "not measured")
+    verdict = _decide(found, finding.threshold, finding.more)
+    return Judgement(
+        _say(finding, data, found, verdict), verdict, found.value, found.low, found.high
+    )
 
 
-def decide(holds: bool) -> Verdict:
-    """Yes or no."""
-    return "yes" if holds else "no"
+def find_interval(
+    replicates: xr.DataArray, groups: int, limits: tuple[float, float] = ANY
+) -> Found:
+    """A statistic with its interval, from its values with and without each group."""
+    values = np.atleast_1d(replicates.values).astype(float)
+    if "replicate" not in replicates.dims:
+        return Found(float(values[0]))
+    k = int(replicates.attrs.get("groups", groups))
+    if k < 2:
+        return Found(float(values[0]), trouble=ONE_GROUP)
+    error = standard_error(values, k)
+    if limits == SHARE:
+        weight = np.asarray(replicates.attrs.get("weight", k))
+        is_counted = bool(replicates.attrs.get("is_counted", False))
+        low, high = share_interval(values[0], error, k, weight, counted=is_counted)
+    else:
+        low, high = interval(values[0], error, k, least=limits[0], most=limits[1])
+    trouble = "" if error > ROUNDING else NO_SPREAD
+    return Found(float(values[0]), float(low), float(high), trouble)
 
 
-def decide_difference(difference: float, errors: tuple[float, float]) -> Verdict:
-    """Yes if a difference is positive, no if negative, unclear within two standard errors."""
-    noise = 2 * float(np.hypot(*np.nan_to_num(errors)))
-    if not np.isfinite(difference) or abs(difference) <= noise:
-        return "unclear"
-    return decide(difference > 0)
+def _groups(data: xr.Dataset, needs: tuple[str, ...]) -> int:
+    """How many groups have data for the measures that a finding needs."""
+    ends = ("_numerator", "_denominator")
+    sums = [f"{name}{end}" for name in needs for end in ends if f"{name}{end}" in data]
+    return groups_of(data[sums])
+
+
+def _decide(found: Found, threshold: float | None, more: Literal["above", "below"]) -> Verdict:
+    if threshold is None:
+        return "for comparison"
+    if found.trouble == ONE_GROUP:
+        return "not measured"
+    if found.low > threshold:
+        return "yes" if more == "above" else "no"
+    if found.high < threshold:
+        return "no" if more == "above" else "yes"
+    return "unclear"
+
+
+def _say(finding: Finding, data: xr.Dataset, found: Found, verdict: Verdict) -> str:
+    words = finding.words(data, found)
+    parts = [write_number(found, finding.unit, is_signed=finding.is_signed), words]
+    if found.trouble and not np.isfinite(found.low) and verdict != "for comparison":
+        parts.append(found.trouble)
+    return "; ".join(part for part in parts if part)
+
+
+def write_number(found: Found, unit: str = "", *, is_signed: bool = False) -> str:
+    """2.07 × (2.02 … 2.12): as many digits as the interval leaves, per cent of shares."""
+    times = 100 if unit == PERCENT else 1
+    value, low, high = (times * number for number in (found.value, found.low, found.high))
+    reach, digits = max(value - low, high - value), 1 if unit == PERCENT else 2
+    if reach > 0:
+        digits = int(np.clip(np.ceil(-np.log10(reach)), 1, 6))
+    form = f"{{:{'+' if is_signed else ''}.{digits}f}}"
+    said = f"{form.format(value)} {unit}".rstrip()
+    if np.isfinite(low):
+        said += f" ({form.format(low)} … {form.format(high)})"
+    return said.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share as it stands in words."""
+    return f"{100 * share:.1f} %"

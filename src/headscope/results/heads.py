@@ -37,3 +37,39 @@ def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float)
     layers = result["layer"].values.tolist()
     start = min(math.floor(first * len(layers) + 0.5), len(layers) - 1)
     return layers[start : max(start + 1, math.ceil(last * len(layers)))]
+
+
+def whole(values: xr.DataArray) -> xr.DataArray:
+    """A measure on everything, of one that may also be known without each group."""
+    return values.isel(replicate=0) if "replicate" in values.dims else values
+
+
+def nth_largest(values: xr.DataArray, place: int) -> xr.DataArray:
+    """The value at a place of the order, the largest first at 1; NaN where there are fewer."""
+    dims = [dim for dim in values.dims if dim != "replicate"]
+
+    def pick(array: np.ndarray) -> np.ndarray:
+        flat = array.reshape(*array.shape[: array.ndim - len(dims)], -1)
+        known = np.sort(np.nan_to_num(flat, nan=-np.inf), axis=-1)
+        found = (
+            known[..., -place] if place <= known.shape[-1] else np.full(known.shape[:-1], np.nan)
+        )
+        return np.where(np.isfinite(found), found, np.nan)
+
+    return xr.apply_ufunc(pick, values, input_core_dims=[dims])
+
+
+def majority_gap(values: xr.DataArray, count: int, layers: list[int]) -> xr.DataArray:
+    """Positive exactly if more than half of the `count` largest values lie in some layers.
+
+    Of the n largest at least m lie inside if the m-th largest inside is larger than the
+    (n − m + 1)-th largest outside; the difference of the two varies smoothly with the data.
+    """
+    need = count // 2 + 1
+    inside, outside = values.sel(layer=layers), values.drop_sel(layer=layers)
+    return nth_largest(inside, need) - nth_largest(outside, count - need + 1)
+
+
+def lead(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
+    """The largest value of some layers − the largest of the others."""
+    return majority_gap(by_layer, 1, layers)

@@ -17,6 +17,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
 from headscope.results.received import parse, read_as, require
+from headscope.results.replicates import replicated
 
 ATTRIBUTE = "statements"  # of the Dataset
 Row = Mapping[str, Any]
@@ -37,13 +38,21 @@ class Table:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of the paper held against the result by a stated rule."""
+    """A claim of the paper held against the result by a stated rule.
+
+    The verdict follows from the threshold and the 95 % interval, `low` to `high`; None where there
+    is no such number.
+    """
 
     claim: str
     published: str
-    measured: str
+    measured: str  # in words, with value and interval
     holds: Verdict
     rule: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,9 +98,12 @@ def make_statements(
 ) -> Statements:
     """Everything that the declarations of a study say of a result."""
     made = (_tabulate(table, result) for table in tables if _has(result, table.needs))
+    findings = tuple(findings)
+    needed = {name.removesuffix("_by_layer") for each in findings for name in each.needs}
+    data = replicated(result, needed)
     return Statements(
         tuple(table for table in made if table.rows),
-        tuple(_judge(finding, result) for finding in findings),
+        tuple(_judge(finding, data) for finding in findings),
         tuple(choices(result)),
     )
 
@@ -127,9 +139,19 @@ def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
     return Table(table.name, table.title, table.caption, rows, table.file or table.name)
 
 
-def _judge(finding: Finding, result: xr.Dataset) -> JudgedClaim:
-    found = judge(finding, result)
-    return JudgedClaim(finding.claim, finding.published, found.value, found.verdict, finding.rule)
+def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
+    found = judge(finding, data)
+    return JudgedClaim(
+        claim=finding.claim,
+        published=finding.published,
+        measured=found.words,
+        holds=found.verdict,
+        rule=finding.rule,
+        value=_plain(found.value),
+        low=_plain(found.low),
+        high=_plain(found.high),
+        threshold=finding.threshold,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Findings, figures and tables of clark2019 say what the result says."""
+"""Figures and tables of clark2019 say what the result says."""
 
 from functools import cache
 from pathlib import Path
@@ -10,10 +10,9 @@ import xarray as xr
 import headscope as hs
 from headscope.heads import name_in_paper
 from headscope.plots.style import style, to_svg
-from headscope.results.findings import Measured, judge
 from headscope.results.heads import layers_between
+from headscope.results.statements import read_statements
 from headscope.studies.clark2019.surface.figures import FIGURES, clearest_heads
-from headscope.studies.clark2019.surface.findings import FINDINGS
 from headscope.studies.clark2019.surface.tables import TABLES
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019.corpora import paragraphs
@@ -24,60 +23,8 @@ def result() -> xr.Dataset:
     return hs.study("clark2019", tiny_bert(), paragraphs(2), repeated_sequences=2, period=4)
 
 
-def claim(start: str, changed: xr.Dataset) -> Measured:
-    finding = next(each for each in FINDINGS if each.claim.startswith(start))
-    return judge(finding, changed)
-
-
-def with_offset(offset: int, values: list[list[float]]) -> xr.Dataset:
-    changed = result().copy(deep=True)
-    changed["offset_share"].loc[{"offset": offset}] = values
-    return changed
-
-
 def test_heads_are_named_as_we_count_and_as_the_paper_does() -> None:
     assert name_in_paper(7, 9) == "L7H9 (paper 8-10)"
-
-
-def test_previous_token_heads_are_counted_and_named() -> None:
-    some = claim("Some heads look mostly at the prev", with_offset(-1, [[0.1, 0.7], [0.9, 0.5]]))
-    assert some.verdict == "yes"
-    assert some.value == "2: L1H0 (paper 2-1) 0.90, L0H1 (paper 1-2) 0.70"
-    none = claim("Some heads look mostly at the prev", with_offset(-1, [[0.1, 0.2], [0.4, 0.3]]))
-    assert none.verdict == "no"
-    assert none.value == "0; most in L1H0 (paper 2-1) 0.40"
-
-
-def test_next_token_heads_should_be_in_the_lower_half() -> None:
-    low, high = [[0.9, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.9, 0.8]]
-    assert claim("Next-token heads", with_offset(1, low)).verdict == "yes"
-    assert claim("Next-token heads", with_offset(1, high)).verdict == "no"
-    nothing = np.zeros((2, 2)).tolist()
-    assert claim("Next-token heads", with_offset(1, nothing)).verdict == "not measured"
-
-
-@pytest.mark.parametrize(("share", "verdict"), [(0.8, "yes"), (0.2, "no"), (0.5001, "unclear")])
-def test_the_separator_claim_needs_two_standard_errors(share: float, verdict: str) -> None:
-    changed = result().copy(deep=True)
-    changed["special_share_by_layer"].loc[{"special": "sep"}] = share
-    changed["special_share_by_layer_se"].loc[{"special": "sep"}] = 0.01
-    assert claim("In the upper middle layers", changed).verdict == verdict
-
-
-def test_a_fading_gradient_is_judged_relative_to_all_attention() -> None:
-    changed = result().copy(deep=True)
-    changed["gradient_by_layer"][:] = [[2.0, 1.0, 1.0], [4.0, 1.0, 8.0]]
-    faded = claim("Where attention to [SEP] is large", changed)
-    assert faded == Measured("2.00 → 0.50 of the mean gradient", "yes")
-
-
-def test_heads_of_one_layer_are_compared_with_heads_of_others() -> None:
-    changed = result().copy(deep=True)
-    matrix = np.array([[0, 1, 5, 5], [1, 0, 5, 5], [5, 5, 0, 3], [5, 5, 3, 0]], float)
-    changed["head_divergence"][:] = matrix
-    changed["head_divergence"].attrs["rows"] = 10.0
-    found = claim("Heads of one layer", changed)
-    assert found == Measured("0.200 within, 0.500 between layers", "yes")
 
 
 def test_depths_are_those_of_the_paper_in_a_model_of_its_size() -> None:
@@ -118,9 +65,13 @@ def test_the_figures_of_a_model_without_delimiters_leave_them_out() -> None:
     with style("figure02"):
         drawn = {figure.name: to_svg(figure.draw(found)) for figure in FIGURES}
     assert "[CLS]" not in drawn["figure02"] and "periods and commas" in drawn["figure02"]
-    assert all(
-        each.verdict != "yes" for each in (claim("In the upper", found), claim("There", found))
-    )
+    judged = {each.claim: each for each in read_statements(found).findings}
+    for claim in (
+        "In the upper middle layers most attention goes to [SEP].",
+        "There [SEP] itself looks almost only at [SEP].",
+    ):
+        assert judged[claim].holds == "not measured"
+        assert judged[claim].measured == "the model has no separator"
 
 
 def test_tables_hold_the_values_of_the_result() -> None:

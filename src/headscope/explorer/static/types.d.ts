@@ -259,6 +259,10 @@ export interface JudgedClaim {
   measured: string;
   holds: "yes" | "no" | "unclear" | "not measured" | "for comparison";
   rule: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  threshold: number | null;
 }
 
 /** One head and slice in two runs. */

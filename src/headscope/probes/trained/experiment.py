@@ -5,21 +5,23 @@ once; the groups are independent of each other.
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from headscope.archive import pack_arrays, unpack_arrays
 from headscope.model.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.model.quiet import quiet
 from headscope.probes.encoding import WordTokens, encode_words
-from headscope.probes.gold import Classes, make_gold, tree_fault
+from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
 from headscope.probes.trained.parsing import (
     ParseBatch,
     count_attached,
@@ -41,6 +43,7 @@ from headscope.probes.trained.training import (
 )
 from headscope.probes.trained.vectors import VectorSource
 from headscope.probes.words import From, all_word_maps, token_units
+from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 from headscope.workers.threads import use_threads
@@ -66,6 +69,8 @@ CHUNKS_PER_CHECKPOINT = 4
 TRAIN_SHARE = 0.8
 FEWEST_DOCUMENTS = 5  # with fewer, four fifths cannot be cut at documents
 NO_CLASSES = Classes.of(())
+SHARES = (0.25, 0.5, 0.75, 1.0)  # of the training after which the probes are tested
+CONTROL = " control"  # ends the name of a probe that learns the control task
 
 
 @dataclass(frozen=True)
@@ -96,16 +101,32 @@ class ProbeStream:
     vectors: VectorSource
     batch_tokens: int
     row: From = "mean"
+    control_seed: int | None = None  # of the control task, if it is wanted
 
     def read(self, sentences: Sequence[Sentence]) -> Iterator[ParseBatch]:
-        """Batches of the sentences that are trees and can be aligned."""
-        trees = [sentence for sentence in sentences if tree_fault(sentence.words) is None]
-        made = encode_words(self.model, trees)
-        tokens = [each for each in made if isinstance(each, WordTokens)]
-        encoded = [each.encoded for each in tokens]
-        for rows in buckets([len(each) for each in encoded], self.batch_tokens):
+        """Batches of the sentences that are trees and can be aligned, the shortest first."""
+        for batch, _ in self.read_numbered(sentences):
+            yield batch
+
+    def read_numbered(
+        self, sentences: Sequence[Sentence], order: random.Random | None = None
+    ) -> Iterator[tuple[ParseBatch, list[int]]]:
+        """The same with the places of the sentences, and in random order if one is given."""
+        places = [place for place, each in enumerate(sentences) if tree_fault(each.words) is None]
+        made = encode_words(self.model, [sentences[place] for place in places])
+        known = [
+            (place, each)
+            for place, each in zip(places, made, strict=True)
+            if isinstance(each, WordTokens)
+        ]
+        encoded = [each.encoded for _, each in known]
+        found = buckets([len(each) for each in encoded], self.batch_tokens)
+        if order is not None:
+            order.shuffle(found)
+        for rows in found:
             batch = self.model.batch(encoded, rows)
-            yield self._parse_batch(batch, [tokens[row] for row in batch.rows])
+            parsed = self._parse_batch(batch, [known[row][1] for row in batch.rows])
+            yield parsed, [known[row][0] for row in batch.rows]
 
     def _parse_batch(self, batch: Batch, tokens: Sequence[WordTokens]) -> ParseBatch:
         gold = make_gold([each.sentence for each in tokens], NO_CLASSES, device=batch.ids.device)
@@ -115,22 +136,44 @@ class ProbeStream:
         maps = None
         if self.network is not None:
             maps = all_word_maps(self.network, batch, token_units(tokens, batch, self.row))
-        return make_parse_batch(gold, maps, vectors.to(batch.ids.device))
+        control = None
+        if self.control_seed is not None:
+            control = control_heads([each.sentence for each in tokens], gold, self.control_seed)
+        return make_parse_batch(gold, maps, vectors.to(batch.ids.device), control)
+
+
+def control_heads(
+    sentences: Sequence[Sentence], gold: GoldTrees, seed: int
+) -> Int[Tensor, "batch word"]:
+    """Governors that say nothing of syntax: of each word type always by the same random rule.
+
+    A word hangs on itself, on the first or on the last word of its sentence, as a seeded hash of
+    the word says. What a probe gains here it gains by memory (Hewitt & Liang 2019).
+    """
+    heads = gold.heads.clone()
+    for row, sentence in enumerate(sentences):
+        last = len(sentence.words) - 1
+        rules = [zlib.crc32(f"{seed} {word.text.lower()}".encode()) for word in sentence.words]
+        chosen = [(place, 0, last)[rule % 3] for place, rule in enumerate(rules)]
+        heads[row, : last + 1] = torch.tensor(chosen, device=heads.device)
+    return heads
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a group of probes learned: words attached rightly per seed, and what they relied on."""
+    """What a group of probes learned: words attached rightly, and what they relied on."""
 
-    right: Mapping[str, np.ndarray]  # right-branching is among them
-    words: int
+    right: Mapping[str, np.ndarray]  # "group seed"; right-branching is among them
+    words: np.ndarray  # "group": words asked for
+    curve: Mapping[str, np.ndarray]  # "share seed": words attached after shares of the training
     arc_weights: Mapping[str, np.ndarray]  # mean weight on gold arcs, "seed map"
     parameters: Mapping[str, int]
     vectors: str  # what the word vectors are
 
     def pack(self) -> bytes:
         """The outcome as the content of a file."""
-        arrays = {"words": np.array(self.words), "vectors": np.array(self.vectors)}
+        arrays = {"words": self.words, "vectors": np.array(self.vectors)}
+        arrays |= {f"curve/{name}": counts for name, counts in self.curve.items()}
         arrays |= {f"right/{name}": counts for name, counts in self.right.items()}
         arrays |= {f"arc_weights/{name}": means for name, means in self.arc_weights.items()}
         arrays |= {f"parameters/{name}": np.array(size) for name, size in self.parameters.items()}
@@ -148,7 +191,8 @@ class Outcome:
         sizes = {name: int(size) for name, size in named("parameters").items()}
         return cls(
             right=named("right"),
-            words=int(arrays["words"]),
+            words=arrays["words"],
+            curve=named("curve"),
             arc_weights=named("arc_weights"),
             parameters=sizes,
             vectors=str(arrays["vectors"]),
@@ -156,9 +200,19 @@ class Outcome:
 
 
 def make_learners(
-    group: Group, maps: int, size: int, seeds: Seeds, *, has_special: bool, rate: float
+    group: Group,
+    maps: int,
+    size: int,
+    seeds: Seeds,
+    *,
+    has_special: bool,
+    rate: float,
+    has_control: bool = False,
 ) -> dict[str, Learner]:
-    """The untrained probes of a group, for `maps` attention maps and vectors of length `size`."""
+    """The untrained probes of a group, for `maps` attention maps and vectors of length `size`.
+
+    With `has_control` each has a twin that learns the control task.
+    """
     makers = {
         "distances_words": lambda: DistanceWordsProbe(size, seeds),
         "random_attention_words": lambda: AttentionWordsProbe(
@@ -167,7 +221,11 @@ def make_learners(
         "attention": lambda: AttentionProbe(maps, seeds, has_special=has_special),
         "attention_words": lambda: AttentionWordsProbe(maps, size, seeds, has_special=has_special),
     }
-    return {name: Learner.of(makers[name](), rate) for name in GROUPS[group]}
+    found = {name: Learner.of(makers[name](), rate) for name in GROUPS[group]}
+    twins = GROUPS[group] if has_control else ()
+    return found | {
+        f"{name}{CONTROL}": Learner.of(makers[name](), rate, is_control=True) for name in twins
+    }
 
 
 def train(
@@ -180,31 +238,48 @@ def train(
     """Train on every chunk and yield it when it is done; continue from the checkpoint at `path`."""
     chunks = schedule.chunks(corpus)
     done = 0 if path is None else restore(path, learners)
+    total, seen = sum(map(len, chunks)), sum(map(len, chunks[:done]))
     for number, chunk in enumerate(chunks[done:], start=done + 1):
-        for batch in stream.read(_shuffled(corpus, chunk, schedule.seed)):
+        start, order = seen, random.Random(f"{schedule.seed} {number}")
+        for batch, _ in stream.read_numbered(_shuffled(corpus, chunk, schedule.seed), order):
             # Steps on single sentences are too small to share among threads.
             with use_threads(1):
                 for learner in learners.values():
                     learner.learn(batch, schedule.batch)
+            seen += len(batch.heads)
+            _remember(learners, seen / total)
+        seen = start + len(chunk)  # with the sentences that were no trees
+        _remember(learners, seen / total)
         is_due = number % CHUNKS_PER_CHECKPOINT == 0 or number == len(chunks)
         if path is not None and is_due:
             save(path, learners, number)
         yield chunk
 
 
-def evaluate(learners: Mapping[str, Learner], stream: ProbeStream, corpus: Corpus) -> Outcome:
-    """Count what the probes, and right-branching, get right."""
-    right: dict[str, np.ndarray] = {}
-    relied: dict[str, np.ndarray] = {}
-    words = arcs = 0
+def _remember(learners: Mapping[str, Learner], share: float) -> None:
+    """Keep what the probes know after the shares of the training that are told."""
+    for learner in learners.values():
+        while not learner.is_control and share >= SHARES[len(learner.earlier)] < 1:
+            learner.remember()
+
+
+def evaluate(
+    learners: Mapping[str, Learner],
+    stream: ProbeStream,
+    corpus: Corpus,
+    group: Callable[[Sentence, int], int] = lambda sentence, number: number % REPLICATE_GROUPS,
+) -> Outcome:
+    """Count what the probes, and right-branching, get right; `group` says that of a sentence."""
+    counts = _Counts()
     for shard in corpus.shards(CHUNK):
-        for batch in stream.read(corpus.read(shard)):
-            words += int(_add_counts(right, learners, batch))
-            arcs += int((batch.heads >= 0).sum())
-            _add_arc_weights(relied, learners, batch)
-    means = {name: total / max(arcs, 1) for name, total in relied.items()}
-    sizes = {name: count_parameters(learner.probe) for name, learner in learners.items()}
-    return Outcome(right, words, means, sizes, stream.vectors.source)
+        sentences = corpus.read(shard)
+        for batch, places in stream.read_numbered(sentences):
+            groups = [group(sentences[place], shard.start + place) for place in places]
+            counts.add(learners, batch, np.array(groups))
+    means = {name: total / max(counts.arcs, 1) for name, total in counts.relied.items()}
+    trained = {name: each for name, each in learners.items() if not each.is_control}
+    sizes = {name: count_parameters(learner.probe) for name, learner in trained.items()}
+    return Outcome(counts.right, counts.words, counts.curve, means, sizes, stream.vectors.source)
 
 
 def split_documents(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
@@ -253,21 +328,50 @@ def _shuffled(corpus: Corpus, chunk: Shard, seed: int) -> list[Sentence]:
     return sentences
 
 
-def _add_counts(
-    right: dict[str, np.ndarray], learners: Mapping[str, Learner], batch: ParseBatch
-) -> float:
-    attached, words = count_attached(right_branching(batch.words), batch)
-    found = {RIGHT_BRANCHING: attached}
-    found |= {name: learner.count(batch)[0] for name, learner in learners.items()}
-    for name, counts in found.items():
-        right[name] = right.get(name, 0) + counts.cpu().numpy()
-    return float(words)
+@dataclass
+class _Counts:
+    """Counts over the batches of a test."""
 
+    right: dict[str, np.ndarray] = field(default_factory=dict)
+    words: np.ndarray = field(default_factory=lambda: np.zeros(REPLICATE_GROUPS))
+    curve: dict[str, np.ndarray] = field(default_factory=dict)
+    relied: dict[str, np.ndarray] = field(default_factory=dict)
+    arcs: int = 0
 
-def _add_arc_weights(
-    relied: dict[str, np.ndarray], learners: Mapping[str, Learner], batch: ParseBatch
-) -> None:
-    for name, learner in learners.items():
-        if isinstance(learner.probe, AttentionProbe | AttentionWordsProbe):
-            weights = learner.probe.arc_weights(batch).cpu().double().numpy()
-            relied[name] = relied.get(name, 0) + weights
+    def add(self, learners: Mapping[str, Learner], batch: ParseBatch, groups: np.ndarray) -> None:
+        """Count what right-branching and every probe attach rightly in a batch."""
+        attached, words = count_attached(right_branching(batch.words), batch)
+        found = {RIGHT_BRANCHING: attached}
+        found |= {name: learner.count(batch)[0] for name, learner in learners.items()}
+        for name, counts in found.items():
+            self._add_right(name, counts, groups)
+        np.add.at(self.words, groups, words.cpu().numpy())
+        self.arcs += int((batch.heads >= 0).sum())
+        for name, learner in learners.items():
+            self._add_curve(name, learner, batch, found[name].sum(1))
+            self._add_arc_weights(name, learner, batch)
+
+    def _add_right(
+        self, name: str, counts: Float[Tensor, "seed batch"], groups: np.ndarray
+    ) -> None:
+        if name not in self.right:
+            self.right[name] = np.zeros((REPLICATE_GROUPS, len(counts)))
+        np.add.at(self.right[name], groups, counts.T.cpu().numpy())
+
+    def _add_curve(
+        self, name: str, learner: Learner, batch: ParseBatch, now: Float[Tensor, "seed"]
+    ) -> None:
+        if learner.is_control:
+            return
+        points = []
+        for then in learner.earlier:
+            with learner.as_it_was(then):
+                points.append(learner.count(batch)[0].sum(1))
+        counts = torch.stack([*points, now]).cpu().numpy()
+        self.curve[name] = self.curve.get(name, 0) + counts
+
+    def _add_arc_weights(self, name: str, learner: Learner, batch: ParseBatch) -> None:
+        probe = learner.probe
+        if isinstance(probe, AttentionProbe | AttentionWordsProbe) and not learner.is_control:
+            weights = probe.arc_weights(batch).cpu().double().numpy()
+            self.relied[name] = self.relied.get(name, 0) + weights

@@ -8,7 +8,7 @@ Several seeds are trained side by side: each parameter has a leading `seed` axis
 the loss is a sum over seeds and Adam works on every number alone, this equals separate runs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -34,6 +34,7 @@ class ParseBatch:
     vectors: Float[Tensor, "batch word dim"] | None
     heads: Int[Tensor, "batch word"]  # ROOT for roots, NO_HEAD for padding
     punctuation: Bool[Tensor, "batch word"]
+    control: Int[Tensor, "batch word"] | None = None  # what the control task has for heads
 
     @property
     def words(self) -> Bool[Tensor, "batch word"]:
@@ -62,12 +63,13 @@ def make_parse_batch(
     gold: GoldTrees,
     maps: Float[Tensor, "batch head unit unit"] | None,
     vectors: Float[Tensor, "batch word dim"] | None,
+    control: Int[Tensor, "batch word"] | None = None,
 ) -> ParseBatch:
     """A batch from the word maps of all heads of all layers."""
     both = None
     if maps is not None:
         both = torch.cat([maps.permute(0, 2, 1, 3), maps.permute(0, 3, 1, 2)], dim=2)
-    return ParseBatch(both, vectors, gold.heads, gold.punctuation)
+    return ParseBatch(both, vectors, gold.heads, gold.punctuation, control)
 
 
 def take_sentences(batch: ParseBatch, rows: Int[Tensor, "row"]) -> ParseBatch:
@@ -81,7 +83,14 @@ def take_sentences(batch: ParseBatch, rows: Int[Tensor, "row"]) -> ParseBatch:
         None if batch.vectors is None else batch.vectors[rows, :width],
         heads[:, :width],
         batch.punctuation[rows, :width],
+        None if batch.control is None else batch.control[rows, :width],
     )
+
+
+def as_control(batch: ParseBatch) -> ParseBatch:
+    """The batch with the governors of the control task in place of the tree's."""
+    assert batch.control is not None
+    return replace(batch, heads=batch.control)
 
 
 def loss(
@@ -111,11 +120,14 @@ def right_branching(words: Bool[Tensor, "batch word"]) -> Int[Tensor, "1 batch w
 
 def count_attached(
     predicted: Int[Tensor, "seed batch word"], batch: ParseBatch
-) -> tuple[Float[Tensor, "seed"], Float[Tensor, ""]]:
-    """How many words have the right governor, and how many words there are, without punctuation."""
+) -> tuple[Float[Tensor, "seed batch"], Float[Tensor, "batch"]]:
+    """How many words of every sentence have the right governor, and how many there are.
+
+    Punctuation is left out.
+    """
     counted = batch.words & ~batch.punctuation
     right = (predicted == batch.heads) & counted
-    return right.sum((1, 2)).double(), counted.sum().double()
+    return right.sum(2).double(), counted.sum(1).double()
 
 
 def _mask(

@@ -3,8 +3,12 @@
 import numpy as np
 import xarray as xr
 
-from headscope.results.heads import top_heads
+from headscope.results.findings import Found
+from headscope.results.heads import top_heads, whole
+from headscope.results.replicates import replicated
+from headscope.results.selection import hold_out
 from headscope.results.statements import Choice
+from headscope.studies.vig2019.factors import factor
 
 MOST_NULL = 0.9  # heads that pay more than this to null tokens leave little to describe
 HALF_NULL = 0.5  # a content head that is drawn should have more than its sink to show
@@ -14,13 +18,13 @@ RARE = 0.005  # labels on fewer tokens than this say more about the sample than 
 
 def choose_heads(result: xr.Dataset) -> list[Choice]:
     """Heads for tables 1 (tags), 2 (relations) and 3 (distance and form)."""
-    result = busy_heads(result)
+    data = replicated(busy_heads(result), ("pos_to", "deprel_to"))
     choices: list[Choice] = []
-    if "pos_to" in result:
-        choices += _by_label(result, "table1", "pos_to", "tag")
-    if "deprel_to" in result:
-        choices += _by_label(result, "table2", "deprel_to", "deprel")
-    return choices + _by_shape(result)
+    if "pos_to" in data:
+        choices += _by_label(data, "table1", "pos_to", "tag")
+    if "deprel_to" in data:
+        choices += _by_label(data, "table2", "deprel_to", "deprel")
+    return choices + _by_shape(data)
 
 
 def busy_heads(result: xr.Dataset) -> xr.Dataset:
@@ -48,36 +52,51 @@ def telling_heads(result: xr.Dataset) -> list[tuple[str, int, int]]:
     return [(kind, *top_heads(values, 1)[0][:2]) for kind, values in kinds.items()]
 
 
-def _by_label(result: xr.Dataset, table: str, variable: str, axis: str) -> list[Choice]:
-    """For each label the head that exceeds the mean over heads by the largest factor."""
-    shares = result[variable]
-    common = shares[axis][(result[f"{axis}_frequency"] >= RARE).values]
-    found = []
-    for label in common.values:
-        of_label = shares.sel({axis: label})
-        layer, head, share = top_heads(of_label, 1)[0]
-        mean = float(of_label.mean())
-        found.append((share / mean, Choice(table, layer, head, _why(label, share, mean))))
-    found.sort(key=lambda item: -np.nan_to_num(item[0]))
+def _by_label(data: xr.Dataset, table: str, variable: str, axis: str) -> list[Choice]:
+    """For each label the head that exceeds the mean over heads by the largest factor.
+
+    Labels are ordered by the factor of a head that was chosen on other documents.
+    """
+    common = data[axis][(data[f"{axis}_frequency"] >= RARE).values].values.tolist()
+    found = [_of_label(data, table, variable, {axis: label}) for label in common]
+    found.sort(key=lambda item: -np.nan_to_num(item[0], nan=-np.inf))
     return [choice for _, choice in found[:MOST]]
 
 
-def _why(label: str, share: float, mean: float) -> str:
-    return f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f})"
+def _of_label(
+    data: xr.Dataset, table: str, variable: str, at: dict[str, str]
+) -> tuple[float, Choice]:
+    shares = whole(data[variable].sel(at))
+    layer, head, share = top_heads(shares, 1)[0]
+    mean, times = float(shares.mean()), factor(data, variable, at).found
+    (label,) = at.values()
+    why = (
+        f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f}; "
+        f"held out {times.value:.1f} ×{_ends(times, '{:.1f}')})"
+    )
+    return times.value, Choice(table, layer, head, why)
 
 
-def _by_shape(result: xr.Dataset) -> list[Choice]:
+def _by_shape(data: xr.Dataset) -> list[Choice]:
     """The furthest, the nearest, the most and least dispersed, the least variable head."""
     wanted = [
-        ("distance", 1, "looks furthest: {:.1f} tokens"),
-        ("distance", -1, "looks least far: {:.2f} tokens"),
-        ("entropy", 1, "most dispersed: {:.2f} nats"),
-        ("entropy", -1, "most focused: {:.2f} nats"),
-        ("variability", 1, "depends most on content: variability {:.2f}"),
-        ("variability", -1, "depends least on content: variability {:.3f}"),
+        ("distance", 1, "looks furthest: {} tokens", "{:.1f}"),
+        ("distance", -1, "looks least far: {} tokens", "{:.2f}"),
+        ("entropy", 1, "most dispersed: {} nats", "{:.2f}"),
+        ("entropy", -1, "most focused: {} nats", "{:.2f}"),
+        ("variability", 1, "depends most on content: variability {}", "{:.2f}"),
+        ("variability", -1, "depends least on content: variability {}", "{:.3f}"),
     ]
     found = []
-    for variable, sign, why in wanted:
-        layer, head, value = top_heads(sign * result[variable], 1)[0]
-        found.append(Choice("table3", layer, head, why.format(sign * value)))
+    for variable, sign, why, form in wanted:
+        layer, head, value = top_heads(sign * data[variable], 1)[0]
+        elsewhere = hold_out(data, variable, sign=sign).find(is_share=False)
+        said = f"{why.format(form.format(sign * value))}; held out {form.format(elsewhere.value)}"
+        found.append(Choice("table3", layer, head, said + _ends(elsewhere, form)))
     return found
+
+
+def _ends(found: Found, form: str) -> str:
+    if not np.isfinite(found.low):
+        return ""
+    return f", {form.format(found.low)} … {form.format(found.high)}"

@@ -1,4 +1,9 @@
-"""What the paper found in GPT-2 small, and the rule by which a result is held against it."""
+"""What the paper found in GPT-2 small, and the rule by which a result is held against it.
+
+Where a head is picked by the measure that it is judged by, it is picked on half of the documents
+and judged on the other. Where it is picked by one measure and judged by another (the best aligned
+head by its distance), the choice does not flatter it, and it is picked on everything.
+"""
 
 import math
 from functools import partial
@@ -7,276 +12,441 @@ import numpy as np
 import xarray as xr
 
 from headscope.heads import name_head
-from headscope.results.findings import Finding, Measured, decide, decide_difference
-from headscope.results.heads import layers_between, top_heads
+from headscope.results.findings import SHARE, Finding, Found, NotMeasured, percent
+from headscope.results.heads import (
+    layers_between,
+    lead,
+    majority_gap,
+    nth_largest,
+    top_heads,
+    whole,
+)
+from headscope.results.selection import hold_out
+from headscope.studies.vig2019.factors import TWICE, Factor, factor, label_factors
 
-TWICE = 2.0
 LITTLE = 0.05  # share of heads that counts as "the least variable"
-SIGNIFICANT = 0.05
+NEAR_ONE = 0.5  # tokens: how far from 1 the mean distance of a head to the previous token may be
+QUARTER = 1 / 4
+FEWEST_HEADS = 3  # of which a correlation says anything
+CORRELATION = (-1.0, 1.0)
+ONE_LAYER = "the model has too few layers to compare"
+ONE_HEAD = "the model has too few heads to compare"
 
 
-def _mean_null(result: xr.Dataset) -> Measured:
-    mean = float(result["null_share"].mean())
-    return Measured(f"{mean:.2f}", decide(mean > 0.5))
+def _mean_null(data: xr.Dataset) -> xr.DataArray:
+    return data["null_share"].mean(("layer", "head"))
 
 
-def _extreme_null(result: xr.Dataset) -> Measured:
-    layer, head, share = top_heads(result["null_share"], 1)[0]
-    return Measured(f"{share:.3f} in {name_head(layer, head)}", decide(share > 0.97))
+def _most_null(data: xr.Dataset) -> xr.DataArray:
+    return hold_out(data, "null_share").replicates
 
 
-def _noun(result: xr.Dataset) -> Measured:
-    shares = _tag(result["pos_to"], "NOUN")
-    if shares is None:
-        return Measured("the tag set has no NOUN", "not measured")
+def _name_most_null(data: xr.Dataset, found: Found) -> str:
+    layer, head, share = top_heads(whole(data["null_share"]), 1)[0]
+    return f"a head chosen on other documents; {share:.3f} in {name_head(layer, head)}"
+
+
+def _noun(data: xr.Dataset) -> xr.DataArray:
+    _check_tag(data, "pos_to", "NOUN")
+    return factor(data, "pos_to", {"tag": "NOUN"}).replicates
+
+
+def _name_noun(data: xr.Dataset, found: Found) -> str:
+    shares = whole(data["pos_to"].sel(tag="NOUN"))
     layer, head, best = top_heads(shares, 1)[0]
-    mean = float(shares.mean())
-    value = f"{best:.2f} in {name_head(layer, head)}, {mean:.2f} on average"
-    return Measured(value, decide(best >= TWICE * mean))
+    return (
+        "a head chosen on other documents; "
+        f"{best:.2f} in {name_head(layer, head)}, {float(shares.mean()):.2f} on average"
+    )
 
 
-def specialised(shares: xr.DataArray) -> tuple[int, int]:
-    """For how many tags some head has more than twice the mean over heads; and of how many."""
-    mean = shares.mean(("layer", "head"))
-    known = mean > 0
-    return int((shares.max(("layer", "head")) > TWICE * mean)[known].sum()), int(known.sum())
+def _specialised_to(data: xr.Dataset) -> xr.DataArray:
+    return _median(label_factors(data, "pos_to", "tag"))
 
 
-def _specialised_to(result: xr.Dataset) -> Measured:
-    some, all_tags = specialised(result["pos_to"])
-    return Measured(f"{some} of {all_tags}", decide(some >= all_tags / 2))
+def _specialised_from(data: xr.Dataset) -> xr.DataArray:
+    to = _median(label_factors(data, "pos_to", "tag"))
+    return _median(label_factors(data, "pos_from", "tag")) - to
 
 
-def _specialised_from(result: xr.Dataset) -> Measured:
-    some, all_tags = specialised(result["pos_from"])
-    to, _ = specialised(result["pos_to"])
-    return Measured(f"{some} of {all_tags}", decide(some < to))
+def _median(factors: dict[str, Factor]) -> xr.DataArray:
+    if not factors:
+        raise NotMeasured("no tag occurs in both halves of the documents")
+    found = xr.concat([each.replicates for each in factors.values()], "tag", combine_attrs="drop")
+    return found.median("tag")
+
+
+def count_twice(factors: dict[str, Factor]) -> str:
+    """How many labels have a head above twice the mean, and how many beyond doubt."""
+    above = sum(each.found.value > TWICE for each in factors.values())
+    surely = sum(each.found.low > TWICE for each in factors.values())
+    maybe = sum(not each.found.high < TWICE for each in factors.values())
+    return f"{above} of {len(factors)} ({surely} … {maybe})"
+
+
+def _count_to(data: xr.Dataset, found: Found) -> str:
+    return f"above 2 for {count_twice(label_factors(data, 'pos_to', 'tag'))} tags"
+
+
+def _count_from(data: xr.Dataset, found: Found) -> str:
+    counts = (count_twice(label_factors(data, name, "tag")) for name in ("pos_from", "pos_to"))
+    return "above 2 for {} tags from, {} to".format(*counts)
 
 
 def _top_heads_lie(
-    result: xr.Dataset, variable: str, tag: str, count: int, first: float, last: float
-) -> Measured:
-    """Whether most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
-    shares = _tag(result[variable], tag)
-    if shares is None:
-        return Measured(f"the tag set has no {tag}", "not measured")
-    layers = [layer for layer, _, _ in top_heads(shares, count)]
-    wanted = layers_between(result, first, last)
+    data: xr.Dataset, variable: str, tag: str, count: int, first: float, last: float
+) -> xr.DataArray:
+    """Positive if most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
+    _check_tag(data, variable, tag)
+    wanted = layers_between(data, first, last)
+    return _compared(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
+
+
+def _count_inside(
+    data: xr.Dataset, found: Found, variable: str, tag: str, count: int, first: float, last: float
+) -> str:
+    wanted = layers_between(data, first, last)
+    layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
     inside = sum(layer in wanted for layer in layers)
-    value = f"{inside} of {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
-    return Measured(value, decide(inside > len(layers) / 2))
+    return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
 
 
-def _aligned_is_steady(result: xr.Dataset) -> Measured:
-    layer, head, aligned = top_heads(_either(result), 1)[0]
-    variability = result["variability"]
-    own = float(variability.sel(layer=layer, head=head))
+def _aligned_lead(data: xr.Dataset) -> xr.DataArray:
+    wanted = layers_between(data, 1 / 12, 2 / 3)
+    return _compared(lead(_by_layer(data), wanted), ONE_LAYER)
+
+
+def _name_aligned_layer(data: xr.Dataset, found: Found) -> str:
+    return _name_layer(_by_layer(data), "{:.3f}")
+
+
+def _distance_lead(data: xr.Dataset) -> xr.DataArray:
+    wanted = layers_between(data, 3 / 4, 1)
+    return _compared(lead(data["distance_by_layer"], wanted), ONE_LAYER)
+
+
+def _name_distant_layer(data: xr.Dataset, found: Found) -> str:
+    return _name_layer(data["distance_by_layer"], "{:.2f} tokens")
+
+
+def _aligned_layer_is_short(data: xr.Dataset) -> xr.DataArray:
+    best, distance = _best_layer(_by_layer(data)), data["distance_by_layer"]
+    limit = math.ceil(QUARTER * distance.sizes["layer"])
+    return _rank_gap(distance, {"layer": best}, limit, ONE_LAYER)
+
+
+def _rank_aligned_layer(data: xr.Dataset, found: Found) -> str:
+    best, distance = _best_layer(_by_layer(data)), whole(data["distance_by_layer"])
+    rank = int((distance < distance.sel(layer=best)).sum()) + 1
+    return f"best aligned layer {best}: rank {rank} of {distance.size}, shortest first"
+
+
+def _aligned_is_near_one(data: xr.Dataset) -> xr.DataArray:
+    return abs(data["distance"].sel(_best_aligned(data)) - 1)
+
+
+def _distance_of_aligned(data: xr.Dataset, found: Found) -> str:
+    place = _best_aligned(data)
+    return f"{name_head(**place)}: distance {float(whole(data['distance']).sel(place)):.2f}"
+
+
+def _aligned_is_steady(data: xr.Dataset) -> xr.DataArray:
+    limit = math.ceil(LITTLE * whole(data["variability"]).size)
+    return _rank_gap(data["variability"], _best_aligned(data), limit, ONE_HEAD)
+
+
+def _rank_aligned(data: xr.Dataset, found: Found) -> str:
+    place, variability = _best_aligned(data), whole(data["variability"])
+    own = float(variability.sel(place))
     rank = int((variability < own).sum()) + 1
-    limit = max(1, math.ceil(LITTLE * variability.size))
-    value = (
-        f"{name_head(layer, head)}: alignment {aligned:.2f}, variability {own:.3f} "
+    aligned = float(whole(_either(data)).sel(place))
+    return (
+        f"{name_head(**place)}: alignment {aligned:.2f}, variability {own:.3f} "
         f"(rank {rank} of {variability.size}, lowest first)"
     )
-    return Measured(value, decide(rank <= limit))
 
 
-def _aligned_looks_back_one(result: xr.Dataset) -> Measured:
-    layer, head, _ = top_heads(_either(result), 1)[0]
-    far = float(result["distance"].sel(layer=layer, head=head))
-    return Measured(f"{name_head(layer, head)}: distance {far:.2f}", decide(0.5 < far < 1.5))
+def _rank_gap(values: xr.DataArray, place: dict[str, int], limit: int, few: str) -> xr.DataArray:
+    """Positive exactly if the value at a place is among the `limit` lowest.
+
+    It is if fewer than `limit` others are lower: if the limit-th lowest of the others is higher.
+    """
+    here = values.sel(place)
+    is_here = xr.zeros_like(whole(values), dtype=bool)
+    is_here.loc[place] = True
+    others = values.where(~is_here)
+    return _compared(-nth_largest(-others, limit) - here, few)
 
 
-def _best_aligned_layer(result: xr.Dataset) -> Measured:
-    by_layer = result["dependency_alignment_by_layer"].sel(form="either")
-    errors = result["dependency_alignment_by_layer_se"].sel(form="either")
-    return _extreme_layer(by_layer, errors, layers_between(result, 1 / 12, 2 / 3))
+def _longest_entropy(data: xr.Dataset) -> xr.DataArray:
+    entropy = data["entropy"]
+    if whole(entropy).size < 2:
+        raise NotMeasured(ONE_HEAD)
+    layer, head, _ = top_heads(whole(data["distance"]), 1)[0]
+    return entropy.sel(layer=layer, head=head) - entropy.mean(("layer", "head"))
 
 
-def _deepest_is_longest(result: xr.Dataset) -> Measured:
-    wanted = layers_between(result, 3 / 4, 1)
-    return _extreme_layer(result["distance_by_layer"], result["distance_by_layer_se"], wanted)
+def _name_longest(data: xr.Dataset, found: Found) -> str:
+    layer, head, far = top_heads(whole(data["distance"]), 1)[0]
+    own = float(whole(data["entropy"]).sel(layer=layer, head=head))
+    mean = float(whole(data["entropy"]).mean())
+    return f"{name_head(layer, head)}: distance {far:.1f}, entropy {own:.2f} (mean {mean:.2f})"
 
 
-def _aligned_layers_are_short(result: xr.Dataset) -> Measured:
-    by_layer = result["dependency_alignment_by_layer"].sel(form="either")
-    best = int(by_layer["layer"][int(np.argmax(by_layer.values))])
-    distance = result["distance_by_layer"]
-    rank = int((distance < distance.sel(layer=best)).sum()) + 1
-    value = f"best aligned layer {best}: rank {rank} of {distance.size}, shortest first"
-    return Measured(value, decide(rank <= max(1, math.ceil(distance.size / 4))))
+def _distance_with_entropy(data: xr.Dataset) -> xr.DataArray:
+    return _correlation(data["distance"], data["entropy"])
 
 
-def _correlation(result: xr.Dataset, pair: str, sign: int) -> Measured:
-    if pair not in result["pair"]:
-        return Measured("the corpus has no relations", "not measured")
-    r, p = (float(result[name].sel(pair=pair)) for name in ("correlation", "correlation_p"))
-    if not np.isfinite(r):
-        return Measured("too few heads", "unclear")
-    holds = decide(r * sign > 0) if p < SIGNIFICANT else "unclear"
-    return Measured(f"r = {r:.2f} (p = {p:.1g})".replace("-", "−"), holds)
+def _distance_with_alignment(data: xr.Dataset) -> xr.DataArray:
+    return _correlation(data["distance"], _either(data))
 
 
-def _spread(result: xr.Dataset) -> Measured:
-    return Measured(f"{float(result['distance'].std()):.1f}", "for comparison")
+def _correlation(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
+    if whole(first).size < FEWEST_HEADS:
+        raise NotMeasured(ONE_HEAD)
+    return xr.corr(first, second, ("layer", "head"))
 
 
-def _longest_is_sharp(result: xr.Dataset) -> Measured:
-    layer, head, far = top_heads(result["distance"], 1)[0]
-    own = float(result["entropy"].sel(layer=layer, head=head))
-    mean = float(result["entropy"].mean())
-    value = f"{name_head(layer, head)}: distance {far:.1f}, entropy {own:.2f} (mean {mean:.2f})"
-    return Measured(value, decide(own < mean))
+def _spread(data: xr.Dataset) -> xr.DataArray:
+    return data["distance"].std(("layer", "head"))
 
 
-def _probability(result: xr.Dataset) -> Measured:
-    values = [float(result["dependency_probability"].sel(separation=d)) for d in (1, 5, 10)]
-    text = ", ".join(f"{value:.2f}" for value in values)
-    return Measured(text, decide(values[0] > values[1] > values[2]))
+def _rarer(data: xr.Dataset) -> xr.DataArray:
+    near, middle, far = (data["dependency_probability"].sel(separation=d) for d in (1, 5, 10))
+    return np.minimum(near - middle, middle - far)
 
 
-def _span(result: xr.Dataset) -> Measured:
-    within = float(result["dependency_within"].sel(separation=18))
-    span = result.attrs["mean_dependency_span"]
-    return Measured(f"{span:.2f}; {100 * within:.1f} % within 18", "for comparison")
+def _probabilities(data: xr.Dataset, found: Found) -> str:
+    known = whole(data["dependency_probability"])
+    shares = ", ".join(f"{float(known.sel(separation=d)):.2f}" for d in (1, 5, 10))
+    return f"the smaller step; {shares}"
 
 
-def _length(result: xr.Dataset) -> Measured:
-    return Measured(f"{result.attrs['mean_tokens']:.1f}", "for comparison")
+def _span(data: xr.Dataset) -> xr.DataArray:
+    return data["mean_dependency_span"]
 
 
-def _extreme_layer(values: xr.DataArray, errors: xr.DataArray, wanted: list[int]) -> Measured:
-    """Whether the largest layer value lies in the wanted layers, and whether that is noise."""
-    inside = values.sel(layer=wanted)
-    outside = values.drop_sel(layer=wanted)
-    best = int(values["layer"][int(np.argmax(values.values))])
-    value = f"layer {best}: {float(values.max()):.3g}"
-    if outside.size == 0:
-        return Measured(value, "unclear")
-    places = [part["layer"][int(np.argmax(part.values))] for part in (inside, outside)]
-    first, second = (float(errors.sel(layer=place)) for place in places)
-    return Measured(value, decide_difference(float(inside.max() - outside.max()), (first, second)))
+def _within(data: xr.Dataset, found: Found) -> str:
+    return f"{percent(float(whole(data['dependency_within']).sel(separation=18)))} within 18"
 
 
-def _either(result: xr.Dataset) -> xr.DataArray:
-    return result["dependency_alignment"].sel(form="either")
+def _length(data: xr.Dataset) -> xr.DataArray:
+    return xr.DataArray(data.attrs["mean_tokens"])
 
 
-def _tag(shares: xr.DataArray, tag: str) -> xr.DataArray | None:
-    return shares.sel(tag=tag) if tag in shares["tag"] else None
+def _compared(gap: xr.DataArray, few: str) -> xr.DataArray:
+    if not np.isfinite(whole(gap)):
+        raise NotMeasured(few)
+    return gap
+
+
+def _either(data: xr.Dataset) -> xr.DataArray:
+    return data["dependency_alignment"].sel(form="either")
+
+
+def _by_layer(data: xr.Dataset) -> xr.DataArray:
+    return data["dependency_alignment_by_layer"].sel(form="either")
+
+
+def _best_aligned(data: xr.Dataset) -> dict[str, int]:
+    layer, head, _ = top_heads(whole(_either(data)), 1)[0]
+    return {"layer": layer, "head": head}
+
+
+def _best_layer(by_layer: xr.DataArray) -> int:
+    return int(by_layer["layer"][int(np.argmax(whole(by_layer).values))])
+
+
+def _name_layer(by_layer: xr.DataArray, form: str) -> str:
+    return f"largest in layer {_best_layer(by_layer)}: {form.format(float(whole(by_layer).max()))}"
+
+
+def _check_tag(data: xr.Dataset, variable: str, tag: str) -> None:
+    if tag not in data[variable]["tag"]:
+        raise NotMeasured(f"the tag set has no {tag}")
+
+
+def _of_depth(
+    claim: str,
+    published: str,
+    rule: str,
+    variable: str,
+    tag: str,
+    count: int,
+    depths: tuple[float, float],
+) -> Finding:
+    first, last = depths
+    where = {"variable": variable, "tag": tag, "count": count, "first": first, "last": last}
+    return Finding(
+        claim,
+        published,
+        f"{rule}: the value of the head that makes a majority inside, less that of its rival "
+        "outside, is above 0",
+        (variable,),
+        partial(_top_heads_lie, **where),
+        is_signed=True,
+        words=partial(_count_inside, **where),
+    )
 
 
 FINDINGS = (
     Finding(
         "More than half of the attention goes to the null token.",
         "0.57 on average",
-        "mean null share of the heads > 0.5",
+        "mean null share of the heads above 0.5",
         ("null_share",),
         _mean_null,
+        threshold=0.5,
+        range=SHARE,
     ),
     Finding(
         "Some heads look at hardly anything else.",
         "> 0.97",
-        "largest null share > 0.97",
+        "largest null share above 0.97, the head chosen on other documents",
         ("null_share",),
-        _extreme_null,
+        _most_null,
+        threshold=0.97,
+        range=SHARE,
+        words=_name_most_null,
     ),
     Finding(
         "Some head gives nouns twice the usual share.",
         "0.43 in L9H0, 0.21 on average",
-        "best head ≥ 2 × mean over heads",
+        "best head, chosen on other documents, above 2 × the mean over heads",
         ("pos_to",),
         _noun,
+        threshold=TWICE,
+        unit="×",
+        words=_name_noun,
     ),
     Finding(
         "For most tags some head pays them more than twice the mean.",
         "13 of 16",
-        "for at least half of the tags",
+        "median over tags of best head / mean over heads above 2, the head chosen on other "
+        "documents",
         ("pos_to",),
         _specialised_to,
+        threshold=TWICE,
+        unit="×",
+        words=_count_to,
     ),
     Finding(
         "Fewer tags have a head that attends from them in this way.",
         "7 of 16",
-        "fewer tags than “to”",
+        "the same median for attention from tags is below that for attention to tags",
         ("pos_from", "pos_to"),
         _specialised_from,
+        more="below",
+        unit="×",
+        is_signed=True,
+        words=_count_from,
     ),
-    Finding(
+    _of_depth(
         "Heads that attend to proper nouns are deep.",
         "top five in the last three layers",
         "most of the top five in the last quarter of the layers",
-        ("pos_to",),
-        partial(_top_heads_lie, variable="pos_to", tag="PROPN", count=5, first=3 / 4, last=1),
+        "pos_to",
+        "PROPN",
+        5,
+        (3 / 4, 1),
     ),
-    Finding(
+    _of_depth(
         "Heads that attend to determiners are low.",
         "top five in the first four layers",
         "most of the top five in the first third of the layers",
-        ("pos_to",),
-        partial(_top_heads_lie, variable="pos_to", tag="DET", count=5, first=0, last=1 / 3),
+        "pos_to",
+        "DET",
+        5,
+        (0, 1 / 3),
     ),
-    Finding(
+    _of_depth(
         "Heads that attend from punctuation are deep.",
         "top ten in the last six layers",
         "most of the top ten in the last half of the layers",
-        ("pos_from",),
-        partial(_top_heads_lie, variable="pos_from", tag="PUNCT", count=10, first=1 / 2, last=1),
+        "pos_from",
+        "PUNCT",
+        10,
+        (1 / 2, 1),
     ),
     Finding(
         "Middle layers follow dependency arcs best.",
         "layers 2–4 of 12",
-        "best pooled layer neither the first twelfth nor the last third; clear by 2 s.e.",
-        ("dependency_alignment_by_layer",),
-        _best_aligned_layer,
+        "largest pooled alignment between the first twelfth and the last third, less the largest "
+        "elsewhere, is above 0",
+        ("dependency_alignment_by_layer", "dependency_alignment"),
+        _aligned_lead,
+        is_signed=True,
+        words=_name_aligned_layer,
     ),
     Finding(
         "The best aligned layers look the least far.",
         "layers 2–4 for both",
-        "the best aligned layer is in the quarter with the shortest distance",
-        ("dependency_alignment_by_layer", "distance_by_layer"),
-        _aligned_layers_are_short,
+        "the best aligned layer is in the quarter with the shortest distance: the first layer "
+        "beyond that quarter looks further by more than 0",
+        ("dependency_alignment_by_layer", "distance_by_layer", "distance"),
+        _aligned_layer_is_short,
+        unit="tokens",
+        is_signed=True,
+        words=_rank_aligned_layer,
     ),
     Finding(
         "The deepest layers look the furthest.",
         "longest distance in the deepest layers",
-        "largest pooled distance in the last quarter; clear of the rest by 2 s.e.",
-        ("distance_by_layer",),
-        _deepest_is_longest,
+        "largest pooled distance in the last quarter, less the largest elsewhere, is above 0",
+        ("distance_by_layer", "distance"),
+        _distance_lead,
+        unit="tokens",
+        is_signed=True,
+        words=_name_distant_layer,
     ),
     Finding(
         "The best aligned head looks at the previous token.",
         "L4H11",
-        "its mean distance is between 0.5 and 1.5",
+        "its mean distance differs from 1 by less than 0.5",
         ("dependency_alignment", "distance"),
-        _aligned_looks_back_one,
+        _aligned_is_near_one,
+        threshold=NEAR_ONE,
+        more="below",
+        range=(0.0, np.inf),
+        words=_distance_of_aligned,
     ),
     Finding(
         "The best aligned head is the least variable one.",
         "L4H11: alignment 0.42, variability 0.004",
-        "its variability is among the lowest 5 % of heads",
+        "its variability is among the lowest 5 % of heads: that of the first head beyond them is "
+        "larger by more than 0",
         ("dependency_alignment", "variability"),
         _aligned_is_steady,
+        is_signed=True,
+        words=_rank_aligned,
     ),
     Finding(
         "The head that looks furthest is a focused one.",
         "L5H1: distance 14.2, entropy 0.41",
         "its entropy is below the mean",
         ("distance", "entropy"),
-        _longest_is_sharp,
+        _longest_entropy,
+        more="below",
+        unit="nats",
+        is_signed=True,
+        words=_name_longest,
     ),
     Finding(
         "Heads that look further spread their attention more.",
         "r = 0.61",
-        "r > 0 with p < 0.05",
-        ("correlation",),
-        partial(_correlation, pair="distance~entropy", sign=1),
+        "r over heads above 0",
+        ("distance", "entropy"),
+        _distance_with_entropy,
+        range=CORRELATION,
     ),
     Finding(
         "Heads that look further follow arcs less.",
         "r = −0.73",
-        "r < 0 with p < 0.05",
-        ("correlation",),
-        partial(_correlation, pair="distance~alignment", sign=-1),
+        "r over heads below 0",
+        ("distance", "dependency_alignment"),
+        _distance_with_alignment,
+        more="below",
+        range=CORRELATION,
     ),
     Finding(
         "Heads differ widely in how far they look (standard deviation).",
@@ -284,20 +454,33 @@ FINDINGS = (
         "no rule",
         ("distance",),
         _spread,
+        threshold=None,
+        range=(0.0, np.inf),
     ),
     Finding(
         "Relations become rare with distance (at 1, 5, 10 tokens).",
         "0.42, 0.07, 0.02",
         "each smaller than the one before; a fact about the corpus",
         ("dependency_probability",),
-        _probability,
+        _rarer,
+        is_signed=True,
+        words=_probabilities,
     ),
     Finding(
         "Mean span of a relation in tokens.",
         "3.89; 99.8 % within 18",
         "no rule; a fact about the corpus",
-        ("dependency_within",),
+        ("mean_dependency_span", "dependency_within"),
         _span,
+        threshold=None,
+        words=_within,
     ),
-    Finding("Mean length of a sentence in tokens.", "27.7", "no rule", (), _length),
+    Finding(
+        "Mean length of a sentence in tokens.",
+        "27.7",
+        "no rule",
+        (),
+        _length,
+        threshold=None,
+    ),
 )

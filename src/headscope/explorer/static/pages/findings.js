@@ -28,7 +28,7 @@ function claimTable(findings) {
   );
   const table = h("table", { class: "claims" }, h("caption", { class: "hidden" }, "Claims of the paper"), h("thead", {}, head), h("tbody", {}, ...rows));
   const scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Claims of the paper" }, table);
-  return h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")), scroll, h("p", { class: "caption" }, "Judged by the stated rule when the run was finished; the report has the same verdicts."));
+  return h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")), scroll, h("p", { class: "caption" }, "Measured with 95 % intervals and judged by them when the run was finished: yes or no if the whole interval lies on one side of the threshold, else unclear. The report has the same verdicts."));
 }
 
 /** @param {string} run @param {Choice[]} choices */

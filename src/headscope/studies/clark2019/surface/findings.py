@@ -6,165 +6,268 @@ import numpy as np
 import xarray as xr
 
 from headscope.heads import name_in_paper
-from headscope.results.findings import Finding, Measured, decide, decide_difference
-from headscope.results.heads import layers_between, top_heads
+from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured
+from headscope.results.heads import layers_between, lead, majority_gap, top_heads, whole
+from headscope.results.selection import hold_out
+from headscope.wording import counted
 
 MOSTLY = 0.5  # "more than half of their attention"
+LARGE = 0.3  # of a layer's attention to [SEP]; below it there is nothing that could fade
 SEPARATOR_DEPTH = (5 / 12, 10 / 12)  # layers 6–10 of BERT's 12, counted from 1
+FEWEST_LAYERS = 3  # that a spread over layers can be taken from
+NO_NEXT = "a causal model cannot see the next token"
+NO_SEPARATOR = "the model has no separator"
+FEW_LAYERS = "the model has too few heads or layers to compare"
 
 
-def _heads_at(result: xr.Dataset, offset: int) -> Measured:
+def _best_at(data: xr.Dataset, offset: int) -> xr.DataArray:
+    """The share on one offset of the head that is best at it on other documents."""
+    if offset > 0:
+        _check_sees_next(data)
+    return hold_out(data, "offset_share", {"offset": offset}).replicates
+
+
+def _heads_at(data: xr.Dataset, found: Found, offset: int) -> str:
     """Heads that put most of their attention on one offset, by name."""
-    shares = result["offset_share"].sel(offset=offset)
+    shares = whole(data["offset_share"].sel(offset=offset))
     count = int((shares > MOSTLY).sum())
     best = top_heads(shares, max(count, 1))
     named = ", ".join(f"{name_in_paper(layer, head)} {share:.2f}" for layer, head, share in best)
-    return Measured(f"{count}: {named}" if count else f"0; most in {named}", decide(count > 0))
+    return f"{counted(count, 'heads')} above 0.5: {named}" if count else f"most in {named}"
 
 
-def _next_heads_are_low(result: xr.Dataset) -> Measured:
-    shares = result["offset_share"].sel(offset=1)
-    layers = [layer for layer, _, share in top_heads(shares, shares.size) if share > MOSTLY]
-    if not layers:
-        return Measured("no next-token head", "not measured")
-    first_half = layers_between(result, 0, 1 / 2)
-    inside = sum(layer in first_half for layer in layers)
-    return Measured(f"{inside} of {len(layers)}", decide(inside > len(layers) / 2))
+def _next_heads(data: xr.Dataset) -> tuple[xr.DataArray, int]:
+    """Shares on the next token, and how many heads are above half."""
+    _check_sees_next(data)
+    shares = data["offset_share"].sel(offset=1)
+    count = int((whole(shares) > MOSTLY).sum())
+    if not count:
+        raise NotMeasured("no head looks mostly at the next token")
+    return shares, count
 
 
-def _separator_share(result: xr.Dataset) -> Measured:
-    by_layer = result["special_share_by_layer"].sel(special="sep")
-    errors = result["special_share_by_layer_se"].sel(special="sep")
-    return _mean_above(by_layer, errors, MOSTLY)
+def _next_heads_are_low(data: xr.Dataset) -> xr.DataArray:
+    shares, count = _next_heads(data)
+    return _compared(majority_gap(shares, count, layers_between(data, 0, 1 / 2)))
 
 
-def _separator_to_itself(result: xr.Dataset) -> Measured:
-    return _mean_above(result["sep_to_sep_by_layer"], result["sep_to_sep_by_layer_se"], 0.9)
+def _count_low(data: xr.Dataset, found: Found) -> str:
+    shares, count = _next_heads(data)
+    half = layers_between(data, 0, 1 / 2)
+    inside = sum(layer in half for layer, _, _ in top_heads(whole(shares), count))
+    return f"{inside} of {count} in layers {half[0]}–{half[-1]}"
 
 
-def _mean_above(by_layer: xr.DataArray, errors: xr.DataArray, level: float) -> Measured:
-    """Whether the mean over the layers where BERT's separators matter exceeds a level."""
-    layers = layers_between(by_layer, *SEPARATOR_DEPTH)
-    mean = float(by_layer.sel(layer=layers).mean())
-    if not np.isfinite(mean):
-        return Measured("the model has no separator", "not measured")
-    error = float(np.sqrt((errors.sel(layer=layers) ** 2).sum())) / len(layers)
-    value = f"{mean:.2f} in layers {layers[0]}–{layers[-1]}"
-    return Measured(value, decide_difference(mean - level, (error, 0.0)))
+def _at_separator_depth(data: xr.Dataset) -> list[int]:
+    return layers_between(data, *SEPARATOR_DEPTH)
 
 
-def _gradient_fades(result: xr.Dataset) -> Measured:
-    """Whether attention to [SEP] matters less, relative to all attention, once it is large."""
-    by_layer = result["gradient_by_layer"]
+def _separator_share(data: xr.Dataset) -> xr.DataArray:
+    by_layer = data["special_share_by_layer"].sel(special="sep")
+    return _with_separator(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"))
+
+
+def _separator_to_itself(data: xr.Dataset) -> xr.DataArray:
+    by_layer = data["sep_to_sep_by_layer"]
+    return _with_separator(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"))
+
+
+def _with_separator(values: xr.DataArray) -> xr.DataArray:
+    if not np.isfinite(whole(values)):
+        raise NotMeasured(NO_SEPARATOR)
+    return values
+
+
+def _in_those_layers(data: xr.Dataset, found: Found) -> str:
+    layers = _at_separator_depth(data)
+    return f"in layers {layers[0]}–{layers[-1]}"
+
+
+def _gradient_fades(data: xr.Dataset) -> xr.DataArray:
+    """Gradient to [SEP] relative to all: where attention to it is large − in the first third."""
+    share = float(whole(_separator_share(data)))
+    if share < LARGE:
+        where = _in_those_layers(data, Found(share))
+        raise NotMeasured(f"attention to [SEP] is only {share:.2f} {where}")
+    early, late = _relative_gradients(data)
+    return _with_separator(late - early)
+
+
+def _relative_gradients(data: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+    by_layer = data["gradient_by_layer"]
     relative = by_layer.sel(target="sep") / by_layer.sel(target="unmasked")
-    if not np.isfinite(relative.values).any():
-        return Measured("the model has no separator", "not measured")
-    early = relative.sel(layer=layers_between(result, 0, 4 / 12)).mean()
-    late = relative.sel(layer=layers_between(result, *SEPARATOR_DEPTH)).mean()
-    value = f"{float(early):.2f} → {float(late):.2f} of the mean gradient"
-    return Measured(value, decide(bool(late < early)))
+    early, late = layers_between(data, 0, 4 / 12), _at_separator_depth(data)
+    return relative.sel(layer=early).mean("layer"), relative.sel(layer=late).mean("layer")
 
 
-def _broad_heads_are_low(result: xr.Dataset) -> Measured:
-    by_layer = result["entropy_by_layer"]
-    low, rest = layers_between(result, 0, 1 / 3), layers_between(result, 1 / 3, 1)
-    layer, head, nats = top_heads(result["entropy"], 1)[0]
-    difference = float(by_layer.sel(layer=low).mean() - by_layer.sel(layer=rest).mean())
-    errors = result["entropy_by_layer_se"]
-    noise = tuple(
-        float(np.sqrt((errors.sel(layer=part) ** 2).sum())) / len(part) for part in (low, rest)
-    )
-    value = f"{difference:+.2f} nats; broadest {name_in_paper(layer, head)} {nats:.2f}"
-    return Measured(value, decide_difference(difference, (noise[0], noise[1])))
+def _say_gradients(data: xr.Dataset, found: Found) -> str:
+    early, late = (float(whole(each)) for each in _relative_gradients(data))
+    return f"{early:.2f} → {late:.2f} of the mean gradient"
 
 
-def _cls_is_broad_at_the_end(result: xr.Dataset) -> Measured:
-    by_layer = result["entropy_from_cls_by_layer"]
-    if not np.isfinite(by_layer.values).any():
-        return Measured("the model has no [CLS]", "not measured")
-    last = by_layer.isel(layer=-1)
-    others = layers_between(result, 1 / 2, 1)[:-1] or [int(by_layer["layer"][0])]
-    holds = bool(last > by_layer.sel(layer=others).max())
-    return Measured(f"{float(last):.2f} nats", decide(holds))
+def _broad_heads_are_low(data: xr.Dataset) -> xr.DataArray:
+    by_layer = data["entropy_by_layer"]
+    low = layers_between(data, 0, 1 / 3)
+    rest = [layer for layer in by_layer["layer"].values.tolist() if layer not in low]
+    if not rest:
+        raise NotMeasured(FEW_LAYERS)
+    return by_layer.sel(layer=low).mean("layer") - by_layer.sel(layer=rest).mean("layer")
 
 
-def _uniform(result: xr.Dataset) -> Measured:
-    return Measured(f"{float(result['uniform_entropy']):.2f} nats", "for comparison")
+def _name_broadest(data: xr.Dataset, found: Found) -> str:
+    layer, head, nats = top_heads(whole(data["entropy"]), 1)[0]
+    return f"broadest {name_in_paper(layer, head)} {nats:.2f}"
 
 
-def _layers_cluster(result: xr.Dataset) -> Measured:
-    """Whether two heads of a layer diverge less than two heads of different layers."""
-    layers, heads = result.sizes["layer"], result.sizes["head"]
-    matrix = result["head_divergence"].values / result["head_divergence"].attrs["rows"]
-    of_layer = np.repeat(np.arange(layers), heads)
-    same = (of_layer[:, None] == of_layer) & ~np.eye(len(matrix), dtype=bool)
-    different = of_layer[:, None] != of_layer
-    if not same.any() or not different.any():
-        return Measured("too few heads or layers", "not measured")
-    within, between = matrix[same].mean(), matrix[different].mean()
-    return Measured(f"{within:.3f} within, {between:.3f} between layers", decide(within < between))
+def _cls_is_broad_at_the_end(data: xr.Dataset) -> xr.DataArray:
+    if data.attrs["is_causal"]:
+        raise NotMeasured("the first token of a causal model sees nothing but itself")
+    by_layer = data["entropy_from_cls_by_layer"]
+    if not np.isfinite(whole(by_layer).values).any():
+        raise NotMeasured("the model has no [CLS]")
+    upper = by_layer.sel(layer=layers_between(data, 1 / 2, 1))
+    return _compared(lead(upper, [int(upper["layer"][-1])]))
 
 
-def _sink_rate(result: xr.Dataset) -> Measured:
-    return Measured(f"{100 * result.attrs['sink_rate']:.0f} % of the heads", "for comparison")
+def _say_cls(data: xr.Dataset, found: Found) -> str:
+    last = float(whole(data["entropy_from_cls_by_layer"]).isel(layer=-1))
+    return f"{last:.2f} in the last layer"
+
+
+def _uniform(data: xr.Dataset) -> xr.DataArray:
+    return data["uniform_entropy"]
+
+
+def _divergences(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Divergence per row between every two heads, and the layer of each head."""
+    layers, heads = data.sizes["layer"], data.sizes["head"]
+    matrix = data["head_divergence"].values / data["head_divergence"].attrs["rows"]
+    if heads < 2 or layers < FEWEST_LAYERS:
+        raise NotMeasured(FEW_LAYERS)
+    return matrix, np.repeat(np.arange(layers), heads)
+
+
+def _layers_cluster(data: xr.Dataset) -> xr.DataArray:
+    """Divergence of two heads of a layer − of different layers, with each layer left out in turn.
+
+    A matrix for every group of documents would take more room than all other sums together.
+    """
+    matrix, layer = _divergences(data)
+    kept = [np.full(len(layer), True), *(layer != out for out in np.unique(layer))]
+    gaps = []
+    for chosen in kept:
+        within, between = _mean_divergences(matrix[np.ix_(chosen, chosen)], layer[chosen])
+        gaps.append(within - between)
+    return xr.DataArray(np.array(gaps), dims="replicate", attrs={"groups": len(kept) - 1})
+
+
+def _mean_divergences(matrix: np.ndarray, layer: np.ndarray) -> tuple[float, float]:
+    same = (layer[:, None] == layer) & ~np.eye(len(matrix), dtype=bool)
+    different = layer[:, None] != layer
+    return float(matrix[same].mean()), float(matrix[different].mean())
+
+
+def _say_divergences(data: xr.Dataset, found: Found) -> str:
+    within, between = _mean_divergences(*_divergences(data))
+    return f"{within:.3f} within, {between:.3f} between layers"
+
+
+def _sink_rate(data: xr.Dataset) -> xr.DataArray:
+    return xr.DataArray(data.attrs["sink_rate"])
+
+
+def _check_sees_next(data: xr.Dataset) -> None:
+    if data.attrs["is_causal"]:
+        raise NotMeasured(NO_NEXT)
+
+
+def _compared(gap: xr.DataArray) -> xr.DataArray:
+    if not np.isfinite(whole(gap)):
+        raise NotMeasured(FEW_LAYERS)
+    return gap
 
 
 FINDINGS = (
     Finding(
         "Some heads look mostly at the previous token.",
         "4 heads > 0.5, in layers 1, 3, 6, 7 (paper: 2, 4, 7, 8)",
-        "at least one head > 0.5",
+        "the best head, chosen on other documents, is above 0.5",
         ("offset_share",),
-        partial(_heads_at, offset=-1),
+        partial(_best_at, offset=-1),
+        threshold=MOSTLY,
+        range=SHARE,
+        words=partial(_heads_at, offset=-1),
     ),
     Finding(
         "Some heads look mostly at the next token.",
         "5 heads > 0.5, in layers 0, 1, 1, 2, 5 (paper: 1, 2, 2, 3, 6)",
-        "at least one head > 0.5",
+        "the best head, chosen on other documents, is above 0.5",
         ("offset_share",),
-        partial(_heads_at, offset=1),
+        partial(_best_at, offset=1),
+        threshold=MOSTLY,
+        range=SHARE,
+        words=partial(_heads_at, offset=1),
     ),
     Finding(
         "Next-token heads are in the lower layers.",
         "5 of 5 in the lower half",
-        "most of them in the first half of the layers",
+        "most of the heads above 0.5 in the first half of the layers: the share of the head that "
+        "makes a majority inside, less that of its rival outside, is above 0",
         ("offset_share",),
         _next_heads_are_low,
+        is_signed=True,
+        words=_count_low,
     ),
     Finding(
         "In the upper middle layers most attention goes to [SEP].",
         "over 0.5 in layers 5–9 (paper: 6–10)",
-        "mean share at the same depth > 0.5, clear by 2 s.e.",
+        "mean share at the same depth above 0.5",
         ("special_share",),
         _separator_share,
+        threshold=MOSTLY,
+        range=SHARE,
+        words=_in_those_layers,
     ),
     Finding(
         "There [SEP] itself looks almost only at [SEP].",
         "over 0.9",
-        "mean share at the same depth > 0.9, clear by 2 s.e.",
+        "mean share at the same depth above 0.9",
         ("sep_to_sep",),
         _separator_to_itself,
+        threshold=0.9,
+        range=SHARE,
+        words=_in_those_layers,
     ),
     Finding(
         "Where attention to [SEP] is large, it matters little to the loss.",
         "gradients to [SEP] become very small",
-        "gradient to [SEP] relative to all: smaller at that depth than in the first third",
-        ("gradient",),
+        "where at least 0.3 goes to [SEP]: the gradient to it relative to all, less the same in "
+        "the first third of the layers, is below 0",
+        ("gradient", "special_share"),
         _gradient_fades,
+        more="below",
+        is_signed=True,
+        words=_say_gradients,
     ),
     Finding(
         "Broad attention is found in the lower layers.",
         "some heads of the lower layers attend very broadly",
-        "mean entropy of the first third above that of the rest, clear by 2 s.e.",
+        "mean entropy of the first third of the layers, less that of the rest, is above 0",
         ("entropy",),
         _broad_heads_are_low,
+        unit="nats",
+        is_signed=True,
+        words=_name_broadest,
     ),
     Finding(
         "In the last layer [CLS] attends broadly.",
         "3.89 nats",
-        "more than in any other layer of the upper half",
+        "its entropy there, less the largest of any other layer of the upper half, is above 0",
         ("entropy_from_cls",),
         _cls_is_broad_at_the_end,
+        unit="nats",
+        is_signed=True,
+        words=_say_cls,
     ),
     Finding(
         "Entropy of uniform attention (mean ln n).",
@@ -172,13 +275,19 @@ FINDINGS = (
         "no rule; a fact about the segments",
         ("uniform_entropy",),
         _uniform,
+        threshold=None,
+        unit="nats",
     ),
     Finding(
         "Heads of one layer behave alike.",
         "heads of the same layer are often close on the map",
-        "mean divergence within layers below that between layers",
+        "mean divergence within layers, less that between layers, is below 0; the interval is over "
+        "layers, each left out in turn",
         ("head_divergence",),
         _layers_cluster,
+        more="below",
+        is_signed=True,
+        words=_say_divergences,
     ),
     Finding(
         "Heads with more than 0.3 of their attention on the first token (sink rate).",
@@ -186,5 +295,7 @@ FINDINGS = (
         "no rule",
         ("first_token_share",),
         _sink_rate,
+        threshold=None,
+        unit=PERCENT,
     ),
 )

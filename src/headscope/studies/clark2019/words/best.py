@@ -6,11 +6,12 @@ import numpy as np
 import xarray as xr
 
 from headscope.probes.gold import ALL, CONTENT
-from headscope.probes.proportion import accuracy
-from headscope.probes.selection import BestHead, best_heads, counted_interval, counts_of, halves
+from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
+from headscope.results.findings import SHARE, Found, find_interval
+from headscope.results.selection import hold_out, ratio_over_groups, sums_at
 
 SUMS = (ALL, CONTENT)
-CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other sentences
+CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other documents
 CLEAR_ACCURACY = 0.5
 MOST_NAMED = 6
 COREFERENCE = "coreference"
@@ -23,9 +24,8 @@ class BestResolver:
     candidates: str
     layer: int  # its number
     head: int
-    low: float  # 95 % interval of its accuracy on all mentions
-    high: float
-    held_out: float  # accuracy of heads chosen on the other half of the documents
+    accuracy: Found  # on all mentions, with a 95 % interval
+    held_out: Found  # of heads chosen on the other half of the groups of documents
 
 
 def relation_rows(result: xr.Dataset) -> list[BestHead]:
@@ -35,6 +35,13 @@ def relation_rows(result: xr.Dataset) -> list[BestHead]:
     return sorted(found, key=lambda row: (row.relation not in SUMS, -row.words, row.relation))
 
 
+def relation_row(result: xr.Dataset, names: set[str]) -> BestHead | None:
+    """The best head of the most frequent relation with one of these names."""
+    known = tuple(result["relation"].values.tolist())
+    found = best_heads(counts_of(result), known, names)
+    return min(found, key=lambda row: (-row.words, row.relation), default=None)
+
+
 def layer_number(result: xr.Dataset, place: int) -> int:
     """The number of the layer at a place of the result."""
     return int(result["layer"].values[place])
@@ -42,32 +49,43 @@ def layer_number(result: xr.Dataset, place: int) -> int:
 
 def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     """The head that resolves most mentions; None if none was scored."""
-    counts = result["coref_accuracy_numerator"].sel(candidates=candidates, mention="all")
-    correct = counts.transpose("group", "layer", "head").values
-    scored = result["coref_accuracy_denominator"].sel(mention="all").values
+    at = {"candidates": candidates, "mention": "all"}
+    sums, scored = sums_at(result, "coref_accuracy", at)  # group layer head
+    correct = sums.values
     if not scored.sum() > 0:  # NaN where no window was read
         return None
-    best = _highest(correct.sum(0))
-    low, high = counted_interval(correct[:, *best], scored)
-    by_half = halves(correct)
-    chosen = [*map(_highest, by_half)]
-    elsewhere = sum(by_half[1 - half][chosen[half]] for half in range(2))
-    held_out = float(accuracy(np.asarray(elsewhere), scored.sum()))
-    layer = layer_number(result, best[0])
-    return BestResolver(candidates, layer, best[1], float(low), float(high), held_out)
+    layer, head = np.unravel_index(correct.sum(0).argmax(), correct.shape[1:])
+    own = ratio_over_groups(correct[:, layer, head], scored[:, layer, head], is_counted=True)
+    return BestResolver(
+        candidates,
+        layer_number(result, int(layer)),
+        int(head),
+        find_interval(own, 0, SHARE),
+        hold_out(result, "coref_accuracy", at).find(),
+    )
+
+
+def resolver_gap(result: xr.Dataset, system: str) -> xr.DataArray:
+    """Accuracy of a head chosen on other documents − that of a system; among all words."""
+    held_out = hold_out(result, "coref_accuracy", {"candidates": "words", "mention": "all"})
+    right, _ = sums_at(result, "coref_baseline", {"system": system, "mention": "all"})
+    return ratio_over_groups(held_out.numerator - right.values, held_out.denominator)
 
 
 def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:
-    """Relations that a head finds clearly better than any fixed offset, the clearest first."""
+    """Relations that a head finds clearly better than any fixed offset, the clearest first.
+
+    Clear is what leaves no doubt: the whole interval of the held-out margin exceeds the threshold.
+    """
     rows = [row for row in relation_rows(result) if row.relation not in SUMS]
     clear = [
         row
         for row in rows
         if row.words >= few
-        and row.held_out - row.baseline >= CLEAR_MARGIN
-        and row.held_out >= CLEAR_ACCURACY
+        and row.held_out_margin.low > CLEAR_MARGIN
+        and row.held_out.value >= CLEAR_ACCURACY
     ]
-    return sorted(clear, key=lambda row: -row.margin)
+    return sorted(clear, key=lambda row: -row.held_out_margin.value)
 
 
 def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
@@ -78,16 +96,11 @@ def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
         for row in clear_relations(result, few)[:MOST_NAMED][::-1]:
             labels[row.layer, row.head] = row.relation
     resolver = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
-    if resolver is not None and resolver.held_out > _head_match(result):
+    if resolver is not None and _beats_head_match(result):
         place = result["layer"].values.tolist().index(resolver.layer)
         labels[place, resolver.head] = COREFERENCE
     return result.assign(behaviour=(("layer", "head"), labels))
 
 
-def _highest(correct: np.ndarray) -> tuple[int, int]:
-    layer, head = np.unravel_index(correct.argmax(), correct.shape)
-    return int(layer), int(head)
-
-
-def _head_match(result: xr.Dataset) -> float:
-    return float(result["coref_baseline"].sel(system="head_match", mention="all"))
+def _beats_head_match(result: xr.Dataset) -> bool:
+    return find_interval(resolver_gap(result, "head_match"), 0, DIFFERENCE).low > 0

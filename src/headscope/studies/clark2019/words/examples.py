@@ -115,7 +115,8 @@ class ExampleStage:
             layer = result["layer"].values.tolist().index(best.layer)
             title = f"{name_in_paper(best.layer, best.head)}: coreference"
             found.append(Shown(title, layer * setup.grid.heads + best.head))
-        return tuple(found)
+        # A relation under two names (poss, with and without the clitic) may be shown for one head.
+        return tuple(dict.fromkeys(found))
 
     def work(
         self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None

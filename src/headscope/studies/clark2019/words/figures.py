@@ -57,9 +57,9 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     axes = drawing.subplots()
     for place, row in enumerate(rows):
         colour = FAINT if row.words < few else ACCENT
-        axes.plot([row.low, row.high], [place, place], color=colour, linewidth=1)
-        axes.plot(row.accuracy, place, "o", color=colour, markersize=4)
-        axes.plot(row.held_out, place, "o", color=colour, markersize=4, fillstyle="none")
+        axes.plot([row.accuracy.low, row.accuracy.high], [place, place], color=colour, linewidth=1)
+        axes.plot(row.accuracy.value, place, "o", color=colour, markersize=4)
+        axes.plot(row.held_out.value, place, "o", color=colour, markersize=4, fillstyle="none")
         axes.plot(row.baseline, place, "|", color=SECOND, markersize=8, markeredgewidth=1.6)
     names = [f"{row.relation} ({row.words:,})" for row in rows]
     axes.set_yticks(range(len(rows)), names, fontsize="small")

@@ -35,6 +35,7 @@ OPTIONS = (
     Option("probe_batch", int, 1, "sentences per step of training", least=1),
     Option("probe_rate", float, LEARNING_RATE, "learning rate of the probes", above=0),
     Option("probe_seeds", int, 3, "times that every probe is trained", least=1),
+    Option("control", bool, False, "whether probes also learn the control task, in twice the time"),
 )  # fmt: skip
 
 

@@ -9,15 +9,19 @@ from threading import Lock
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headscope.files import names_in
-from headscope.metrics.metric import Axis, Variables, label
+from headscope.metrics.metric import GROUP, Axis, Variables, label
+from headscope.metrics.ratio import ratio_variables
 from headscope.probes.encoding import find_frame
-from headscope.probes.proportion import BOUND, accuracy, wilson
-from headscope.probes.relations import DIRECTION
+from headscope.probes.proportion import accuracy, interval_variable
+from headscope.probes.relations import DIRECTION, SUMS
 from headscope.probes.trained.experiment import (
+    CONTROL,
     GROUPS,
     PROBES,
+    SHARES,
     Group,
     Outcome,
     ProbeStream,
@@ -47,14 +51,40 @@ PARSING_UAS = Measure(
     title="Attachment by a probe",
     meaning="Words that a trained probe attaches to their governor: mean, deviation and values "
     "over seeds.",
-    formula="words attached to their governor / words, punctuation left out; ci is Wilson's 95 % "
-    "of the mean",
+    formula="words attached to their governor / words, punctuation left out",
     reference="Clark et al. 2019, §5, Table 3",
     cost="a training pass and a test pass over the corpus, for the network and for a random one",
     axes={"probe": "Probe"},
     published=papers.PARSING_UAS,
     with_errors=False,
-    also=("parsing_uas_sd", "parsing_uas_ci", "parsing_uas_by_seed"),
+    also=(
+        "parsing_uas_sd",
+        "parsing_uas_by_seed",
+        *(f"parsing_uas{end}" for end in (*SUMS, "_ci")),
+    ),
+)
+PARSING_CURVE = Measure(
+    name="parsing_curve",
+    title="Learning curve of a probe",
+    meaning="Attachment after shares of the training; what still rises is not learned yet.",
+    formula="parsing_uas of the probe as it was then",
+    reference="Clark et al. 2019, §5",
+    cost="a test of every probe for every share, without a pass of the network",
+    axes={"probe": "Probe", "share": "Share of the training"},
+    with_errors=False,
+)
+PROBE_SELECTIVITY = Measure(
+    name="probe_selectivity",
+    title="Selectivity of a probe",
+    meaning="How much better a probe learns trees than the control task: word types that attach "
+    "at random to themselves, the first or the last word.",
+    formula="parsing_uas − the accuracy of the same probe trained on the control task",
+    reference="Hewitt & Liang 2019",
+    range="−1 to 1",
+    cost="the training of every probe again, without a pass of the network",
+    axes={"probe": "Probe"},
+    with_errors=False,
+    also=("probe_control",),
 )
 PARSING_PARAMETERS = Measure(
     name="parsing_parameters",
@@ -82,7 +112,7 @@ PROBE_WEIGHT = Measure(
     axes={"attention_probe": "Probe", "direction": "Direction"},
     with_errors=False,
 )
-MEASURES = (PARSING_UAS, PARSING_PARAMETERS, PROBE_WEIGHT)
+MEASURES = (PARSING_UAS, PARSING_CURVE, PROBE_SELECTIVITY, PARSING_PARAMETERS, PROBE_WEIGHT)
 
 # On a GPU the engine has several pieces in progress in one process, but a network is captured by
 # one of them at a time.
@@ -139,11 +169,12 @@ class Training:
             Seeds(options["probe_seeds"], seed, self.setup.model.device),
             has_special=len(find_frame(self.setup.model.tokenizer)) > 0,
             rate=schedule.rate,
+            has_control=options["control"],
         )
         stream = self._stream(group)
         for _ in train(learners, stream, trained_on, schedule, self._checkpoint(group)):
             pass
-        return evaluate(learners, stream, tested_on)
+        return evaluate(learners, stream, tested_on, self.setup.group)
 
     def _stream(self, group: Group) -> ProbeStream:
         setup = self.setup
@@ -151,7 +182,9 @@ class Training:
         if group == "random network":
             network = randomise(setup.model, setup.seed)
         tokens = min(setup.batch_tokens, STREAM_TOKENS)
-        return ProbeStream(setup.model, network, self.vectors, tokens, setup.options["row"])
+        control = setup.seed if setup.options["control"] else None
+        row = setup.options["row"]
+        return ProbeStream(setup.model, network, self.vectors, tokens, row, control)
 
     def _checkpoint(self, group: Group) -> Path | None:
         """None where the run directory is out of reach, as on another machine of a cluster."""
@@ -183,7 +216,7 @@ class ProbeStage:
         if not outcomes:
             return result
         groups = [Outcome.unpack(outcomes[group]) for group in GROUPS]
-        words, vectors = groups[0].words, groups[0].vectors
+        words, vectors = int(groups[0].words.sum()), groups[0].vectors
         if words == 0:
             return _without_probes(result)
         share = "" if setup.options["train"] else ", four fifths of the documents"
@@ -209,20 +242,59 @@ def corpora_of(setup: Setup) -> tuple[Corpus, Corpus]:
 
 
 def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
-    seeds, words = setup.options["probe_seeds"], np.array(groups[0].words)
+    seeds, words = setup.options["probe_seeds"], groups[0].words
     counts = {name: each for group in groups for name, each in group.right.items()}
     sizes = {name: size for group in groups for name, size in group.parameters.items()}
-    right = np.stack([np.broadcast_to(counts[name], seeds) for name in PROBES])
-    shares = accuracy(right, words)
+    right = np.stack([_of_seeds(counts[name], seeds) for name in PROBES], axis=1)
+    shares = accuracy(right.sum(0), words.sum())
     probe, seed = Axis("probe", PROBES), Axis("seed", range(seeds))
     spread = shares.std(1, ddof=1) if seeds > 1 else np.full(len(PROBES), np.nan)
+    attached = label(right.mean(2), GROUP, probe)
+    found = ratio_variables("parsing_uas", attached, label(words, GROUP))
     return {
-        "parsing_uas": label(shares.mean(1), probe),
+        **found,
         "parsing_uas_sd": label(spread, probe),
-        "parsing_uas_ci": label(wilson(right.mean(1), words).T, probe, BOUND),
+        "parsing_uas_ci": interval_variable(found, "parsing_uas"),
         "parsing_uas_by_seed": label(shares, probe, seed),
         "parsing_parameters": label(np.array([sizes.get(name, 0) for name in PROBES]), probe),
+        "parsing_curve": _curve(groups, shares.mean(1)),
+        **_selectivity(counts, shares.mean(1), words.sum()),
         **_weights(setup, groups),
+    }
+
+
+def _of_seeds(right: Float[np.ndarray, "group seed"], seeds: int) -> np.ndarray:
+    """Counts for every seed; right-branching has the same for all."""
+    return np.broadcast_to(right, (len(right), seeds))
+
+
+def _curve(groups: list[Outcome], final: Float[np.ndarray, "probe"]) -> xr.DataArray:
+    """Attachment of every probe after shares of its training; right-branching learns nothing."""
+    found = {name: each for group in groups for name, each in group.curve.items()}
+    values = np.full((len(PROBES), len(SHARES)), np.nan)  # where nothing was trained on
+    for place, name in enumerate(PROBES):
+        if name in found:
+            values[place, -len(found[name]) :] = found[name].mean(1) / groups[0].words.sum()
+        else:
+            values[place] = final[place]
+    coords = {"probe": list(PROBES), "share": list(SHARES)}
+    return xr.DataArray(values, coords, ("probe", "share"))
+
+
+def _selectivity(
+    counts: Mapping[str, np.ndarray], uas: Float[np.ndarray, "probe"], words: float
+) -> Variables:
+    """Attachment − accuracy on the control task, and the latter; nothing without that task."""
+    known = {name: counts.get(f"{name}{CONTROL}") for name in PROBES}
+    if all(each is None for each in known.values()):
+        return {}
+    control = np.array(
+        [np.nan if each is None else each.sum(0).mean() / words for each in known.values()]
+    )
+    probe = Axis("probe", PROBES)
+    return {
+        "probe_selectivity": label(uas - control, probe),
+        "probe_control": label(control, probe),
     }
 
 

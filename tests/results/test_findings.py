@@ -1,0 +1,174 @@
+"""A verdict follows from the interval of a statistic and its threshold, and from nothing else."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from headscope.results.findings import (
+    ANY,
+    NO_SPREAD,
+    ONE_GROUP,
+    PERCENT,
+    SHARE,
+    Finding,
+    Found,
+    NotMeasured,
+    find_interval,
+    judge,
+    write_number,
+)
+from headscope.results.replicates import replicated
+from headscope.results.selection import HeldOut, choose, hold_out, sums_at
+
+GROUPS = 8
+
+
+def result(values: list[float]) -> xr.Dataset:
+    """A measure x whose groups weigh the same and have these values."""
+    sums = {
+        "x_numerator": ("group", np.array(values)),
+        "x_denominator": ("group", np.ones(len(values))),
+    }
+    return replicated(xr.Dataset({"x": ((), float(np.mean(values))), **sums}))
+
+
+def finding(threshold: float | None = 0.5, **more: object) -> Finding:
+    settings = {"threshold": threshold, **more}
+    return Finding("claim", "–", "rule", ("x",), lambda data: data["x"], **settings)  # type: ignore[arg-type]
+
+
+AROUND = [0.48, 0.52] * 4
+ABOVE = [0.58, 0.62] * 4
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "wanted"),
+    [
+        (ABOVE, "above", "yes"),
+        (ABOVE, "below", "no"),
+        (AROUND, "above", "unclear"),
+        (AROUND, "below", "unclear"),
+        ([0.4, 0.42] * 4, "above", "no"),
+        ([0.4, 0.42] * 4, "below", "yes"),
+    ],
+)
+def test_the_whole_interval_must_lie_on_the_claimed_side(
+    values: list[float], more: str, wanted: str
+) -> None:
+    assert judge(finding(more=more), result(values)).verdict == wanted
+
+
+def test_the_interval_is_students_with_one_degree_less_than_groups() -> None:
+    found = judge(finding(), result(ABOVE))
+    error = np.std(ABOVE, ddof=1) / np.sqrt(GROUPS)
+    reach = stats.t.ppf(0.975, GROUPS - 1) * error
+    assert (found.value, found.low, found.high) == pytest.approx((0.6, 0.6 - reach, 0.6 + reach))
+
+
+def test_nothing_is_judged_without_a_threshold() -> None:
+    found = judge(finding(None), result(ABOVE))
+    assert (found.verdict, found.value) == ("for comparison", pytest.approx(0.6))
+
+
+def test_what_cannot_be_measured_says_why() -> None:
+    def refuse(data: xr.Dataset) -> xr.DataArray:
+        raise NotMeasured("the model has no separator")
+
+    said = judge(Finding("claim", "–", "rule", ("x",), refuse), result(ABOVE))
+    assert (said.words, said.verdict) == ("the model has no separator", "not measured")
+    absent = judge(Finding("claim", "–", "rule", ("y",), refuse), result(ABOVE))
+    assert (absent.words, absent.verdict) == ("the result has no y", "not measured")
+    empty = judge(finding(), result([np.nan] * GROUPS))
+    assert empty.verdict == "not measured"
+
+
+def test_one_document_shows_a_value_but_no_verdict() -> None:
+    said = judge(finding(), result([0.9]))
+    assert said.verdict == "not measured"
+    assert said.words == f"0.90; {ONE_GROUP}"
+    assert np.isnan(said.low)
+
+
+def test_a_value_that_never_varies_is_unclear_unless_it_is_a_share() -> None:
+    said = judge(finding(), result([0.75] * GROUPS))
+    assert (said.verdict, said.words) == ("unclear", f"0.75; {NO_SPREAD}")
+    share = judge(finding(range=SHARE), result([1.0] * GROUPS))
+    assert 0.5 < share.low < share.high == 1
+    assert share.verdict == "yes"
+
+
+def test_intervals_keep_within_the_range_of_the_statistic() -> None:
+    values = xr.DataArray(np.r_[0.02, np.linspace(0, 0.04, GROUPS)], dims="replicate")
+    assert find_interval(values, GROUPS, ANY).low < 0
+    for limits in (SHARE, (0.0, np.inf)):
+        found = find_interval(values, GROUPS, limits)
+        assert 0 <= found.low < found.value < found.high
+
+
+@pytest.mark.parametrize(
+    ("found", "unit", "is_signed", "wanted"),
+    [
+        (Found(2.069, 2.021, 2.117), "×", False, "2.07 × (2.02 … 2.12)"),
+        (Found(-0.03, -0.05, -0.01), "nats", True, "−0.03 nats (−0.05 … −0.01)"),
+        (Found(0.248, 0.235, 0.263), PERCENT, False, "24.8 % (23.5 … 26.3)"),
+        (Found(21.85), "", False, "21.85"),
+        (Found(0.0712, 0.0711, 0.0713), "", False, "0.0712 (0.0711 … 0.0713)"),
+    ],
+)
+def test_numbers_have_as_many_digits_as_their_interval_leaves(
+    found: Found, unit: str, is_signed: bool, wanted: str
+) -> None:
+    assert write_number(found, unit, is_signed=is_signed) == wanted
+
+
+def heads(values: np.ndarray) -> xr.Dataset:
+    """A measure of heads from its values in every group, all of weight one."""
+    x = xr.DataArray(
+        values[:, None],
+        dims=("group", "layer", "head"),
+        coords={"layer": [3], "head": np.arange(values.shape[1])},
+    )
+    return xr.Dataset({"x_numerator": x, "x_denominator": ("group", np.ones(len(values)))})
+
+
+def test_a_head_is_chosen_on_even_groups_and_scored_on_odd_ones_and_the_other_way() -> None:
+    values = np.array([[9, 5], [2, 7], [9, 5], [2, 7]], dtype=float)
+    found = hold_out(heads(values), "x")
+    assert found.places == ({"layer": 3, "head": 0}, {"layer": 3, "head": 1})
+    # The even groups choose head 0, which has 2 in the odd ones; those choose head 1, which has 5.
+    assert found.numerator.tolist() == [5, 2, 5, 2]
+    assert found.find(is_share=False).value == 3.5
+
+
+def test_the_smallest_can_be_held_out_too() -> None:
+    found = hold_out(heads(np.array([[9, 5], [9, 4], [9, 6], [9, 5]], dtype=float)), "x", sign=-1)
+    assert found.places == ({"layer": 3, "head": 1},) * 2
+    assert found.find(is_share=False).value == 5
+
+
+def test_selection_from_noise_gains_nothing_where_it_is_scored() -> None:
+    rng = np.random.default_rng(0)
+    gains, in_sample = [], []
+    for _ in range(200):
+        values = rng.normal(0.5, 0.1, (16, 30))
+        gains.append(hold_out(heads(values), "x").find().value - 0.5)
+        in_sample.append(values.mean(0).max() - 0.5)
+    assert np.mean(in_sample) > 0.04
+    assert abs(np.mean(gains)) < 0.005
+
+
+def test_a_half_without_data_has_no_choice_and_no_score() -> None:
+    data = heads(np.ones((4, 2)))
+    data["x_denominator"][1::2] = 0
+    x, y = sums_at(data, "x")
+    assert choose(x.values[1::2], y[1::2]) is None
+    assert choose(x.values[::2], y[::2]) == (0, 0)
+    assert np.isnan(hold_out(data, "x").find().value)
+
+
+def test_heads_without_a_number_are_never_chosen() -> None:
+    values = np.array([[np.nan, 5]] * 4)
+    found = hold_out(heads(values), "x")
+    assert isinstance(found, HeldOut)
+    assert found.places == ({"layer": 3, "head": 1},) * 2
