@@ -158,7 +158,8 @@ class Chapter:
     @property
     def settings(self) -> ShownTable:
         """run.json as a table."""
-        rows = [{"setting": name, "value": value} for name, value in _flatten(self.run.about)]
+        known = [each for each in _flatten(self.run.about) if each[0] != "model sketch"]
+        rows = [{"setting": name, "value": value} for name, value in known]
         return show_table(rows, "What was run")
 
     @property
