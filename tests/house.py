@@ -25,6 +25,7 @@ ORDER = (
 # Imports against the order: importing module, imported package, and why.
 AGAINST_THE_ORDER = {
     ("headscope.model.trace", "views"): "trace.head_view() is the public door to the views",
+    ("headscope.heads", "results"): "hs.heads(run) is the public door to what heads look at",
     # To be closed:
     ("headscope.observe.long", "metrics"): "long inputs know the metric that asks",
     (
@@ -61,6 +62,7 @@ LAZY_DOORS = {
     ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.model.load"): "a server without a model needs no torch",
     ("headscope.bertviz", "headscope.model.load"): "views of given weights need no model",
+    ("headscope.heads", "headscope.results.heads"): "headscope.heads is a function and a module",
     ("headscope.report", "headscope.report.write"): "headscope.report is a function and a package",
     # To be closed:
     ("headscope.metrics.divergence", "headscope.metrics.divergence_product"): "imports torch only",

@@ -1,7 +1,9 @@
 """A head and its name: L4H11 is head 11 of layer 4, both counted from 0."""
 
 import re
-from typing import NamedTuple
+import sys
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from headscope.errors import RunError
 
@@ -34,3 +36,15 @@ def read_head(name: str) -> Head:
     if found is None:
         raise RunError(f"{name!r} names no head; write it as L4H11 or 4.11, counting from 0.")
     return Head(int(found[1]), int(found[2]))
+
+
+class _CallableModule(ModuleType):
+    # Python binds this module as `headscope.heads` when any part of the package imports it, over
+    # the function of the same name: so the module itself answers to `hs.heads(run)`.
+    def __call__(self, run: Any, **options: Any) -> Any:
+        from headscope.results.heads import heads
+
+        return heads(run, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

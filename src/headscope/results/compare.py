@@ -30,6 +30,7 @@ from headscope.results.slices import MARK, plain_label
 
 By = Literal["auto", "index", "matched", "depth"]
 Kind = Literal["heads", "layers"]
+KINDS: tuple[Kind, ...] = ("heads", "layers")
 SMALL_Q = 0.05
 
 
@@ -193,7 +194,7 @@ def clear_and_all(comparison: Comparison) -> tuple[int, int]:
 
 def write_csv(comparison: Comparison, path: Path) -> int:
     """Write every row, heads before layers, largest effect first; the number of rows."""
-    rows = [row for kind in ("heads", "layers") for row in rows_of(comparison, kind)]
+    rows = [row for kind in KINDS for row in rows_of(comparison, kind)]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([field.name for field in fields(Row)])

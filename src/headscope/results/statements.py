@@ -15,6 +15,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
+from headscope.results.roles import HeadRole, HeadRoles, describe_heads
 
 ATTRIBUTE = "statements"  # of the Dataset
 Row = Mapping[str, Any]
@@ -59,6 +60,7 @@ class Statements:
     tables: tuple[Table, ...] = ()
     findings: tuple[JudgedClaim, ...] = ()
     choices: tuple[Choice, ...] = ()
+    heads: tuple[HeadRoles, ...] = ()  # what each head looks at
 
     def table(self, name: str) -> Table | None:
         """The table of that name, None where the result has nothing for it."""
@@ -89,6 +91,7 @@ def make_statements(
         tuple(table for table in made if table.rows),
         tuple(_judge(finding, result) for finding in findings),
         tuple(choices(result)),
+        describe_heads(result),
     )
 
 
@@ -100,17 +103,17 @@ def write_statements(result: xr.Dataset, statements: Statements) -> xr.Dataset:
 
 def read_statements(result: xr.Dataset) -> Statements:
     """What is said of a result that was read from its file."""
-    if ATTRIBUTE not in result.attrs:
+    said = json.loads(result.attrs.get(ATTRIBUTE, "{}"))
+    if "heads" not in said:
         raise RunError(
-            "This result says nothing of itself: it was made by an older headscope. Delete its "
-            "result.nc and run the same `headscope study` command again, which takes the finished "
-            "shards."
+            "This result says nothing of its heads: it was made by an older headscope. Run the "
+            "same `headscope study` command again with a new --out."
         )
-    said = json.loads(result.attrs[ATTRIBUTE])
     return Statements(
         tuple(_read_table(table) for table in said["tables"]),
         tuple(JudgedClaim(**claim) for claim in said["findings"]),
         tuple(Choice(**choice) for choice in said["choices"]),
+        tuple(_read_roles(each) for each in said["heads"]),
     )
 
 
@@ -145,3 +148,7 @@ def _read_table(said: dict[str, Any]) -> Table:
         for row in said["rows"]
     )
     return Table(said["name"], said["title"], said["caption"], rows, said["file"])
+
+
+def _read_roles(said: dict[str, Any]) -> HeadRoles:
+    return HeadRoles(**(said | {"roles": tuple(HeadRole(**role) for role in said["roles"])}))
