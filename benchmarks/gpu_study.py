@@ -39,6 +39,7 @@ from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402
 from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
+from headscope.text.excerpt import Excerpt  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
 from headscope.workers.local import LocalPool, map_in_threads  # noqa: E402
 
@@ -118,7 +119,7 @@ def make_batches(setup: Setup, shards: list[Shard]) -> Iterator[Batch]:
     """The very batches of the study, on the device."""
     (part,) = STUDY.parts(setup)
     for shard in shards:
-        columns = part.inputs(setup, setup.corpus.read(shard), shard.start).columns
+        columns = part.inputs(setup, Excerpt(setup.corpus.read(shard)), shard.start).columns
         for rows in setup.model.buckets(columns.lengths.tolist(), setup.batch_tokens):
             cut = columns.cut(rows, pad=setup.model.pad, is_causal=True)
             yield cut.to(setup.model.device).batch
@@ -226,7 +227,7 @@ def print_steps(setup: Setup, shard: Shard, device: str) -> None:
     (part,) = STUDY.parts(setup)
     sentences, made, found = setup.corpus.read(shard), [], []
     steps: dict[str, Callable[[], object]] = {
-        "inputs": lambda: made.append(part.inputs(setup, sentences, shard.start)),
+        "inputs": lambda: made.append(part.inputs(setup, Excerpt(sentences), shard.start)),
         "observe": lambda: found.append(
             observe(setup.model, made[-1].examples, part.metrics, setup.batch_tokens)
         ),

@@ -26,6 +26,7 @@ from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
+from headscope.text.excerpt import Excerpt
 
 SHAPES = {"mini": (8, 8, 256), "gpt2": (12, 12, 768)}
 TOKENIZER = Path(hs.__file__).parent / "model" / "bundled" / "mini-gpt2"
@@ -63,7 +64,7 @@ def make_batches(model: Model, corpus: Corpus) -> list[Batch]:
     for shard in corpus.shards(SHARD_SENTENCES):
         encoded = [
             example.encoded
-            for example in part.inputs(setup, corpus.read(shard), shard.start).examples
+            for example in part.inputs(setup, Excerpt(corpus.read(shard)), shard.start).examples
         ]
         lengths = [len(each) for each in encoded]
         batches += [model.batch(encoded, rows) for rows in buckets(lengths, BATCH_TOKENS)]

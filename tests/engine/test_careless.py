@@ -112,8 +112,9 @@ def test_python_refuses_what_the_command_line_refuses(
         value = text
     out = tmp_path / "run"
     for given in (text, value):
+        options: dict[str, Any] = {name: given}
         with pytest.raises(HeadscopeError, match=name):
-            hs.study(study, causal_model(), treebank(40), out, **{name: given})
+            hs.study(study, causal_model(), treebank(40), out, **options)
     assert not out.exists()
 
 

@@ -18,6 +18,7 @@ from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
+from headscope.text.excerpt import Excerpt
 from headscope.text.sentence import Sentence, Word
 from tests.contracts.families import FAMILIES
 from tests.engine.tiny import MODELS, causal_model, make_sentences, treebank
@@ -34,7 +35,7 @@ def setup_of(model: Model, corpus: Corpus, context: int | None) -> Setup:
 
 def inputs_of(setup: Setup) -> Inputs:
     (part,) = find_study("vig2019").parts(setup)
-    return part.inputs(setup, list(setup.corpus), 0)
+    return part.inputs(setup, Excerpt(list(setup.corpus)), 0)
 
 
 def same(left: xr.Dataset, right: xr.Dataset, tolerance: float) -> None:

@@ -18,7 +18,7 @@ from headscope.errors import RunError
 from headscope.model.model import Model
 from headscope.studies import STUDIES, find_study
 from headscope.text.corpus import Corpus
-from headscope.text.read import ENDINGS
+from headscope.text.readers import SUFFIXES
 from headscope.text.sentence import Sentence
 from headscope.workers.local import LocalPool
 from tests.engine.tiny import causal_model, make_sentences, treebank
@@ -106,7 +106,7 @@ def test_a_path_without_a_study_is_refused(path: str, reason: str) -> None:
 
 def test_the_help_lists_every_corpus_format_and_every_option_with_its_default() -> None:
     shown = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, ["study", "--help"]).output
-    assert all(ending in shown for ending in ENDINGS)
+    assert all(ending in shown for ending in SUFFIXES)
     for study in STUDIES:
         for option in find_study(study).options:
             assert option.name in shown

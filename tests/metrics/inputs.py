@@ -12,6 +12,7 @@ from headscope.observe.dense import DenseLayer
 from headscope.observe.fused import FusedLayer, fuse_layer
 from headscope.observe.layer import Layer
 from headscope.observe.rows import RowsBuilder, RowsLayer
+from headscope.results.replicates import GROUPS
 
 TAGS = ("ADJ", "NOUN", "VERB")
 RELATIONS = ("det", "nsubj", "obj", "root")
@@ -72,6 +73,7 @@ def make_batch(
     return AnnotatedBatch(
         numbers=places,
         rows=places - places.min(),
+        groups=torch.from_numpy(places % GROUPS),
         mask=torch.tensor([[i < each.length for i in range(size)] for each in inputs]),
         null=torch.tensor([_pad(each.null, size, False) for each in inputs]),
         is_causal=inputs[0].is_causal,
@@ -134,7 +136,8 @@ def make_layer_of(kind: str, inputs: list[Input], batch: AnnotatedBatch) -> Laye
 def plain_batch(mask: Tensor) -> AnnotatedBatch:
     """A batch without null tokens, labels and arcs."""
     places = np.arange(len(mask))
-    return AnnotatedBatch(places, places, mask, torch.zeros_like(mask), is_causal=False)
+    groups = torch.from_numpy(places % GROUPS)
+    return AnnotatedBatch(places, places, groups, mask, torch.zeros_like(mask), is_causal=False)
 
 
 def _pad(values: list, size: int, filler: object) -> list:

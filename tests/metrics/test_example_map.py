@@ -28,7 +28,9 @@ def batch_of(numbers: list[int], lengths: list[int], separator: int) -> Annotate
     token = torch.tensor(numbers)[:, None] * 1000 + torch.arange(width)
     labels = {"special": special, "token": token}
     rows = np.arange(len(numbers))
-    return AnnotatedBatch(np.array(numbers), rows, mask, ~mask & mask, False, labels)
+    return AnnotatedBatch(
+        np.array(numbers), rows, torch.from_numpy(rows), mask, ~mask & mask, False, labels
+    )
 
 
 def weights_of(batch: AnnotatedBatch, layer: int) -> torch.Tensor:

@@ -10,6 +10,7 @@ from headscope.metrics.state import State
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
+from headscope.text.excerpt import Excerpt
 from tests.engine.tiny import MODELS, make_sentences
 
 
@@ -23,7 +24,7 @@ def observed(study: str, kind: str) -> dict[str, State]:
     corpus, chosen = Corpus.from_sentences(make_sentences(40)), find_study(study)
     setup = Setup(MODELS[kind](), corpus, chosen.with_options({}), chosen.labels(corpus), 64)
     part = chosen.parts(setup)[0]
-    examples = part.inputs(setup, list(corpus), 0).examples
+    examples = part.inputs(setup, Excerpt(list(corpus)), 0).examples
     return observe(setup.model, examples, part.metrics, 64)
 
 

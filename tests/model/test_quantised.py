@@ -58,6 +58,7 @@ def test_a_projection_of_another_precision_than_its_input_is_left_out() -> None:
     network = family("Llama").network()
     for name, module in network.named_modules():
         if name.endswith("o_proj"):
+            assert isinstance(module, torch.nn.Linear)
             module.to(torch.bfloat16)
             module.register_forward_pre_hook(lambda _, args: (args[0].bfloat16(),))
             module.register_forward_hook(lambda _, __, output: output.float())

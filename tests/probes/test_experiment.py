@@ -103,6 +103,7 @@ def test_every_probe_is_tested_on_every_word_but_punctuation() -> None:
         for i, word in enumerate(each.words)
     )
     for group, outcome in found.items():
+        assert group in GROUPS
         assert outcome.words == words
         assert set(outcome.right) == {"right_branching", *GROUPS[group]}
         assert outcome.right["right_branching"].tolist() == [right]

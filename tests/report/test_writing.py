@@ -3,6 +3,7 @@
 import errno
 import re
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -26,8 +27,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def drawn(**settings: object) -> dict[str, bytes]:
-    with mpl.rc_context(settings), style("figure11"):
+def drawn(**settings: Any) -> dict[str, bytes]:
+    rc: dict[Any, Any] = dict(settings)
+    with mpl.rc_context(rc), style("figure11"):
         return render(DISTANCE.draw(make_result(2, 2)))
 
 

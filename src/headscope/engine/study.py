@@ -76,9 +76,9 @@ def study(
     options = chosen.with_options(options)
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
-    batch_tokens = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
+    most = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
     drawn = _draw(chosen, corpus, sentences, seed, options.get("context"))
-    setup = Setup(model, drawn, options, chosen.labels(drawn), batch_tokens, seed)
+    setup = Setup(model, drawn, options, chosen.labels(drawn), most, seed)
     check_context(setup)
     chosen.check(setup)
     known_as = chosen.name if isinstance(name, Study) else name

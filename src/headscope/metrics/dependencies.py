@@ -12,8 +12,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
+from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.ratio import (
+    HeadRatio,
+    Terms,
+    TextRatio,
+    TextTerms,
+    ratio_variables,
+    sum_by_group,
+)
 from headscope.observe.batch import (
     FORMS,
     AnnotatedBatch,
@@ -25,6 +32,7 @@ from headscope.observe.batch import (
 )
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.replicates import GROUPS
 
 FORM = Axis("form", FORMS)
 LONGEST = 100  # separations shown one by one; longer ones count in the mean span only
@@ -65,7 +73,7 @@ DEPENDENCY_PROBABILITY = Measure(
     "dependency_probability",
     title="Probability of a dependency",
     meaning="Share of the token pairs at a separation that are related.",
-    formula="related pairs at the separation / pairs at the separation; error √(p(1 − p)/pairs)",
+    formula="related pairs at the separation / pairs at the separation",
     reference="Vig & Belinkov 2019, text on Fig. 8",
     cost="n·100 and the arcs, once for all heads",
     axes={"separation": "Separation"},
@@ -85,7 +93,6 @@ DEPENDENCY_WITHIN = Measure(
     cost="none beyond dependency_probability",
     axes={"separation": "Separation"},
     published=(Published("of all relations", VIG, 0.998, {"separation": "18"}),),
-    with_errors=False,
 )
 MEAN_DEPENDENCY_SPAN = Measure(
     "mean_dependency_span",
@@ -97,7 +104,6 @@ MEAN_DEPENDENCY_SPAN = Measure(
     range="from 1, in tokens",
     cost="none beyond dependency_probability",
     published=(Published("mean span", VIG, 3.89),),
-    with_errors=False,
 )
 
 
@@ -148,33 +154,38 @@ class DependencySpan:
         return DEPENDENCY_PROBABILITY, DEPENDENCY_WITHIN, MEAN_DEPENDENCY_SPAN
 
     def zero(self, inputs: int) -> State:
-        sums = {name: np.zeros(LONGEST + 1) for name in ("pairs", "related")}
-        return State(sums | {"arcs": np.zeros(1), "span": np.zeros(1)})
+        sums = {name: np.zeros((GROUPS, LONGEST + 1)) for name in ("pairs", "related")}
+        return State(sums | {"arcs": np.zeros(GROUPS), "span": np.zeros(GROUPS)})
 
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         arcs = torch.cat(related_pairs(batch))
         arcs = each_once(arcs[arcs[:, 1] > arcs[:, 2]], batch.mask.shape[1])
-        separation = arcs[:, 1] - arcs[:, 2]
-        near = torch.bincount(separation[separation <= LONGEST], minlength=LONGEST + 1)
-        state.sums["pairs"] += count_by_separation(batch, LONGEST).cpu().numpy()
-        state.sums["related"] += near.cpu().numpy()
-        state.sums["arcs"] += len(arcs)
-        state.sums["span"] += float(separation.sum())
+        group, separation = batch.groups[arcs[:, 0]], arcs[:, 1] - arcs[:, 2]
+        near = separation <= LONGEST
+        related = torch.zeros(GROUPS, LONGEST + 1, dtype=torch.float64, device=arcs.device)
+        one = torch.ones(int(near.sum()), dtype=torch.float64, device=arcs.device)
+        related.index_put_((group[near], separation[near]), one, accumulate=True)
+        pairs = sum_by_group(count_by_separation(batch, LONGEST), batch.groups)
+        found = {
+            "pairs": pairs,
+            "related": related,
+            "arcs": torch.bincount(group, minlength=GROUPS),
+            "span": torch.bincount(group, separation.double(), minlength=GROUPS),
+        }
+        for name, values in found.items():
+            state.sums[name] += values.cpu().numpy()
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """P(dependency | separation) with its binomial error, share of arcs within, mean span."""
-        pairs, related, arcs = sums["pairs"][1:], sums["related"][1:], sums["arcs"][0]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            probability = related / pairs
-            error = np.sqrt(probability * (1 - probability) / pairs)
-            within, span = related.cumsum() / arcs, sums["span"][0] / arcs
+        """P(dependency | separation), share of arcs within, mean span, with errors and sums."""
         axis = Axis("separation", range(1, LONGEST + 1))
+        pairs, related = (label(sums[name][:, 1:], GROUP, axis) for name in ("pairs", "related"))
+        within = label(sums["related"][:, 1:].cumsum(1), GROUP, axis)
+        arcs, span = label(sums["arcs"], GROUP), label(sums["span"], GROUP)
         return {
-            "dependency_probability": label(probability, axis),
-            "dependency_probability_se": label(error, axis),
-            "dependency_within": label(within, axis),
-            "mean_dependency_span": label(np.asarray(span)),
+            **ratio_variables("dependency_probability", related, pairs),
+            **ratio_variables("dependency_within", within, arcs),
+            **ratio_variables("mean_dependency_span", span, arcs),
         }

@@ -91,7 +91,8 @@ class HeadGradient:
             sums = gradient_importance(model, batch, predicted, keys)
         count = predicted[:, int(annotated.is_causal) :].sum(-1)[:, None, None]
         for place, layer in enumerate(sums.masked_fill(count == 0, torch.nan)):
-            self._means.add(state, place, *known(torch.cat([layer, layer / count], dim=-1)))
+            terms = known(torch.cat([layer, layer / count], dim=-1))
+            self._means.add(state, place, annotated.groups, *terms)
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)

@@ -18,6 +18,7 @@ from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure
+from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
     from headscope.model.batch import Batch
@@ -39,9 +40,14 @@ class Grid:
         """Number of layers and of heads."""
         return len(self.layers), self.heads
 
+    @property
+    def axes(self) -> tuple["Axis", "Axis"]:
+        """The dimensions of a result that has a value for every head."""
+        return Axis("layer", self.layers), Axis("head", range(self.heads))
+
     def array(self, values: np.ndarray, *axes: "Axis") -> xr.DataArray:
         """Values labelled by layer, head and the further axes."""
-        return label(values, Axis("layer", self.layers), Axis("head", range(self.heads)), *axes)
+        return label(values, *self.axes, *axes)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,9 @@ class Axis:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+GROUP = Axis("group", range(GROUPS))  # of documents; first axis of every sum behind a ratio
 
 
 class Named(Protocol):

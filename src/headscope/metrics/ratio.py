@@ -1,7 +1,8 @@
 """Ratios of sums over inputs, with standard errors, from sums that add.
 
-Every input gives a numerator x and a denominator y. The value is R = Σx / Σy; its variance is that
-of the ratio estimator, Σ(x − R·y)² / (Σy)² · n/(n−1), which needs only Σx, Σy, Σx², Σxy, Σy² and n.
+Every input gives a numerator x and a denominator y. The value is R = Σx / Σy. Both are summed for
+every group of documents, so that the value without any one group is known at the end; how far these
+values spread is the standard error (`headscope.results.replicates`).
 
 A metric that is such a ratio says only what x and y are:
 
@@ -18,19 +19,21 @@ from functools import partial
 
 import numpy as np
 import torch
-from jaxtyping import Float
+import xarray as xr
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
+from headscope.results import replicates
 from headscope.results.measure import Measure
+from headscope.results.replicates import GROUPS
 
 Terms = tuple[Float[Tensor, "batch head item"], Float[Tensor, "batch head part"]]
 TextTerms = tuple[Float[Tensor, "batch item"], Float[Tensor, "batch part"]]
-NUMERATOR = ("x", "xx", "xy")
-DENOMINATOR = ("y", "yy", "n")
+NUMERATOR, DENOMINATOR = "numerator", "denominator"
 
 
 @dataclass(frozen=True)
@@ -53,33 +56,30 @@ class HeadSums:
         return 1 if self.shared else self.items
 
     def zero(self) -> State:
-        """Empty sums for heads and for layers."""
-        layers, heads = self.grid.shape
-        by_head = zero((layers, heads, self.items), (layers, heads, self.parts))
-        by_layer = zero((layers, self.items), (layers, self.parts))
-        return State(_join(by_head, by_layer))
+        """Empty sums for every group and head."""
+        shape = (GROUPS, *self.grid.shape)
+        return State(zero((*shape, self.items), (*shape, self.parts)))
 
-    def add(self, state: State, index: int, x: Tensor, y: Tensor) -> None:
+    def add(
+        self, state: State, index: int, groups: Int[Tensor, "batch"], x: Tensor, y: Tensor
+    ) -> None:
         """Add x and y of every input of a batch to one layer."""
-        state.receive(partial(_add_heads, state, index), x.double(), y.double())
+        state.receive(partial(_add_heads, state, index), groups, x.double(), y.double())
 
     def compute(self, sums: Sums) -> Variables:
-        """NAME, NAME_by_layer (pooled), NAME_head_mean (mean of head values), and their errors."""
-        axes = (self.axis,) if self.axis else ()
-        by_head, by_layer = _split(sums)
-        heads = self.grid.array(self._trim(value(by_head)), *axes)
-        errors = self.grid.array(self._trim(standard_error(by_head)), *axes)
-        layer_axes = (Axis("layer", self.grid.layers), *axes)
+        """NAME, NAME_by_layer (pooled), their errors, NAME_head_mean (mean of head values), and
+        the sums of every group."""
+        x = _labelled(sums[NUMERATOR], self.grid.axes, self.axis)
+        y = _labelled(sums[DENOMINATOR], self.grid.axes, None if self.shared else self.axis)
+        heads = ratio_variables(self.name, x, y)
+        layers = ratio_variables(f"{self.name}_by_layer", x.sum("head"), y.sum("head"))
         return {
-            self.name: heads,
-            f"{self.name}_se": errors,
-            f"{self.name}_by_layer": label(self._trim(value(by_layer)), *layer_axes),
-            f"{self.name}_by_layer_se": label(self._trim(standard_error(by_layer)), *layer_axes),
-            f"{self.name}_head_mean": heads.mean("head"),
+            **heads,
+            **{
+                name: layers[name] for name in (f"{self.name}_by_layer", f"{self.name}_by_layer_se")
+            },
+            f"{self.name}_head_mean": heads[self.name].mean("head"),
         }
-
-    def _trim(self, values: np.ndarray) -> np.ndarray:
-        return values if self.axis else values[..., 0]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class HeadRatio:
         return self.sums.zero()
 
     def update_layer(self, state: State, layer: Layer) -> None:
-        self.sums.add(state, layer.index, *self.terms(layer))
+        self.sums.add(state, layer.index, layer.batch.groups, *self.terms(layer))
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)
@@ -148,7 +148,7 @@ class MatrixRatio:
         return self.sums.zero()
 
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
-        self.sums.add(state, layer.index, *self.terms(layer))
+        self.sums.add(state, layer.index, layer.batch.groups, *self.terms(layer))
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)
@@ -174,22 +174,19 @@ class TextRatio:
         return (self.measure,)
 
     def zero(self, inputs: int) -> State:
-        return State(zero((len(self.axis) if self.axis else 1,), (1,)))
+        return State(zero((GROUPS, len(self.axis) if self.axis else 1), (GROUPS, 1)))
 
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         above, below = self.terms(batch)
-        state.receive(partial(_add, state), above.double(), below.double())
+        state.receive(partial(_add, state.sums), batch.groups, above.double(), below.double())
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """NAME and NAME_se."""
-        axes = (self.axis,) if self.axis else ()
-        found = {self.name: value(sums), f"{self.name}_se": standard_error(sums)}
-        return {
-            name: label(values if self.axis else values[0], *axes) for name, values in found.items()
-        }
+        """NAME, NAME_se, and the sums of every group."""
+        x, y = _labelled(sums[NUMERATOR], (), self.axis), _labelled(sums[DENOMINATOR], (), None)
+        return ratio_variables(self.name, x, y)
 
 
 def document_mean(
@@ -226,60 +223,61 @@ def known(
 
 
 def zero(numerator: tuple[int, ...], denominator: tuple[int, ...]) -> Sums:
-    """Empty sums; the denominator's shape broadcasts to the numerator's."""
-    sums = {name: np.zeros(numerator) for name in NUMERATOR}
-    return sums | {name: np.zeros(denominator) for name in DENOMINATOR}
+    """Empty sums, the groups first; the denominator's shape broadcasts to the numerator's."""
+    return {NUMERATOR: np.zeros(numerator), DENOMINATOR: np.zeros(denominator)}
 
 
-def terms(x: Float[Tensor, "batch *item"], y: Float[Tensor, "batch *part"]) -> Sums:
-    """What a batch adds: float64 sums over its inputs."""
-    return sums_over(x.double().cpu().numpy(), y.double().cpu().numpy())
+def add_by_group(
+    sums: Float[Tensor, "group *item"],
+    terms: Float[Tensor, "batch *item"],
+    groups: Int[Tensor, "batch"],
+) -> None:
+    """Add every input to the float64 sums of its group, always in the same order."""
+    wide = terms.double()
+    if not sums.is_cuda:
+        sums.index_add_(0, groups, wide)
+        return
+    # There index_add has no fixed order; a product with zeros and ones has.
+    member = groups == torch.arange(len(sums), device=groups.device)[:, None]
+    sums += (member.double() @ wide.flatten(1)).view(sums.shape)
 
 
-def sums_over(x: np.ndarray, y: np.ndarray) -> Sums:
-    """Sums over the first axis; numpy, because many small sums cost it less than torch."""
+def sum_by_group(
+    terms: Float[Tensor, "batch *item"], groups: Int[Tensor, "batch"]
+) -> Float[Tensor, "group *item"]:
+    """Float64 sums of a batch within every group."""
+    sums = terms.new_zeros(GROUPS, *terms.shape[1:], dtype=torch.float64)
+    add_by_group(sums, terms, groups)
+    return sums
+
+
+def ratio_variables(name: str, numerator: xr.DataArray, denominator: xr.DataArray) -> Variables:
+    """NAME, NAME_se, NAME_numerator and NAME_denominator from the sums of every group.
+
+    The denominator may lack dimensions of the numerator: it is then shared along them.
+    """
+    value, error = replicates.ratio_of(numerator, denominator)
     return {
-        "x": x.sum(0),
-        "xx": np.einsum("b...,b...->...", x, x),
-        "xy": np.einsum("b...,b...->...", x, y),
-        "y": y.sum(0),
-        "yy": np.einsum("b...,b...->...", y, y),
-        "n": (y > 0).sum(0, dtype=np.float64),
+        name: value,
+        f"{name}_se": error,
+        f"{name}_{NUMERATOR}": numerator,
+        f"{name}_{DENOMINATOR}": denominator,
     }
 
 
-def value(sums: Sums) -> np.ndarray:
-    """Σx / Σy, NaN where nothing was counted."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(sums["y"] > 0, sums["x"] / sums["y"], np.nan)
+def _labelled(values: np.ndarray, axes: tuple[Axis, ...], last: Axis | None) -> xr.DataArray:
+    """Sums of groups with named axes; a last axis of one that has no name is dropped."""
+    return label(values, GROUP, *axes, last) if last else label(values[..., 0], GROUP, *axes)
 
 
-def standard_error(sums: Sums) -> np.ndarray:
-    """Standard error of the ratio; NaN for fewer than two inputs."""
-    ratio, n = value(sums), sums["n"]
-    squares = sums["xx"] - 2 * ratio * sums["xy"] + ratio**2 * sums["yy"]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variance = np.maximum(squares, 0) / sums["y"] ** 2 * n / (n - 1)
-        return np.where(n > 1, np.sqrt(variance), np.nan)
+def _add_heads(
+    state: State, index: int, groups: np.ndarray, above: np.ndarray, below: np.ndarray
+) -> None:
+    _add({name: values[:, index] for name, values in state.sums.items()}, groups, above, below)
 
 
-def _add_heads(state: State, index: int, above: np.ndarray, below: np.ndarray) -> None:
-    by_layer = sums_over(above.sum(1), below.sum(1))
-    for name, values in _join(sums_over(above, below), by_layer).items():
-        state.sums[name][index] += values
-
-
-def _join(by_head: Sums, by_layer: Sums) -> Sums:
-    heads = {f"head.{name}": values for name, values in by_head.items()}
-    return heads | {f"layer.{name}": values for name, values in by_layer.items()}
-
-
-def _split(sums: Sums) -> tuple[Sums, Sums]:
-    by_head = {name: sums[f"head.{name}"] for name in (*NUMERATOR, *DENOMINATOR)}
-    by_layer = {name: sums[f"layer.{name}"] for name in (*NUMERATOR, *DENOMINATOR)}
-    return by_head, by_layer
-
-
-def _add(state: State, above: np.ndarray, below: np.ndarray) -> None:
-    for name, values in sums_over(above, below).items():
-        state.sums[name] += values
+def _add(sums: Sums, groups: np.ndarray, above: np.ndarray, below: np.ndarray) -> None:
+    for name, terms in ((NUMERATOR, above), (DENOMINATOR, below)):
+        add_by_group(
+            torch.from_numpy(sums[name]), torch.from_numpy(terms), torch.from_numpy(groups)
+        )

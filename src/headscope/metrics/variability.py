@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from headscope.metrics import ratio
-from headscope.metrics.metric import Grid, Records, State, Sums, Variables, add
+from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure, Published
+from headscope.results.replicates import GROUPS
 
 VARIABILITY = Measure(
     "variability",
@@ -51,7 +52,8 @@ class Variability:
         cells = len(self._cells)
         sums = {"weight": np.zeros((layers, heads, cells)), "count": np.zeros((layers, 1, cells))}
         corners = np.zeros((inputs, layers, heads, cells), np.float32)
-        return State(sums, {"corners": corners, "valid": np.zeros((inputs, cells), bool)})
+        valid, group = np.zeros((inputs, cells), bool), np.zeros(inputs, np.int64)
+        return State(sums, {"corners": corners, "valid": valid, "group": group})
 
     def update_layer(self, state: State, layer: Layer) -> None:
         """Record and sum the corners of a batch."""
@@ -64,6 +66,7 @@ class Variability:
         here = slice(None, len(query))  # cells are in the order of the input's length
         state.record("corners", (rows, layer.index, slice(None), here), corner)
         state.record("valid", (rows, here), valid)
+        state.record("group", (rows,), layer.batch.groups)
         found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
         state.receive(partial(_add, state, layer.index, here), *found)
 
@@ -78,23 +81,23 @@ class Variability:
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """variability(layer, head) and its error over inputs, taking the mean as known."""
+        """variability(layer, head), its error taking the mean as known, and the sums."""
         mean = sums["weight"] / np.maximum(sums["count"], 1)
-        total = ratio.zero(self.grid.shape, self.grid.shape)
+        total = ratio.zero((GROUPS, *self.grid.shape), (GROUPS, *self.grid.shape))
         for shard in records():
             total = add(total, self._deviation(shard, mean))
-        return {
-            "variability": self.grid.array(ratio.value(total)),
-            "variability_se": self.grid.array(ratio.standard_error(total)),
-        }
+        x, y = (label(values, GROUP, *self.grid.axes) for values in total.values())
+        return ratio.ratio_variables(self.name, x, y)
 
     def _deviation(self, shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
         """Terms of the ratio for the inputs of one shard."""
         corners = torch.from_numpy(np.ascontiguousarray(shard["corners"]))
         valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))[:, None, None]
         off = (corners - torch.from_numpy(mean).float()).abs_().masked_fill_(~valid, 0.0)
-        wide = torch.float64
-        return ratio.terms(off.sum(-1, dtype=wide), 2 * corners.sum(-1, dtype=wide))
+        group, wide = torch.from_numpy(np.asarray(shard["group"])), torch.float64
+        x, y = off.sum(-1, dtype=wide), 2 * corners.sum(-1, dtype=wide)
+        by_group = (ratio.sum_by_group(terms, group).numpy() for terms in (x, y))
+        return dict(zip((ratio.NUMERATOR, ratio.DENOMINATOR), by_group, strict=True))
 
     @property
     def _cells(self) -> np.ndarray:

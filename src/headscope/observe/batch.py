@@ -42,6 +42,7 @@ class AnnotatedBatch:
 
     numbers: Int[np.ndarray, "batch"]  # of every input in the corpus
     rows: Int[np.ndarray, "batch"]  # of every input among the inputs of its shard
+    groups: Int[Tensor, "batch"]  # of the document of every input; see `results.replicates`
     mask: Bool[Tensor, "batch token"]
     null: Bool[Tensor, "batch token"]
     is_causal: bool
@@ -149,11 +150,11 @@ def count_related(batch: AnnotatedBatch) -> Float[Tensor, "batch form"]:
     return torch.stack(counts, dim=-1).double()
 
 
-def count_by_separation(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "separation"]:
-    """How many pairs of two tokens lie 0, 1 … `longest` apart, each pair once."""
+def count_by_separation(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch separation"]:
+    """How many pairs of two tokens of every input lie 0, 1 … `longest` apart, each pair once."""
     content = batch.content.double()
     far = min(longest, content.shape[1] - 1)
     before = pad(content, (far, 0)).unfold(1, far + 1, 1)  # batch token, far … 0 before
-    counts = torch.einsum("bt,bts->s", content, before).flip(0)
-    counts[0] = 0
+    counts = torch.einsum("bt,bts->bs", content, before).flip(1)
+    counts[:, 0] = 0
     return pad(counts, (0, longest - far))

@@ -19,6 +19,7 @@ from torch import Tensor
 from headscope.model.batch import Batch
 from headscope.model.encode import Encoded
 from headscope.observe.batch import AnnotatedBatch
+from headscope.results.replicates import group_of
 from headscope.text.sentence import Sentence
 
 NO_LABEL = -1
@@ -35,6 +36,7 @@ class Example:
     labels: Mapping[str, Sequence[int]] = field(default_factory=dict)
     arcs: Arcs | None = None  # (token of the parent, token of the dependent)
     sentence: Sentence | None = None  # where a metric needs all of it
+    group: int | None = None  # of its document; by its number where it has none
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Columns:
     """Tokens, labels and arcs of all inputs, one input after the other."""
 
     numbers: Int[np.ndarray, "input"]
+    groups: Int[np.ndarray, "input"]
     lengths: Int[np.ndarray, "input"]
     ids: Int[np.ndarray, "token"]
     segments: Int[np.ndarray, "token"]
@@ -57,6 +60,7 @@ class Columns:
         with_arcs = bool(examples) and examples[0].arcs is not None
         return cls(
             numbers=np.array([each.number for each in examples], dtype=np.int64),
+            groups=np.array([_group(each) for each in examples], dtype=np.int64),
             lengths=np.array([len(each.encoded) for each in examples], dtype=np.int64),
             ids=_flat([each.encoded.ids for each in examples]),
             segments=_flat([each.encoded.segments for each in examples]),
@@ -96,6 +100,7 @@ class Columns:
         annotated = AnnotatedBatch(
             numbers=self.numbers[chosen],
             rows=chosen,
+            groups=torch.from_numpy(self.groups[chosen]),
             mask=known,
             null=rectangle(self.null, 0).bool(),
             is_causal=is_causal,
@@ -142,6 +147,7 @@ class Cut:
             replace(batch, ids=send(batch.ids), mask=mask, segments=send(batch.segments)),
             replace(
                 annotated,
+                groups=send(annotated.groups),
                 mask=mask,
                 null=send(annotated.null),
                 labels={name: send(codes) for name, codes in annotated.labels.items()},
@@ -175,6 +181,10 @@ class Examples(Sequence[Example]):
 def columns_of(examples: Sequence[Example]) -> Columns:
     """The columns of some examples, laid out now if they are not yet."""
     return examples.columns if isinstance(examples, Examples) else Columns.of(examples)
+
+
+def _group(example: Example) -> int:
+    return group_of(str(example.number)) if example.group is None else example.group
 
 
 def _flat(rows: Sequence[Sequence[int]] | Sequence[np.ndarray]) -> Int[np.ndarray, "token"]:

@@ -59,7 +59,7 @@ def style(name: str, font: str | None = None) -> Iterator[None]:
         yield
 
 
-def _unset(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _unset(settings: Mapping[Any, Any]) -> dict[Any, Any]:
     """The settings that are as matplotlib comes."""
     return {
         name: value

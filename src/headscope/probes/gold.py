@@ -1,11 +1,10 @@
-"""Dependency trees of a batch as tensors: heads, relation classes, punctuation, halves.
+"""Dependency trees of a batch as tensors: heads, relation classes, punctuation.
 
 A class is a set of words that is counted together: one for every relation label as the corpus has
 it, ALL for every word, CONTENT for every word but punctuation and roots, and "poss with 's" (in
 Universal Dependencies "nmod:poss with 's") where possessors are marked by a clitic.
 """
 
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -49,7 +48,6 @@ class GoldTrees:
     own: Float[Tensor, "batch word class"]  # 1 where the word's own prediction counts
     following: Float[Tensor, "batch word class"]  # 1 where the next word's prediction counts
     punctuation: Bool[Tensor, "batch word"]
-    half: Int[Tensor, "batch"]  # 0 or 1: which half of the corpus the sentence belongs to
 
     @property
     def words(self) -> Bool[Tensor, "batch word"]:
@@ -82,22 +80,13 @@ def make_gold(
             for name, is_own in _memberships(sentence.words, index):
                 if name in places:
                     (own if is_own else following)[row, index, places[name]] = 1
-    half = np.array([half_of(sentence.text) for sentence in sentences], dtype=np.int64)
-    tables = (heads, own, following, punctuation, half)
+    tables = (heads, own, following, punctuation)
     return GoldTrees(*(torch.from_numpy(table).to(device) for table in tables))
 
 
 def is_punctuation(word: Word) -> bool:
     """Whether the corpus calls the word punctuation, by its relation or its tag."""
     return word.deprel in PUNCTUATION or word.upos == "PUNCT"
-
-
-def half_of(text: str) -> int:
-    """0 or 1, by a checksum of the text: the same half in every run, order and machine.
-
-    Repeated sentences fall into the same half, so none is held out from its own copy.
-    """
-    return zlib.crc32(text.encode()) & 1
 
 
 def tree_fault(words: Sequence[Word]) -> str | None:

@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
+from headscope.metrics.metric import Axis
+from headscope.results.replicates import informed, share_interval
+
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
+BOUND = Axis("bound", ("low", "high"))
 
 
-def known(counts: Mapping[str, np.ndarray], total: str) -> dict[str, np.ndarray]:
-    """The counts, or NaN everywhere if none of the total was counted: nothing is not zero."""
-    if counts[total].sum() > 0:
-        return dict(counts)
-    return {name: np.full(values.shape, np.nan) for name, values in counts.items()}
+def counted(total: np.ndarray) -> np.ndarray:
+    """The counts, or NaN everywhere if nothing at all was counted: nothing is not zero."""
+    return total if total.sum() > 0 else np.full(total.shape, np.nan)
 
 
 def accuracy(correct: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -21,18 +24,23 @@ def accuracy(correct: np.ndarray, total: np.ndarray) -> np.ndarray:
     return np.divide(correct, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 
-def standard_error(correct: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """√(p(1 − p)/n), NaN where nothing was counted."""
-    share = accuracy(correct, total)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.sqrt(share * (1 - share) / np.asarray(total, float))
+def interval_variable(found: Mapping[str, xr.DataArray], name: str) -> xr.DataArray:
+    """The 95 % interval of a share of counted words along a last dimension `bound`."""
+    share, numerator = found[name], found[f"{name}_numerator"]
+    words = found[f"{name}_denominator"].broadcast_like(numerator).transpose(*numerator.dims).values
+    ends = share_interval(
+        share.values, found[f"{name}_se"].values, informed(words), words.sum(0), counted=True
+    )
+    wide = share.expand_dims({BOUND.name: list(BOUND.labels)}, axis=-1)
+    return wide.copy(data=np.stack(ends, axis=-1))
 
 
 def wilson(correct: np.ndarray, total: np.ndarray, z: float = Z95) -> Float[np.ndarray, "2 *item"]:
     """Lower and upper end of Wilson's score interval (Wilson 1927), NaN where nothing was counted.
 
     (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n): unlike p ± z·se it stays within 0 … 1 and
-    says something of proportions that are 0 or 1.
+    says something of proportions that are 0 or 1. Only for words that are independent; where sums
+    of groups are known, `share_interval` is right.
     """
     share = accuracy(correct, total)
     n = np.where(np.isnan(share), np.nan, np.asarray(total, float))

@@ -16,30 +16,30 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.probes import trees
 from headscope.probes.gold import Classes, GoldTrees, make_gold
-from headscope.probes.proportion import accuracy, known, standard_error, wilson
+from headscope.probes.proportion import accuracy, counted, interval_variable
 from headscope.probes.words import From, word_layer
 from headscope.results import papers
 from headscope.results.measure import Baseline, Measure
+from headscope.results.replicates import GROUPS
 from headscope.text.sentence import ROOT
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 OFFSETS = (-3, -2, -1, 1, 2, 3)
-HALVES = 2
-HALF = Axis("half", range(HALVES))
 DIRECTION = Axis("direction", DIRECTIONS)
 OFFSET = Axis("offset", OFFSETS)
-BOUND = Axis("bound", ("low", "high"))
+SUMS = ("_se", "_numerator", "_denominator")  # of a share that is counted
 
 RELATION_ACCURACY = Measure(
     name="relation_accuracy",
     title="Relation accuracy",
     meaning="How often the head's choice is the right word.",
-    formula="words whose arg-max is right / words that the head could see; ci is Wilson's 95 %",
+    formula="words whose arg-max is right / words that the head could see",
     reference="Clark et al. 2019, §4.2, Table 1",
     cost="n² for word maps that all probes share, and two arg-maxima",
     more="finds more of them",
@@ -50,7 +50,7 @@ RELATION_ACCURACY = Measure(
     ),
     published=papers.RELATION_ACCURACY,
     with_errors=False,
-    also=("relation_accuracy_se", "relation_accuracy_ci"),
+    also=(*(f"relation_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
 )
 OFFSET_ACCURACY = Measure(
     name="offset_accuracy",
@@ -62,7 +62,11 @@ OFFSET_ACCURACY = Measure(
     cost="words, once for all heads",
     axes={"offset": "Offset", "relation": "Relation", "direction": "Direction"},
     with_errors=False,
-    also=("offset_accuracy_scored",),
+    also=(
+        "offset_accuracy_scored",
+        *(f"offset_accuracy{end}" for end in SUMS),
+        *(f"offset_accuracy_scored{end}" for end in SUMS),
+    ),
 )
 RELATION_COUNT = Measure(
     name="relation_count",
@@ -77,20 +81,6 @@ RELATION_COUNT = Measure(
     with_errors=False,
     also=("relation_coverage",),
 )
-RELATION_WORDS = Measure(
-    name="relation_words",
-    title="Counts behind the accuracies",
-    meaning="For two halves of the sentences, so that a head can be chosen on one half and judged "
-    "on the other.",
-    formula="words, scored words, and right choices of every head and every offset",
-    reference="Clark et al. 2019, Table 1",
-    unit="",
-    range="from 0",
-    cost="none beyond relation_accuracy",
-    axes={"half": "Half", "relation": "Relation"},
-    with_errors=False,
-    also=("relation_scored", "relation_correct", "offset_correct"),
-)
 TREE_ACCURACY = Measure(
     name="tree_accuracy",
     title="Undirected tree accuracy",
@@ -101,7 +91,7 @@ TREE_ACCURACY = Measure(
     more="its tree has more of the arcs",
     baselines=(Baseline("tree_baseline", "joining neighbours"),),
     with_errors=False,
-    also=("tree_accuracy_se",),
+    also=(*(f"tree_accuracy{end}" for end in (*SUMS, "_q")),),
 )
 TREE_BASELINE = Measure(
     name="tree_baseline",
@@ -111,12 +101,12 @@ TREE_BASELINE = Measure(
     reference="Hewitt & Manning 2019, the linear baseline",
     cost="words, once for all heads",
     with_errors=False,
+    also=(*(f"tree_baseline{end}" for end in SUMS),),
 )
 MEASURES = (
     RELATION_ACCURACY,
     OFFSET_ACCURACY,
     RELATION_COUNT,
-    RELATION_WORDS,
     TREE_ACCURACY,
     TREE_BASELINE,
 )
@@ -142,13 +132,13 @@ class RelationAccuracy:
         directions, classes = len(DIRECTIONS), len(self.classes)
         return State(
             {
-                "correct": np.zeros((HALVES, *self.grid.shape, directions, classes)),
-                "scored": np.zeros((HALVES, directions, classes)),
-                "words": np.zeros((HALVES, classes)),
-                "offset_correct": np.zeros((HALVES, directions, len(OFFSETS), classes)),
-                "arcs_found": np.zeros(self.grid.shape),
-                "arcs": np.zeros(()),
-                "arcs_of_neighbours": np.zeros(()),
+                "correct": np.zeros((GROUPS, *self.grid.shape, directions, classes)),
+                "scored": np.zeros((GROUPS, directions, classes)),
+                "words": np.zeros((GROUPS, classes)),
+                "offset_correct": np.zeros((GROUPS, directions, len(OFFSETS), classes)),
+                "arcs_found": np.zeros((GROUPS, *self.grid.shape)),
+                "arcs": np.zeros(GROUPS),
+                "arcs_of_neighbours": np.zeros(GROUPS),
             }
         )
 
@@ -156,11 +146,15 @@ class RelationAccuracy:
         """Count words, what can be scored, and the baselines."""
         gold = self._gold(batch)
         counts = count_offsets(gold, self._scored(gold))
-        state.sums["words"] += _numpy(counts.words)
-        state.sums["scored"] += _numpy(counts.scored)
-        state.sums["offset_correct"] += _numpy(counts.correct)
-        state.sums["arcs"] += _numpy(trees.counted_arcs(gold).sum())
-        state.sums["arcs_of_neighbours"] += _numpy(trees.count_neighbours(gold))
+        found = {
+            "words": counts.words,
+            "scored": counts.scored,
+            "offset_correct": counts.correct,
+            "arcs": trees.counted_arcs(gold).sum(1),
+            "arcs_of_neighbours": trees.count_neighbours(gold),
+        }
+        for name, values in found.items():
+            state.sums[name] += sum_by_group(values, batch.groups).cpu().numpy()
 
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Count what the heads of one layer get right."""
@@ -168,20 +162,20 @@ class RelationAccuracy:
         maps = word_layer(layer, self.row)
         predicted = predict(maps, gold.words)
         correct = count_correct(predicted, gold, self._scored(gold))
-        state.sums["correct"][:, layer.index] += _numpy(correct)
-        state.sums["arcs_found"][layer.index] += _numpy(trees.count_arcs(maps, gold))
+        found = {"correct": correct, "arcs_found": trees.count_arcs(maps, gold)}
+        for name, values in found.items():
+            sums = sum_by_group(values, layer.batch.groups)
+            state.sums[name][:, layer.index] += sums.cpu().numpy()
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """Accuracies with intervals, baselines, coverage, and the counts of both halves."""
+        """Accuracies with intervals, baselines and coverage, and the counts of every group."""
         relation = Axis("relation", self.classes.names)
-        sums = known(sums, "words")
         return {
             **self._accuracies(sums, relation),
             **self._baselines(sums, relation),
-            **self._counts(sums, relation),
             **self._trees(sums),
         }
 
@@ -195,44 +189,33 @@ class RelationAccuracy:
         return scored_words(gold.heads, gold.words, is_causal=self.is_causal)
 
     def _accuracies(self, sums: Sums, relation: Axis) -> Variables:
-        correct, scored = sums["correct"].sum(0), sums["scored"].sum(0)
-        bounds = np.moveaxis(wilson(correct, scored), 0, -1)
-        axes = (DIRECTION, relation)
-        return {
-            "relation_accuracy": self.grid.array(accuracy(correct, scored), *axes),
-            "relation_accuracy_se": self.grid.array(standard_error(correct, scored), *axes),
-            "relation_accuracy_ci": self.grid.array(bounds, *axes, BOUND),
-        }
+        correct = label(sums["correct"], GROUP, *self.grid.axes, DIRECTION, relation)
+        scored = label(sums["scored"], GROUP, DIRECTION, relation)
+        found = ratio_variables("relation_accuracy", correct, scored)
+        return {**found, "relation_accuracy_ci": interval_variable(found, "relation_accuracy")}
 
     def _baselines(self, sums: Sums, relation: Axis) -> Variables:
         """Over all words, as in the paper, and over the words that each direction could score."""
-        words, scored = sums["words"].sum(0), sums["scored"].sum(0)
-        hits = sums["offset_correct"].sum(0)
+        hits = label(sums["offset_correct"], GROUP, DIRECTION, OFFSET, relation)
+        scored = label(sums["scored"], GROUP, DIRECTION, relation)
+        words = label(sums["words"], GROUP, relation)
         # The directions of a causal model share the words out; elsewhere both score them all.
-        all_hits = hits.sum(0) if self.is_causal else hits[0]
-        seen = accuracy(hits, scored[:, None])
+        all_hits = hits.sum("direction") if self.is_causal else hits.isel(direction=0, drop=True)
+        total = counted(sums["words"].sum(0))
+        covered = accuracy(sums["scored"].sum(0), total)
         return {
-            "offset_accuracy": label(accuracy(all_hits, words), OFFSET, relation),
-            "offset_accuracy_scored": label(seen, DIRECTION, OFFSET, relation),
-            "relation_count": label(words, relation),
-            "relation_coverage": label(accuracy(scored, words), DIRECTION, relation),
-        }
-
-    def _counts(self, sums: Sums, relation: Axis) -> Variables:
-        correct = sums["correct"].transpose(1, 2, 0, 3, 4)
-        return {
-            "relation_correct": self.grid.array(correct, HALF, DIRECTION, relation),
-            "relation_scored": label(sums["scored"], HALF, DIRECTION, relation),
-            "relation_words": label(sums["words"], HALF, relation),
-            "offset_correct": label(sums["offset_correct"], HALF, DIRECTION, OFFSET, relation),
+            **ratio_variables("offset_accuracy", all_hits, words),
+            **ratio_variables("offset_accuracy_scored", hits, scored),
+            "relation_count": label(total, relation),
+            "relation_coverage": label(covered, DIRECTION, relation),
         }
 
     def _trees(self, sums: Sums) -> Variables:
-        found, arcs = sums["arcs_found"], sums["arcs"]
+        arcs, chain = label(sums["arcs"], GROUP), label(sums["arcs_of_neighbours"], GROUP)
+        found = label(sums["arcs_found"], GROUP, *self.grid.axes)
         return {
-            "tree_accuracy": self.grid.array(accuracy(found, arcs)),
-            "tree_accuracy_se": self.grid.array(standard_error(found, arcs)),
-            "tree_baseline": label(accuracy(sums["arcs_of_neighbours"], arcs)),
+            **ratio_variables("tree_accuracy", found, arcs),
+            **ratio_variables("tree_baseline", chain, arcs),
         }
 
 
@@ -240,9 +223,9 @@ class RelationAccuracy:
 class OffsetCounts:
     """What depends on the trees alone."""
 
-    words: Float[Tensor, "half class"]
-    scored: Float[Tensor, "half direction class"]
-    correct: Float[Tensor, "half direction offset class"]
+    words: Float[Tensor, "batch class"]
+    scored: Float[Tensor, "batch direction class"]
+    correct: Float[Tensor, "batch direction offset class"]
 
 
 def predict(
@@ -278,15 +261,15 @@ def count_correct(
     predicted: Int[Tensor, "direction batch head word"],
     gold: GoldTrees,
     scored: Bool[Tensor, "direction batch word"],
-) -> Float[Tensor, "half head direction class"]:
-    """How many words of each class every head gets right."""
+) -> Float[Tensor, "batch head direction class"]:
+    """How many words of each class every head gets right in every sentence."""
     correct = _class_counts(predicted == gold.heads[:, None], gold.own, scored)
     if gold.following.any():
         heads = gold.heads[:, None]
         # The last word has no next one; -1 is no governor that a word of the class could have.
         shifted = torch.nn.functional.pad(predicted[..., 1:], (0, 1), value=-1)
         correct = correct + _class_counts(shifted == heads, gold.following, scored)
-    return _by_half(correct, gold.half)
+    return correct
 
 
 def count_offsets(
@@ -303,11 +286,8 @@ def count_offsets(
     classes = gold.classes
     scored_counts = torch.einsum("dbw,bwc->bdc", scored.float(), classes)
     correct = torch.einsum("dbw,bow,bwc->bdoc", scored.float(), hits.float(), classes)
-    return OffsetCounts(
-        _by_half(torch.einsum("bw,bwc->bc", gold.words.float(), classes), gold.half),
-        _by_half(scored_counts, gold.half),
-        _by_half(correct, gold.half),
-    )
+    words = torch.einsum("bw,bwc->bc", gold.words.float(), classes)
+    return OffsetCounts(words, scored_counts, correct)
 
 
 def _class_counts(
@@ -317,15 +297,3 @@ def _class_counts(
 ) -> Float[Tensor, "batch head direction class"]:
     counted = (hits & scored[:, :, None]).float()
     return (counted @ classes).permute(1, 2, 0, 3)
-
-
-def _by_half(
-    counts: Float[Tensor, "batch *item"], half: Int[Tensor, "batch"]
-) -> Float[Tensor, "half *item"]:
-    """Counts of a batch, summed within each half of the corpus."""
-    sums = torch.zeros(HALVES, *counts.shape[1:], device=counts.device, dtype=counts.dtype)
-    return sums.index_add(0, half, counts)
-
-
-def _numpy(counts: Tensor) -> np.ndarray:
-    return counts.double().cpu().numpy()

@@ -54,13 +54,13 @@ def symmetric(
 
 def count_arcs(
     maps: Float[Tensor, "batch head word word"], gold: GoldTrees, symmetry: Symmetry = "max"
-) -> Float[Tensor, "head"]:
-    """How many gold arcs are in each head's tree; arcs to punctuation do not count."""
+) -> Float[Tensor, "batch head"]:
+    """Gold arcs of each sentence in each head's tree; arcs to punctuation do not count."""
     batch, heads, size, _ = maps.shape
     words = gold.words[:, None].expand(-1, heads, -1).reshape(-1, size)
     parents = spanning_parents(symmetric(maps, symmetry).reshape(-1, size, size), words)
     parents = parents.reshape(batch, heads, size)
-    return (_is_edge(parents, gold.heads) & counted_arcs(gold)[:, None]).sum((0, 2)).double()
+    return (_is_edge(parents, gold.heads) & counted_arcs(gold)[:, None]).sum(2).double()
 
 
 def counted_arcs(gold: GoldTrees) -> Bool[Tensor, "batch word"]:
@@ -68,10 +68,10 @@ def counted_arcs(gold: GoldTrees) -> Bool[Tensor, "batch word"]:
     return (gold.heads >= 0) & ~gold.punctuation
 
 
-def count_neighbours(gold: GoldTrees) -> Float[Tensor, ""]:
-    """How many of the arcs join neighbours: what the tree of a chain of words has."""
+def count_neighbours(gold: GoldTrees) -> Float[Tensor, "batch"]:
+    """Arcs of each sentence between neighbours: what the tree of a chain of words has."""
     place = torch.arange(gold.heads.shape[1], device=gold.heads.device)
-    return (((gold.heads - place).abs() == 1) & counted_arcs(gold)).sum().double()
+    return (((gold.heads - place).abs() == 1) & counted_arcs(gold)).sum(1).double()
 
 
 def _is_edge(

@@ -99,7 +99,9 @@ def word_maps(
     return maps.reshape(batch, maps.shape[1], heads, -1).transpose(1, 2)
 
 
-def word_example(number: int, tokens: WordTokens, *, is_causal: bool) -> Example:
+def word_example(
+    number: int, tokens: WordTokens, *, is_causal: bool, group: int | None = None
+) -> Example:
     """An input whose words are known; null are special tokens and what a causal model sinks to."""
     special = tokens.encoded.special
     return Example(
@@ -108,6 +110,7 @@ def word_example(number: int, tokens: WordTokens, *, is_causal: bool) -> Example
         null=(special[0] or is_causal, *special[1:]),
         labels={WORD: tokens.alignment.word_of_token},
         sentence=tokens.sentence,
+        group=group,
     )
 
 

@@ -19,9 +19,17 @@ RoleKind = Literal[
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
 # What has these dimensions is a count, a bound, an exemplar or an example, not a value of a head.
-NO_VALUE = frozenset({"half", "bound", "rank", "query", "key"})
+NO_VALUE = frozenset({"group", "bound", "rank", "query", "key"})
 # What else a metric computes of a measure; each says what the measure itself is.
-DERIVED = ("_se", "_by_layer", "_by_layer_se", "_head_mean")
+DERIVED = (
+    "_se",
+    "_by_layer",
+    "_by_layer_se",
+    "_head_mean",
+    "_numerator",  # sums over the inputs of every group of documents
+    "_denominator",
+    "_q",  # against the first baseline, over all heads and labels
+)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,17 @@ def _leave_out(sums: Float[Array, "group *item"]) -> Float[Array, "replicate *it
     return np.concatenate([total, rest])
 
 
+def ratio_of(
+    numerator: xr.DataArray, denominator: xr.DataArray
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Σx / Σy over the dimension `group`, and its standard error."""
+    x, y = _aligned(numerator, denominator)
+    values = ratio_replicates(x.values, y.values)
+    error = standard_error(values, informed(y.values))
+    like = x.isel(group=0, drop=True)
+    return like.copy(data=values[0]), like.copy(data=error)
+
+
 def informed(denominator: Float[Array, "group *part"]) -> Int[Array, "*part"]:
     """How many groups have anything to say."""
     return (denominator > 0).sum(0)
@@ -245,17 +256,21 @@ def groups_of(result: xr.Dataset) -> int:
     names = sums_of(result)
     if not names:
         return 0
-    known = sum(
-        (result[f"{name}_denominator"] > 0).any([d for d in result[f"{name}_denominator"].dims
-                                                 if d != "group"]).astype(int)
-        for name in names
-    )  # fmt: skip
-    return int((known > 0).sum())
+    known = np.zeros(result.sizes["group"], dtype=bool)
+    for name in names:
+        weight = result[f"{name}_denominator"].transpose("group", ...).values
+        known |= (weight > 0).reshape(len(weight), -1).any(1)
+    return int(known.sum())
 
 
-def _replicate(x: xr.DataArray, y: xr.DataArray) -> xr.DataArray:
-    x, y = x.transpose("group", ...), y.transpose("group", ...)
-    x, y = xr.broadcast(x, y)
-    values = ratio_replicates(x.values, y.transpose(*x.dims).values)
+def _aligned(x: xr.DataArray, y: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Both with the dimensions of the numerator, the groups first."""
+    x = x.transpose("group", ...)
+    return x, y.broadcast_like(x).transpose(*x.dims)
+
+
+def _replicate(numerator: xr.DataArray, denominator: xr.DataArray) -> xr.DataArray:
+    x, y = _aligned(numerator, denominator)
+    values = ratio_replicates(x.values, y.values)
     coords = {key: value for key, value in x.coords.items() if "group" not in value.dims}
     return xr.DataArray(values, dims=("replicate", *x.dims[1:]), coords=coords)

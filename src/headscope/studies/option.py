@@ -109,7 +109,7 @@ class Option:
         return {key: self._check_number(each, float) for key, each in value.items()}
 
     def _check_number(self, value: Any, kind: Any) -> Any:
-        wanted = Integral if kind is int else Real
+        wanted: Any = Integral if kind is int else Real
         if isinstance(value, bool) or not isinstance(value, wanted) or not math.isfinite(value):
             raise self._refusal(value)
         too_small = self.least is not None and value < self.least

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError
 from headscope.metrics.metric import Grid, Metric
+from headscope.results.replicates import group_of
 from headscope.studies.option import Option, fill
+from headscope.text.corpus import count_documents
 from headscope.text.excerpt import Excerpt, read_around
 from headscope.workers.engine import Piece, Work
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from headscope.results.statements import Choice, Tabulation
     from headscope.text.corpus import Corpus, Shard
     from headscope.text.sentence import Sentence
+
+FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,17 @@ class Setup:
         """The way of looking at layers: as chosen, or whole matrices unless inputs may be long."""
         by_length = "dense" if self.context is None else "auto"
         return self.options.get("attention") or by_length
+
+    @cached_property
+    def has_documents(self) -> bool:
+        """Whether the corpus has enough documents for these to be the units of all errors."""
+        return count_documents(self.corpus, FEWEST_DOCUMENTS) == FEWEST_DOCUMENTS
+
+    def group(self, first: "Sentence", number: int) -> int:
+        """The group of an input by its document, or by its first sentence where there are none."""
+        if first.document and self.has_documents:
+            return group_of(first.document)
+        return group_of(f"{first.document} {first.id}" if first.id else str(number))
 
     def check_model(self, fingerprint: str) -> None:
         """Refuse a model with other weights than the one that the run was started with."""

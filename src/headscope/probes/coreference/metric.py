@@ -6,7 +6,6 @@ are either all other words, or the head words of all earlier mentions: the paper
 the second is the easier task. Of equal weights the first word wins.
 """
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,16 +14,18 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.probes.coreference.mentions import Phrase, antecedents, candidates, phrases
 from headscope.probes.coreference.rules import SYSTEMS, resolve
-from headscope.probes.proportion import accuracy, known, standard_error, wilson
-from headscope.probes.relations import BOUND, HALF, HALVES
+from headscope.probes.proportion import accuracy, counted, interval_variable
+from headscope.probes.relations import SUMS
 from headscope.probes.words import From, word_layer
 from headscope.results import papers
 from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.replicates import GROUPS
 from headscope.text.sentence import Sentence
 
 CANDIDATES = ("words", "mentions")
@@ -45,7 +46,7 @@ COREF_ACCURACY = Measure(
     baselines=(Baseline("coref_baseline", "{}", best_over="system"),),
     published=papers.COREF_ACCURACY,
     with_errors=False,
-    also=("coref_accuracy_se", "coref_accuracy_ci"),
+    also=(*(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
 )
 COREF_BASELINE = Measure(
     name="coref_baseline",
@@ -62,7 +63,7 @@ COREF_BASELINE = Measure(
         for at in ({"system": system, "mention": kind},)
     ),
     with_errors=False,
-    also=("coref_baseline_se",),
+    also=(*(f"coref_baseline{end}" for end in SUMS),),
 )
 COREF_COUNT = Measure(
     name="coref_count",
@@ -77,21 +78,7 @@ COREF_COUNT = Measure(
     with_errors=False,
     also=("coref_coverage",),
 )
-COREF_SCORED = Measure(
-    name="coref_scored",
-    title="Counts behind the accuracies",
-    meaning="For two halves of the documents, so that a head can be chosen on one half and judged "
-    "on the other.",
-    formula="scored mentions, and those that every head resolves",
-    reference="Clark et al. 2019, Table 2",
-    unit="",
-    range="from 0",
-    cost="none beyond coref_accuracy",
-    axes={"half": "Half", "mention": "Mention"},
-    with_errors=False,
-    also=("coref_correct",),
-)
-MEASURES = (COREF_ACCURACY, COREF_BASELINE, COREF_COUNT, COREF_SCORED)
+MEASURES = (COREF_ACCURACY, COREF_BASELINE, COREF_COUNT)
 
 
 @dataclass(frozen=True)
@@ -103,9 +90,8 @@ class Queries:
     targets: Bool[Tensor, "mention word"]  # head words of antecedents
     earlier: Bool[Tensor, "mention word"]  # head words of earlier mentions
     kinds: Float[Tensor, "mention kind"]  # 1 where the mention belongs to the kind
-    half: Int[Tensor, "mention"]
     right: Bool[Tensor, "mention system"]  # whether each baseline is right
-    unseen: Float[Tensor, "half kind"]  # mentions that no causal head could resolve
+    unseen: Float[Tensor, "batch kind"]  # mentions that no causal head could resolve
 
     def __len__(self) -> int:
         return len(self.head)
@@ -129,46 +115,45 @@ class CorefAccuracy:
         """Empty counts."""
         return State(
             {
-                "correct": np.zeros((HALVES, *self.grid.shape, len(CANDIDATES), len(KINDS))),
-                "scored": np.zeros((HALVES, len(KINDS))),
-                "unseen": np.zeros((HALVES, len(KINDS))),
-                "baseline": np.zeros((HALVES, len(SYSTEMS), len(KINDS))),
+                "correct": np.zeros((GROUPS, *self.grid.shape, len(CANDIDATES), len(KINDS))),
+                "scored": np.zeros((GROUPS, len(KINDS))),
+                "unseen": np.zeros((GROUPS, len(KINDS))),
+                "baseline": np.zeros((GROUPS, len(SYSTEMS), len(KINDS))),
             }
         )
 
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         """Count mentions and what the baselines resolve."""
         queries = self._queries(batch)
-        state.sums["scored"] += _numpy(count_mentions(queries))
-        state.sums["unseen"] += _numpy(queries.unseen)
-        state.sums["baseline"] += _numpy(count_baselines(queries))
+        groups = batch.groups[queries.window]
+        state.sums["scored"] += _by_group(queries.kinds, groups)
+        state.sums["unseen"] += _by_group(queries.unseen, batch.groups)
+        state.sums["baseline"] += _by_group(find_baselines(queries), groups)
 
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Count what the heads of one layer resolve."""
-        resolved = count_resolved(word_layer(layer, self.row), self._queries(layer.batch))
-        state.sums["correct"][:, layer.index] += _numpy(resolved)
+        queries = self._queries(layer.batch)
+        resolved = find_resolved(word_layer(layer, self.row), queries)
+        groups = layer.batch.groups[queries.window]
+        state.sums["correct"][:, layer.index] += _by_group(resolved, groups)
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
-        """Accuracies with intervals, baselines, coverage, and the counts of both halves."""
-        sums = known(sums, "scored")
-        correct, scored = sums["correct"].sum(0), sums["scored"].sum(0)
-        baseline, unseen = sums["baseline"].sum(0), sums["unseen"].sum(0)
-        axes = (CANDIDATE, MENTION)
-        bounds = np.moveaxis(wilson(correct, scored), 0, -1)
-        by_half = sums["correct"].transpose(1, 2, 0, 3, 4)
+        """Accuracies with intervals, baselines and coverage, and the counts of every group."""
+        correct = label(sums["correct"], GROUP, *self.grid.axes, CANDIDATE, MENTION)
+        scored = label(sums["scored"], GROUP, MENTION)
+        found = ratio_variables("coref_accuracy", correct, scored)
+        baseline = label(sums["baseline"], GROUP, SYSTEM, MENTION)
+        seen = sums["scored"].sum(0)
+        total = counted(seen + sums["unseen"].sum(0))
         return {
-            "coref_accuracy": self.grid.array(accuracy(correct, scored), *axes),
-            "coref_accuracy_se": self.grid.array(standard_error(correct, scored), *axes),
-            "coref_accuracy_ci": self.grid.array(bounds, *axes, BOUND),
-            "coref_baseline": label(accuracy(baseline, scored), SYSTEM, MENTION),
-            "coref_baseline_se": label(standard_error(baseline, scored), SYSTEM, MENTION),
-            "coref_count": label(scored + unseen, MENTION),
-            "coref_coverage": label(accuracy(scored, scored + unseen), MENTION),
-            "coref_correct": self.grid.array(by_half, HALF, *axes),
-            "coref_scored": label(sums["scored"], HALF, MENTION),
+            **found,
+            "coref_accuracy_ci": interval_variable(found, "coref_accuracy"),
+            **ratio_variables("coref_baseline", baseline, scored),
+            "coref_count": label(total, MENTION),
+            "coref_coverage": label(accuracy(seen, total), MENTION),
         }
 
     def _queries(self, batch: AnnotatedBatch) -> Queries:
@@ -188,19 +173,19 @@ def make_queries(
     """The scored mentions of windows; a causal head is asked only for what it could see."""
     rows = [row for place, window in enumerate(windows) for row in _rows(place, window)]
     seen = [row for row in rows if not is_causal or min(row.targets) < row.phrase.head]
-    unseen = torch.zeros(HALVES, len(KINDS))
+    unseen = torch.zeros(len(windows), len(KINDS))
     for row in rows:
         if is_causal and min(row.targets) > row.phrase.head:
-            unseen[row.half] += torch.tensor(_kinds(row.phrase))
+            unseen[row.window] += torch.tensor(_kinds(row.phrase))
     size = max((len(window.words) for window in windows), default=0) if width is None else width
     tables = (*_columns(seen, size), unseen)
     return Queries(*(table.to(device) for table in tables))
 
 
-def count_resolved(
+def find_resolved(
     maps: Float[Tensor, "batch head word word"], queries: Queries
-) -> Float[Tensor, "half head candidates kind"]:
-    """How many mentions of each kind every head resolves, for both sets of candidates."""
+) -> Float[Tensor, "mention head candidates kind"]:
+    """1 where a head resolves a mention of a kind, for both sets of candidates."""
     rows = maps[queries.window, :, queries.head]
     words = queries.targets.shape[1]
     itself = torch.nn.functional.one_hot(queries.head, words).bool()[:, None]
@@ -208,23 +193,12 @@ def count_resolved(
     among_mentions = rows.masked_fill(~queries.earlier[:, None], -1.0).argmax(-1)
     predicted = torch.stack([among_words, among_mentions], dim=-1)
     hits = queries.targets[:, None].expand(-1, rows.shape[1], -1).gather(-1, predicted)
-    return _sum_by_half(hits.float()[..., None] * queries.kinds[:, None, None], queries.half)
+    return hits.float()[..., None] * queries.kinds[:, None, None]
 
 
-def count_mentions(queries: Queries) -> Float[Tensor, "half kind"]:
-    """How many mentions of each kind are scored."""
-    return _sum_by_half(queries.kinds, queries.half)
-
-
-def count_baselines(queries: Queries) -> Float[Tensor, "half system kind"]:
-    """How many of the same mentions each baseline resolves."""
-    hits = queries.right.float()[..., None] * queries.kinds[:, None]
-    return _sum_by_half(hits, queries.half)
-
-
-def document_half(document: str) -> int:
-    """0 or 1: which half of the documents a window belongs to, the same in every run."""
-    return zlib.crc32(document.encode()) & 1
+def find_baselines(queries: Queries) -> Float[Tensor, "mention system kind"]:
+    """1 where a baseline resolves a mention of a kind."""
+    return queries.right.float()[..., None] * queries.kinds[:, None]
 
 
 @dataclass(frozen=True)
@@ -234,12 +208,10 @@ class _Row:
     targets: list[int]
     earlier: list[int]
     right: list[bool]
-    half: int
 
 
 def _rows(place: int, window: Sentence) -> list[_Row]:
     found = phrases(window)
-    half = document_half(window.document or window.text)
     return [
         _Row(
             place,
@@ -247,7 +219,6 @@ def _rows(place: int, window: Sentence) -> list[_Row]:
             targets,
             [found[i].head for i in candidates(found, index)],
             [_is_right(system, found, index, targets) for system in SYSTEMS],
-            half,
         )
         for index in range(len(found))
         if (targets := [found[i].head for i in antecedents(found, index)])
@@ -262,7 +233,6 @@ def _columns(rows: Sequence[_Row], width: int) -> tuple[Tensor, ...]:
         _marked([row.targets for row in rows], width),
         _marked([row.earlier for row in rows], width),
         torch.tensor([_kinds(row.phrase) for row in rows]).reshape(-1, len(KINDS)),
-        torch.tensor([row.half for row in rows], dtype=torch.long),
         torch.tensor([row.right for row in rows], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
     )
 
@@ -284,12 +254,7 @@ def _marked(places: Sequence[Sequence[int]], width: int) -> Bool[Tensor, "mentio
     return table
 
 
-def _sum_by_half(
-    values: Float[Tensor, "mention *item"], half: Int[Tensor, "mention"]
-) -> Float[Tensor, "half *item"]:
-    sums = torch.zeros(HALVES, *values.shape[1:], device=values.device)
-    return sums.index_add(0, half, values)
-
-
-def _numpy(counts: Tensor) -> np.ndarray:
-    return counts.double().cpu().numpy()
+def _by_group(
+    values: Float[Tensor, "some *item"], groups: Int[Tensor, "some"]
+) -> Float[np.ndarray, "group *item"]:
+    return sum_by_group(values, groups).cpu().numpy()

@@ -35,7 +35,7 @@ OF_MENTIONS = ("coref_accuracy", "coref_baseline")
 COUNTED = (
     (
         "relation_count",
-        ("relation_", "offset_accuracy", "offset_correct", "tree_"),
+        ("relation_", "offset_accuracy", "tree_"),
         "no sentence of the corpus is a tree whose words match the tokens",
     ),
     ("coref_count", ("coref_",), "no window of a document has a mention with an antecedent"),

@@ -197,6 +197,7 @@ def _inputs(
         arcs = _arcs(read, flat) if setup.corpus.has("head") else None
     columns = Columns(
         numbers=np.array(read.numbers, dtype=np.int64),
+        groups=np.array([*map(setup.group, read.sentences, read.numbers)], dtype=np.int64),
         lengths=read.lengths,
         ids=ids,
         segments=_segments(setup, read, len(ids)),
@@ -227,6 +228,7 @@ class _Maker:
             labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
             arcs=None if arcs is None else [(p, d) for r, p, d in arcs.tolist() if r == row],
             sentence=sentence,
+            group=int(self.columns.groups[row]),
         )
 
 

@@ -53,24 +53,28 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     skipped: Counter[str] = Counter()
     skipped[f"{segments.unit} without a second one to pair"] = segments.unpaired_in(first, stop)
     examples: list[Example] = []
-    for segment in _segments(segments, sentences, first):
+    for segment, group in _segments(setup, segments, sentences, first):
         try:
             encoded = encode_segment(setup.model, segment, segment_ids=setup.options["segment_ids"])
         except ModelError:
             skipped[EMPTY] += 1
             continue
         if SHORTEST <= len(encoded) <= longest:
-            examples.append(_example(setup, encoded, segment.number))
+            examples.append(_example(setup, encoded, segment.number, group))
         else:
             reason = TOO_SHORT if len(encoded) < SHORTEST else f"segments over {longest} tokens"
             skipped[reason] += 1
     return Inputs(examples, +skipped)
 
 
-def _segments(segments: Segments, sentences: Excerpt, first: int) -> Iterator[Segment]:
+def _segments(
+    setup: Setup, segments: Segments, sentences: Excerpt, first: int
+) -> Iterator[tuple[Segment, int]]:
+    """The segments that begin among the sentences, each with its group of documents."""
     given = [*sentences, *sentences.after]
     for place in segments.ranges_in(first, first + len(sentences)):
-        yield segment_of(place, given[place.start - first : place.stop - first])
+        own = given[place.start - first : place.stop - first]
+        yield segment_of(place, own), setup.group(own[0], place.start)
 
 
 def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
@@ -106,9 +110,9 @@ def longest_segment(setup: Setup) -> int:
     return asked if limit is None else min(asked, limit)
 
 
-def _example(setup: Setup, encoded: Encoded, number: int) -> Example:
+def _example(setup: Setup, encoded: Encoded, number: int, group: int) -> Example:
     labels = {"special": special_labels(setup, encoded), "token": encoded.ids}
-    return Example(number, encoded, (False,) * len(encoded), labels)
+    return Example(number, encoded, (False,) * len(encoded), labels, group=group)
 
 
 def special_labels(setup: Setup, encoded: Encoded) -> list[int]:

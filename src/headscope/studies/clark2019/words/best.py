@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.probes.gold import ALL, CONTENT
-from headscope.probes.proportion import accuracy, wilson
-from headscope.probes.selection import BestHead, best_heads, counts_of
+from headscope.probes.proportion import accuracy
+from headscope.probes.selection import BestHead, best_heads, counted_interval, counts_of, halves
 
 SUMS = (ALL, CONTENT)
 CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other sentences
@@ -42,15 +42,16 @@ def layer_number(result: xr.Dataset, place: int) -> int:
 
 def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     """The head that resolves most mentions; None if none was scored."""
-    counts = result["coref_correct"].sel(candidates=candidates, mention="all")
-    correct = counts.transpose("half", "layer", "head").values
-    scored = result["coref_scored"].sel(mention="all").values
+    counts = result["coref_accuracy_numerator"].sel(candidates=candidates, mention="all")
+    correct = counts.transpose("group", "layer", "head").values
+    scored = result["coref_accuracy_denominator"].sel(mention="all").values
     if not scored.sum() > 0:  # NaN where no window was read
         return None
     best = _highest(correct.sum(0))
-    low, high = wilson(correct.sum(0)[best], scored.sum())
-    chosen = [_highest(correct[half]) for half in range(2)]
-    elsewhere = sum(correct[1 - half][chosen[half]] for half in range(2))
+    low, high = counted_interval(correct[:, *best], scored)
+    by_half = halves(correct)
+    chosen = [*map(_highest, by_half)]
+    elsewhere = sum(by_half[1 - half][chosen[half]] for half in range(2))
     held_out = float(accuracy(np.asarray(elsewhere), scored.sum()))
     layer = layer_number(result, best[0])
     return BestResolver(candidates, layer, best[1], float(low), float(high), held_out)
@@ -72,11 +73,11 @@ def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:
 def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
     """Give the heads that find relations or antecedents their names, over any surface behaviour."""
     labels = result["behaviour"].transpose("layer", "head").values.astype("<U32")
-    if "relation_correct" in result:
+    if "relation_accuracy_numerator" in result:
         # Backwards, so that of two relations with one head the clearer one stays.
         for row in clear_relations(result, few)[:MOST_NAMED][::-1]:
             labels[row.layer, row.head] = row.relation
-    resolver = best_resolver(result, "words") if "coref_correct" in result else None
+    resolver = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
     if resolver is not None and resolver.held_out > _head_match(result):
         place = result["layer"].values.tolist().index(resolver.layer)
         labels[place, resolver.head] = COREFERENCE

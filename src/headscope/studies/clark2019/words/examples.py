@@ -107,10 +107,10 @@ class ExampleStage:
     def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
         """The clearest heads for relations, and the best one for coreference."""
         found: list[Shown] = []
-        if "relation_correct" in result:
+        if "relation_accuracy_numerator" in result:
             clear = clear_relations(result, setup.options["few"])
             found += [_for_relation(setup, result, row) for row in clear[:RELATIONS]]
-        best = best_resolver(result, "words") if "coref_correct" in result else None
+        best = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
         if best is not None:
             layer = result["layer"].values.tolist().index(best.layer)
             title = f"{name_in_paper(best.layer, best.head)}: coreference"

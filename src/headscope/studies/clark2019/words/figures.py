@@ -122,7 +122,7 @@ FIGURES = (
         "relations",
         "Relations and their best heads",
         "95 % intervals; grey: too few words to say. The most frequent relations.",
-        ("relation_correct",),
+        ("relation_accuracy_numerator",),
         draw_relations,
     ),
     Figure(

@@ -82,7 +82,7 @@ def _of_relation(relation: str) -> Finding:
         f"A head finds {relation} better than any fixed offset.",
         f"{accuracy} against {baseline} ({offset:+d}){REMARKS.get(relation, '')}",
         "a head chosen on other sentences is better by more than two standard errors",
-        ("relation_correct",),
+        ("relation_accuracy_numerator",),
         partial(_relation, relation=relation),
     )
 
@@ -103,21 +103,21 @@ FINDINGS = (
         "No single head parses the whole sentence.",
         "34.5 against 26.3 (+1)",
         "the best head finds fewer than half of all governors",
-        ("relation_correct",),
+        ("relation_accuracy_numerator",),
         _no_parser,
     ),
     Finding(
         "A head resolves coreference better than matching head words.",
         "65 against 52",
         "a head chosen on other documents is better by more than two standard errors",
-        ("coref_correct",),
+        ("coref_accuracy_numerator",),
         partial(_resolver, system="head_match"),
     ),
     Finding(
         "That head comes near to a system of rules.",
         "65 against 69",
         "no rule; yes means better than the rules",
-        ("coref_correct",),
+        ("coref_accuracy_numerator",),
         partial(_resolver, system="rules"),
     ),
     _of_probes("attention", "right_branching", "Heads together know more than the next word."),

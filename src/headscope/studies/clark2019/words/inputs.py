@@ -34,7 +34,7 @@ def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inpu
     examples: list[Example] = []
     for number, made in zip(numbers, encode_words(setup.model, trees), strict=True):
         if isinstance(made, WordTokens):
-            examples.append(word_example(number, made, is_causal=setup.model.is_causal))
+            examples.append(_example(setup, number, made))
         else:
             skipped[f"trees: {made}"] += 1
     return Inputs(examples, skipped)
@@ -60,10 +60,15 @@ def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     for _, document in groupby(numbered, key=lambda item: item[1].document):
         for number, window in _windows(setup, list(document), shard, skipped):
             if len(make_queries([window.sentence])):
-                examples.append(word_example(number, window, is_causal=setup.model.is_causal))
+                examples.append(_example(setup, number, window))
             else:
                 skipped[NO_MENTION] += 1
     return Inputs(examples, skipped)
+
+
+def _example(setup: Setup, number: int, made: WordTokens) -> Example:
+    group = setup.group(made.sentence, number)
+    return word_example(number, made, is_causal=setup.model.is_causal, group=group)
 
 
 def window_size(setup: Setup) -> int:

@@ -13,8 +13,8 @@ import xarray as xr
 from headscope.files import names_in
 from headscope.metrics.metric import Axis, Variables, label
 from headscope.probes.encoding import find_frame
-from headscope.probes.proportion import accuracy, wilson
-from headscope.probes.relations import BOUND, DIRECTION
+from headscope.probes.proportion import BOUND, accuracy, wilson
+from headscope.probes.relations import DIRECTION
 from headscope.probes.trained.experiment import (
     GROUPS,
     PROBES,

@@ -154,7 +154,7 @@ TABLES = (
         "fixed offset on the same words; coverage: the share of the words that the head could see; "
         "published: BERT-base. "
         "“with 's”: the clitic's prediction counts instead of the possessor's, as in the paper.",
-        ("relation_correct",),
+        ("relation_accuracy_numerator",),
         table1_rows,
         file="table1",
     ),
@@ -164,7 +164,7 @@ TABLES = (
         "Share of mentions for which the head word of an antecedent is found. Candidates: all "
         "other words, or only head words of earlier mentions. Interval, held-out and published "
         "value (BERT-base) are for all mentions.",
-        ("coref_correct",),
+        ("coref_accuracy_numerator",),
         table2_rows,
         file="table2",
     ),
