@@ -37,6 +37,7 @@ def card(opened: OpenRun, name: str) -> Card:
         layer=head.layer,
         head=head.head,
         behaviour=behaviour_of(data, *head),
+        looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
         measures=[_line(data, each, head, "") for one in listed for each in slices(data, one)],
         groups=[group for one in drawn for group in _groups(data, one, head)],
         mentions=list(_mentions(opened.statements, str(head))),

@@ -6,7 +6,7 @@ Null is the first token of a causal model's input, the delimiters of a bidirecti
 from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import HeadRatio, Terms
 from headscope.observe.layer import Layer
-from headscope.results.measure import Measure, Published
+from headscope.results.measure import Baseline, Measure, Published, Role
 
 NULL_SHARE = Measure(
     "null_share",
@@ -16,6 +16,8 @@ NULL_SHARE = Measure(
     reference="Vig & Belinkov 2019, Fig. 5",
     cost="n², one product with the null mask that other metrics share",
     more="puts more of its attention on null tokens",
+    baselines=(Baseline("null_share_even", "even attention"),),
+    role=Role("null", "the first token or the delimiters", of="attention"),
     published=(
         Published("mean over heads; some exceed 0.97", "GPT-2 small, Vig & Belinkov 2019", 0.57),
     ),

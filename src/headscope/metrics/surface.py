@@ -23,10 +23,11 @@ from headscope.metrics.ratio import (
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.measure import Baseline, Measure, Published, Role
 
 CLS, SEP, PUNCT = range(len(SPECIAL))
 SINK_THRESHOLD = 0.3
+EVEN = "even attention"
 CLARK = "BERT-base, Clark et al. 2019"
 UNIFORM = (
     Baseline("visible_uniform_entropy", "uniform attention to what each token sees"),
@@ -47,6 +48,13 @@ OFFSET_SHARE = Measure(
         Published("over 0.5 in four heads", CLARK, at={"offset": "-1"}),
         Published("over 0.5 in five heads", CLARK, at={"offset": "1"}),
     ),
+    baselines=(Baseline("offset_share_even", EVEN),),
+    role=Role(
+        "position",
+        "the token at offset {offset}",
+        {"-1": "the previous token", "0": "itself", "1": "the next token"},
+        of="attention",
+    ),
 )
 SPECIAL_SHARE = Measure(
     "special_share",
@@ -58,6 +66,13 @@ SPECIAL_SHARE = Measure(
     more="attends more to these tokens",
     axes={"special": "Token"},
     published=(Published("over half in layers 5 to 9 (0-based)", CLARK, at={"special": "sep"}),),
+    baselines=(Baseline("special_share_even", EVEN),),
+    role=Role(
+        "special",
+        "{special}",
+        {"cls": "[CLS]", "sep": "[SEP]", "punct": "full stops and commas"},
+        of="attention",
+    ),
 )
 SEP_TO_SEP = Measure(
     "sep_to_sep",
@@ -90,6 +105,7 @@ ENTROPY = Measure(
     cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
     baselines=UNIFORM,
+    role=Role("spread", "broadly, over all it sees"),
     published=(Published("the uniform line lies at about 4.8 nats", CLARK),),
 )
 ENTROPY_FROM_CLS = Measure(
@@ -144,6 +160,8 @@ FIRST_TOKEN_SHARE = Measure(
     reference="Gu et al. 2024",
     cost="n",
     more="attends more to the first token",
+    baselines=(Baseline("first_token_share_even", EVEN),),
+    role=Role("special", "the first token", of="attention"),
 )
 SINK_RATE = Measure(
     "sink_rate",

@@ -91,6 +91,7 @@ def _chapter(
     return Chapter(
         run=run,
         study=found,
+        heads=said.heads,
         findings=said.findings,
         figures=_draw_figures(run, found, folder, look),
         tables=_write_tables(folder, said),

@@ -63,6 +63,8 @@ class Role:
     words: str  # may hold {dimension} for the label of the slice
     names: Mapping[str, str] = field(default_factory=dict)  # words of single labels
     of: Literal["attention", "rest", ""] = ""  # of what it is a share; rest: all but null tokens
+    without: tuple[str, ...] = ()  # labels that are no role of their own, such as a sum of others
+    needs_baseline: bool = True  # False where even attention gives next to nothing
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,12 @@ class Measure:
         said["baselines"] = tuple(Baseline(**each) for each in said["baselines"])
         said["published"] = tuple(Published(**each) for each in said["published"])
         said["also"] = tuple(said["also"])
-        said["role"] = Role(**said["role"]) if said.get("role") else None
+        said["role"] = _read_role(said["role"]) if said.get("role") else None
         return cls(**said)
+
+
+def _read_role(said: Mapping[str, Any]) -> Role:
+    return Role(**{**said, "without": tuple(said["without"])})
 
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:

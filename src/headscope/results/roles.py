@@ -71,6 +71,8 @@ class HeadRole:
         """The role in words, with the value, half the width of its interval, and the baseline."""
         if self.kind == "spread":
             return f"{self.words}, {_with_margin(self)} of the entropy of {self.against}"
+        if not self.against:
+            return f"{self.words}, {_with_margin(self)}"
         colon = ":" if self.against[-1:].isdigit() else ""  # "offset +1: 0.72"
         return f"{self.words}, {_with_margin(self)} ({self.against}{colon} {self.baseline:.2f})"
 
@@ -122,7 +124,7 @@ def _scored(result: xr.Dataset) -> Iterator[_Scored]:
     for name in measure_names(result):
         measure = measure_of(result, name)
         if measure.role is not None and f"{name}_numerator" in result:
-            against = _baseline(result, measure)
+            against = _baseline(result, measure) or _no_baseline(result, measure)
             if against is not None:
                 yield _score(result, measure, measure.role, against)
 
@@ -150,13 +152,13 @@ def _score(result: xr.Dataset, measure: Measure, role: Role, against: _Against) 
     with np.errstate(all="ignore"):
         end = low / base if role.kind == "spread" else (low - base) / (1 - base)
         passes = known & (end > least) & (halves[0] > least) & (halves[1] > least)
+    own = np.array([not set(each.values()) & set(role.without) for each in labels])
     groups = (y > 0).sum(0)
     p = p_of_interval(value - base, low - base, high - base, groups)
-    if role.kind == "spread":
-        p = np.full(p.shape, np.nan)
+    p = np.where(own & (role.kind != "spread"), p, np.nan)
     unknown = np.full(p.shape, np.nan)
     return _Scored(measure, role, labels, value, low, high, base, against.means, strength,
-                   passes, p, unknown)  # fmt: skip
+                   passes & own, p, unknown)  # fmt: skip
 
 
 def _strengths(
@@ -210,6 +212,15 @@ def _baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
     """The first of the measure's baselines that the result has; None where it has none."""
     found = (_against(result, measure, each) for each in measure.baselines)
     return next((each for each in found if each is not None), None)
+
+
+def _no_baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
+    """Zero, where a role needs nothing to be held against."""
+    if measure.role is None or measure.role.needs_baseline:
+        return None
+    items = len(_items(result[measure.name])[1])
+    nothing = np.zeros((result.sizes["group"], items))
+    return _Against(nothing, nothing + 1, ("",) * items)
 
 
 def _against(result: xr.Dataset, measure: Measure, baseline: Baseline) -> _Against | None:
@@ -330,10 +341,10 @@ def _without_repeats(
     found: Sequence[tuple[HeadRole, _Scored]],
 ) -> Iterator[tuple[HeadRole, _Scored]]:
     """The same number under another name, such as [CLS] and the first token, is one role."""
-    seen: set[tuple[float, float]] = set()
+    seen: set[tuple[str, float, float]] = set()
     for role, one in found:
-        key = (round(role.value, 6), round(role.low, 6))
-        if one.role.of and key in seen:
+        key = (role.kind, round(role.value, 6), round(role.low, 6))
+        if key in seen:
             continue
         seen.add(key)
         yield role, one
