@@ -85,7 +85,7 @@ def make_batch(tokens: int, device: str) -> tuple[Batch, AnnotatedBatch]:
     null = torch.zeros_like(mask)
     null[:, 0] = True
     annotated = AnnotatedBatch(
-        np.zeros(1, int), np.zeros(1, int), mask, null, True,
+        np.zeros(1, int), np.zeros(1, int), torch.zeros_like(ids[:, 0]), mask, null, True,
         {
             "tag": torch.from_numpy(rng.integers(0, TAGS, (1, tokens))).to(device),
             "deprel": torch.from_numpy(rng.integers(0, RELATIONS, (1, tokens))).to(device),

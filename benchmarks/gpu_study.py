@@ -257,7 +257,8 @@ def check(options: argparse.Namespace, sentences: list[Sentence]) -> None:
 
 def _difference(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> float:
     values = [
-        ratio.value({name: sums[f"head.{name}"] for name in (*ratio.NUMERATOR, *ratio.DENOMINATOR)})
+        sums[ratio.NUMERATOR].sum(0)
+        / np.where(sums[ratio.DENOMINATOR].sum(0) > 0, sums[ratio.DENOMINATOR].sum(0), np.nan)
         for sums in (left, right)
     ]
     return float(np.nanmax(np.abs(values[0] - values[1])))

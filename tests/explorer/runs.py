@@ -186,16 +186,16 @@ def _add_clusters(
 
 
 def _add_relations(data: xr.Dataset, grid: dict, random: np.random.Generator) -> None:
-    """Counts of both halves of the sentences, and the accuracy that follows from them."""
+    """Counts of two groups of documents, and the accuracy that follows from them."""
     axes = grid | {"direction": list(DIRECTIONS), "relation": list(DEPRELS)}
     shape = tuple(len(labels) for labels in axes.values())
     scored = random.integers(10, 200, (2, len(DIRECTIONS), len(DEPRELS)))
     chance = random.beta(2, 3, shape)
     correct = random.binomial(scored[:, None, None], chance)
-    halves = {"half": ["first", "second"]} | axes
-    data["relation_correct"] = xr.DataArray(correct, coords=halves, dims=list(halves))
-    counted = {name: halves[name] for name in ("half", "direction", "relation")}
-    data["relation_scored"] = xr.DataArray(scored, coords=counted, dims=list(counted))
+    groups = {"group": [0, 1]} | axes
+    data["relation_accuracy_numerator"] = xr.DataArray(correct, coords=groups, dims=list(groups))
+    counted = {name: groups[name] for name in ("group", "direction", "relation")}
+    data["relation_accuracy_denominator"] = xr.DataArray(scored, coords=counted, dims=list(counted))
     _add(data, "relation_accuracy", correct.sum(0) / scored.sum(0), axes)
     bounds = np.stack([data["relation_accuracy"] - 0.05, data["relation_accuracy"] + 0.05], -1)
     ends = axes | {"bound": ["low", "high"]}

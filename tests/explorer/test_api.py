@@ -202,7 +202,7 @@ def test_a_measure_says_what_its_study_declared(visitor: TestClient) -> None:
         "Direction",
         "Relation",
     ]
-    assert "relation_correct" not in entries
+    assert "relation_accuracy_numerator" not in entries
 
 
 def test_layers_go_by_their_own_numbers(tmp_path: Path) -> None:

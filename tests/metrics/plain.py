@@ -17,16 +17,22 @@ def pairs(each: Input) -> Iterator[tuple[int, int]]:
 
 
 def ratio_and_error(terms: list[tuple[float, float]]) -> tuple[float, float]:
-    """Σx/Σy and the standard error of the ratio estimator over inputs."""
+    """Σx/Σy and its standard error: the spread of the ratio without each of the inputs."""
     total = sum(y for _, y in terms)
     if total <= 0:
         return math.nan, math.nan
     value = sum(x for x, _ in terms) / total
-    n = sum(y > 0 for _, y in terms)
-    if n < 2:
+    places = [place for place, (_, y) in enumerate(terms) if y > 0]
+    if len(places) < 2:
         return value, math.nan
-    squares = sum((x - value * y) ** 2 for x, y in terms)
-    return value, math.sqrt(squares / total**2 * n / (n - 1))
+    without = []
+    for place in places:
+        rest = [*terms[:place], *terms[place + 1 :]]
+        below = sum(y for _, y in rest)
+        without.append(sum(x for x, _ in rest) / below if below > 1e-12 * total else math.nan)
+    mean = sum(without) / len(without)
+    spread = sum((each - mean) ** 2 for each in without)
+    return value, math.sqrt((len(places) - 1) / len(places) * spread)
 
 
 def weighted(each: Input, head: int, feature: Callable[[int, int], float]) -> tuple[float, float]:

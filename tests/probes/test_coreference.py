@@ -10,10 +10,8 @@ from headscope.probes.coreference.mentions import Phrase, phrases
 from headscope.probes.coreference.metric import (
     CANDIDATES,
     KINDS,
-    count_baselines,
-    count_mentions,
-    count_resolved,
-    document_half,
+    find_baselines,
+    find_resolved,
     make_queries,
 )
 from headscope.probes.coreference.rules import SYSTEMS, resolve
@@ -49,12 +47,11 @@ def plain_choice(row: np.ndarray, allowed: list[int]) -> int:
 def plain_counts(
     windows: list[Sentence], weights: list[np.ndarray], is_causal: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    heads = np.zeros((2, HEADS, len(CANDIDATES), len(KINDS)))
-    systems = np.zeros((2, len(SYSTEMS), len(KINDS)))
-    scored, unseen = np.zeros((2, len(KINDS))), np.zeros((2, len(KINDS)))
-    for window, maps in zip(windows, weights, strict=True):
+    heads = np.zeros((HEADS, len(CANDIDATES), len(KINDS)))
+    systems = np.zeros((len(SYSTEMS), len(KINDS)))
+    scored, unseen = np.zeros(len(KINDS)), np.zeros((len(windows), len(KINDS)))
+    for place, (window, maps) in enumerate(zip(windows, weights, strict=True)):
         found = phrases(window)
-        half = document_half(window.document)
         for index, mention in enumerate(found):
             earlier = [p.head for p in found[:index] if p.head != mention.head]
             targets = [
@@ -64,20 +61,20 @@ def plain_counts(
             ]
             kinds = np.array([kind in ("all", mention.kind) for kind in KINDS], dtype=float)
             if targets and is_causal and not any(t < mention.head for t in targets):
-                unseen[half] += kinds
+                unseen[place] += kinds
                 continue
             if not targets:
                 continue
-            scored[half] += kinds
+            scored += kinds
             for s, system in enumerate(SYSTEMS):
                 chosen = plain_resolve(system, found, index)
-                systems[half, s] += kinds * (chosen is not None and chosen.head in targets)
+                systems[s] += kinds * (chosen is not None and chosen.head in targets)
             for h in range(HEADS):
                 row = maps[h, mention.head].copy()
                 row[mention.head] = 0
                 words = list(range(len(window.words)))
-                heads[half, h, 0] += kinds * (plain_choice(row, words) in targets)
-                heads[half, h, 1] += kinds * (plain_choice(row, sorted(earlier)) in targets)
+                heads[h, 0] += kinds * (plain_choice(row, words) in targets)
+                heads[h, 1] += kinds * (plain_choice(row, sorted(earlier)) in targets)
     return heads, systems, scored, unseen
 
 
@@ -89,9 +86,9 @@ def test_accuracies_and_baselines_equal_plain_loops(seed: int, is_causal: bool) 
     weights = [random_weights(rng, HEADS, len(w.words), is_causal=is_causal) for w in windows]
     queries = make_queries(windows, is_causal=is_causal)
     heads, systems, scored, unseen = plain_counts(windows, weights, is_causal)
-    np.testing.assert_array_equal(count_resolved(padded(weights), queries), heads)
-    np.testing.assert_array_equal(count_baselines(queries), systems)
-    np.testing.assert_array_equal(count_mentions(queries), scored)
+    np.testing.assert_array_equal(find_resolved(padded(weights), queries).sum(0), heads)
+    np.testing.assert_array_equal(find_baselines(queries).sum(0), systems)
+    np.testing.assert_array_equal(queries.kinds.sum(0), scored)
     np.testing.assert_array_equal(queries.unseen, unseen)
 
 
@@ -130,7 +127,7 @@ ADA = Sentence(
 def test_candidates_are_all_words_or_only_head_words_of_earlier_mentions() -> None:
     maps = torch.zeros(1, 1, 6, 6)
     maps[0, 0, 4] = torch.tensor([0.3, 0.4, 0.0, 0.0, 0.3, 0.0])
-    resolved = count_resolved(maps, make_queries([ADA])).sum(0)
+    resolved = find_resolved(maps, make_queries([ADA])).sum(0)
     # "saw" attracts most, but is no mention; among mentions it is Ada.
     assert resolved[0].tolist() == [[0, 0, 0, 0], [1, 1, 0, 0]]
 
@@ -150,5 +147,5 @@ def test_a_window_without_a_scored_mention_counts_nothing() -> None:
     alone = Sentence("Ada", ADA.words[:1], ADA.mentions[:1])
     queries = make_queries([alone])
     assert len(queries) == 0
-    assert count_resolved(torch.rand(1, 2, 1, 1), queries).sum() == 0
-    assert count_mentions(queries).tolist() == [[0] * 4, [0] * 4]
+    assert find_resolved(torch.rand(1, 2, 1, 1), queries).shape == (0, 2, 2, 4)
+    assert queries.unseen.tolist() == [[0] * 4]

@@ -7,8 +7,7 @@ import pytest
 from headscope.probes.coreference.mentions import phrases
 from headscope.probes.coreference.metric import (
     KINDS,
-    count_baselines,
-    count_mentions,
+    find_baselines,
     make_queries,
 )
 from headscope.probes.coreference.rules import SYSTEMS
@@ -75,7 +74,7 @@ def test_head_words_and_kinds_are_found_with_and_without_trees(window: Sentence)
 
 def test_mentions_are_scored_and_resolved_alike(window: Sentence) -> None:
     queries = make_queries([window])
-    assert count_mentions(queries).sum(0).tolist() == [2, 1, 1, 0]
-    right = count_baselines(queries).sum(0)[:, KINDS.index("all")].tolist()
+    assert queries.kinds.sum(0).tolist() == [2, 1, 1, 0]
+    right = find_baselines(queries).sum(0)[:, KINDS.index("all")].tolist()
     # "She" is nearest to Ada, whom nothing excludes; the second Ada matches the first.
     assert dict(zip(SYSTEMS, right, strict=True)) == {"nearest": 0, "head_match": 1, "rules": 1}

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headscope.probes.gold import ALL, CONTENT, NO_HEAD, Classes, half_of, make_gold, tree_fault
+from headscope.probes.gold import ALL, CONTENT, NO_HEAD, Classes, make_gold, tree_fault
 from headscope.text.sentence import ROOT, Sentence, Word
 
 
@@ -64,7 +64,3 @@ def test_padding_has_no_head() -> None:
 )
 def test_what_is_no_tree_is_named(heads: list[int | None], fault: str | None) -> None:
     assert tree_fault(words(*[("w", head, "dep") for head in heads])) == fault
-
-
-def test_a_sentence_is_in_the_same_half_wherever_it_stands() -> None:
-    assert [half_of(text) for text in ("one", "two", "three", "one")] == [1, 0, 1, 1]

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.gold import ALL, CONTENT, Classes, half_of, is_punctuation, make_gold
+from headscope.probes.gold import ALL, CONTENT, Classes, is_punctuation, make_gold
 from headscope.probes.relations import (
     DIRECTIONS,
     OFFSETS,
@@ -55,11 +55,11 @@ def plain_prediction(weights: np.ndarray, i: int, direction: str) -> int:
 def plain_counts(
     sentences: list[Sentence], weights: list[np.ndarray], is_causal: bool
 ) -> tuple[np.ndarray, ...]:
-    correct = np.zeros((2, HEADS, len(DIRECTIONS), len(CLASSES)))
-    scored = np.zeros((2, len(DIRECTIONS), len(CLASSES)))
-    offsets = np.zeros((2, len(DIRECTIONS), len(OFFSETS), len(CLASSES)))
-    for sentence, maps in zip(sentences, weights, strict=True):
-        half = half_of(sentence.text)
+    size = len(sentences)
+    correct = np.zeros((size, HEADS, len(DIRECTIONS), len(CLASSES)))
+    scored = np.zeros((size, len(DIRECTIONS), len(CLASSES)))
+    offsets = np.zeros((size, len(DIRECTIONS), len(OFFSETS), len(CLASSES)))
+    for row, (sentence, maps) in enumerate(zip(sentences, weights, strict=True)):
         for c, name in enumerate(CLASSES.names):
             for i in range(len(sentence.words)):
                 for d, direction in enumerate(DIRECTIONS):
@@ -67,15 +67,15 @@ def plain_counts(
                         continue
                     if not is_scored(sentence, i, direction, is_causal):
                         continue
-                    scored[half, d, c] += 1
+                    scored[row, d, c] += 1
                     head = sentence.words[i].head
                     for o, offset in enumerate(OFFSETS):
                         hit = head != ROOT and head == i + offset
-                        offsets[half, d, o, c] += hit
+                        offsets[row, d, o, c] += hit
                     for h in range(HEADS):
                         who = answering(sentence, i, name)
                         hit = plain_prediction(maps[h], who, direction) == head
-                        correct[half, h, d, c] += hit
+                        correct[row, h, d, c] += hit
     return correct, scored, offsets
 
 
@@ -106,7 +106,7 @@ def test_counts_of_two_batches_add_to_the_counts_of_one(seed: int) -> None:
     def count(part: slice) -> torch.Tensor:
         gold = make_gold(sentences[part], CLASSES)
         scored = scored_words(gold.heads, gold.words, is_causal=False)
-        return count_correct(predict(padded(weights[part]), gold.words), gold, scored)
+        return count_correct(predict(padded(weights[part]), gold.words), gold, scored).sum(0)
 
     torch.testing.assert_close(count(slice(0, 1)) + count(slice(1, 4)), count(slice(0, 4)))
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from headscope.probes.proportion import accuracy, standard_error, wilson
+from headscope.probes.proportion import accuracy, wilson
 from headscope.probes.selection import RelationCounts, best_heads, choose
 
 
@@ -14,7 +14,6 @@ def test_intervals_equal_scipys(right: int, total: int) -> None:
 
 def test_nothing_counted_is_not_a_number() -> None:
     assert np.isnan(accuracy(np.array(0), np.array(0)))
-    assert np.isnan(standard_error(np.array(0), np.array(0)))
     assert np.isnan(wilson(np.array(0), np.array(0))).all()
 
 

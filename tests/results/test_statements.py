@@ -8,7 +8,6 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.probes.proportion import wilson
 from headscope.results.dataset import load, save
 from headscope.results.findings import Finding, Measured
 from headscope.results.papers import RELATION_ACCURACY, published_relation
@@ -48,8 +47,8 @@ def rows_of(result: xr.Dataset, name: str) -> tuple:
 
 def plainly_best(result: xr.Dataset, relation: str) -> tuple[float, str, str, float, float]:
     """The best head of a relation, read from the counts one by one."""
-    correct = result["relation_correct"].sel(relation=relation).sum("half")
-    scored = result["relation_scored"].sel(relation=relation).sum("half")
+    correct = result["relation_accuracy_numerator"].sel(relation=relation).sum("group")
+    scored = result["relation_accuracy_denominator"].sel(relation=relation).sum("group")
     best = (-1.0, "", "", 0.0, 0.0)
     for layer in result["layer"].values:
         for head in result["head"].values:
@@ -67,14 +66,17 @@ def test_the_stored_best_head_of_every_relation_is_the_one_of_the_counts(
     clark: xr.Dataset,
 ) -> None:
     rows = rows_of(clark, "relations")
-    scored = clark["relation_scored"].sum(("half", "direction"))
+    scored = clark["relation_accuracy_denominator"].sum(("group", "direction"))
     assert {row["relation"] for row in rows} == set(scored["relation"].values[scored.values > 0])
     for row in rows:
         share, head, direction, right, total = plainly_best(clark, row["relation"])
         assert (row["head"], row["accuracy"]) == (head, share)
         assert row["direction"].split(" ")[0] == direction.split("_")[0]
-        low, high = wilson(np.asarray(right), np.asarray(total))
-        assert (row["low"], row["high"]) == (float(low), float(high))
+        layer, number = head[1:].split("H")
+        at = {"layer": int(layer), "head": int(number), "direction": direction}
+        ends = clark["relation_accuracy_ci"].sel(at | {"relation": row["relation"]})
+        assert (row["low"], row["high"]) == pytest.approx(ends.values.tolist())
+        assert row["low"] <= right / total <= row["high"]
         assert row["margin"] == pytest.approx(share - row["baseline"])
         assert row["coverage"] == total / row["words"]
 

@@ -25,6 +25,7 @@ from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.results.measure import attach
+from headscope.results.replicates import add_q_values
 from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
@@ -217,7 +218,7 @@ class _Running:
         """The result with its measures, tables, judged claims and chosen heads."""
         metrics = self.study.metrics(self.setup).values()
         declared = [measure for metric in metrics for measure in metric.measures]
-        dataset = attach(dataset, [*declared, *self.study.measures])
+        dataset = add_q_values(attach(dataset, [*declared, *self.study.measures]))
         study = self.study
         said = make_statements(study.tables, study.findings, study.choices, dataset)
         return write_statements(dataset, said)

@@ -44,11 +44,11 @@ OFFSET_SHARE = Measure(
     cost="n for every offset",
     more="attends more to the token at this offset",
     axes={"offset": "Offset"},
+    baselines=(Baseline("offset_share_even", "even attention"),),
     published=(
         Published("over 0.5 in four heads", CLARK, at={"offset": "-1"}),
         Published("over 0.5 in five heads", CLARK, at={"offset": "1"}),
     ),
-    baselines=(Baseline("offset_share_even", EVEN),),
     role=Role(
         "position",
         "the token at offset {offset}",
@@ -65,14 +65,32 @@ SPECIAL_SHARE = Measure(
     cost="n, from the sums over columns",
     more="attends more to these tokens",
     axes={"special": "Token"},
+    baselines=(Baseline("special_share_even", "even attention"),),
     published=(Published("over half in layers 5 to 9 (0-based)", CLARK, at={"special": "sep"}),),
-    baselines=(Baseline("special_share_even", EVEN),),
     role=Role(
         "special",
         "{special}",
         {"cls": "[CLS]", "sep": "[SEP]", "punct": "full stops and commas"},
         of="attention",
     ),
+)
+OFFSET_SHARE_EVEN = Measure(
+    "offset_share_even",
+    title="Even attention to an offset",
+    meaning="What the token at this offset receives from a head that spreads its attention evenly.",
+    formula="the one of offset_share with a[i, j] := 1 / the number of tokens that i sees",
+    reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+    cost="n for every offset, once for all heads",
+    axes={"offset": "Offset"},
+)
+SPECIAL_SHARE_EVEN = Measure(
+    "special_share_even",
+    title="Even attention to special tokens",
+    meaning="What these tokens receive from a head that spreads its attention evenly.",
+    formula="the one of special_share with a[i, j] := 1 / the number of tokens that i sees",
+    reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+    cost="n, once for all heads",
+    axes={"special": "Token"},
 )
 SEP_TO_SEP = Measure(
     "sep_to_sep",
@@ -163,6 +181,14 @@ FIRST_TOKEN_SHARE = Measure(
     baselines=(Baseline("first_token_share_even", EVEN),),
     role=Role("special", "the first token", of="attention"),
 )
+FIRST_TOKEN_SHARE_EVEN = Measure(
+    "first_token_share_even",
+    title="Even attention to the first token",
+    meaning="What the first token receives from a head that spreads its attention evenly.",
+    formula="the one of first_token_share with a[i, j] := 1 / the number of tokens that i sees",
+    reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+    cost="n, once for all heads",
+)
 SINK_RATE = Measure(
     "sink_rate",
     title="Sink rate",
@@ -194,6 +220,59 @@ def special_shares(grid: Grid, absent: Collection[str] = ()) -> HeadRatio:
         return shares.masked_fill(missing.to(shares.device), torch.nan)
 
     return document_mean(SPECIAL_SHARE, grid, values, Axis("special", SPECIAL))
+
+
+def even_offset_shares(offsets: Sequence[int]) -> TextRatio:
+    """What `offset_shares` gives for attention that is the same everywhere."""
+
+    def terms(batch: AnnotatedBatch) -> TextTerms:
+        sums = torch.stack([_even_on_offset(batch, offset) for offset in offsets], dim=-1)
+        return _mean_of_rows(batch, sums)
+
+    return TextRatio(OFFSET_SHARE_EVEN, terms, Axis("offset", tuple(offsets)))
+
+
+def even_special_shares() -> TextRatio:
+    """What `special_shares` gives for attention that is the same everywhere."""
+
+    def terms(batch: AnnotatedBatch) -> TextTerms:
+        weights = _even_weights(batch)
+        total = weights.sum(1, keepdim=True)
+        received = weights.flip(1).cumsum(1).flip(1) if batch.is_causal else total
+        is_special = batch.one_hot("special", len(SPECIAL)).double()
+        return _mean_of_rows(batch, (received[..., None] * is_special).sum(1))
+
+    return TextRatio(SPECIAL_SHARE_EVEN, terms, Axis("special", SPECIAL))
+
+
+def even_first_token_share() -> TextRatio:
+    """What `first_token_shares` gives for attention that is the same everywhere."""
+
+    def terms(batch: AnnotatedBatch) -> TextTerms:
+        return _mean_of_rows(batch, _even_weights(batch).sum(1, keepdim=True))
+
+    return TextRatio(FIRST_TOKEN_SHARE_EVEN, terms)
+
+
+def _even_weights(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
+    """The weight that every query gives to each token it sees if it gives all the same."""
+    mask = batch.mask.double()
+    seen = mask.cumsum(1) if batch.is_causal else mask.sum(1, keepdim=True)
+    return mask / seen.clamp(min=1)
+
+
+def _even_on_offset(batch: AnnotatedBatch, offset: int) -> Float[Tensor, "batch"]:
+    back, ahead = max(0, -offset), max(0, offset)
+    weights, size = _even_weights(batch), batch.mask.shape[1]
+    if max(back, ahead) >= size or (batch.is_causal and ahead):
+        return torch.zeros_like(weights[:, 0])
+    # Queries beside the keys that many tokens away; a key that is padding has no weight.
+    return (weights[:, back : size - ahead] * batch.mask[:, ahead : size - back]).sum(1)
+
+
+def _mean_of_rows(batch: AnnotatedBatch, sums: Float[Tensor, "batch item"]) -> TextTerms:
+    rows = batch.mask.sum(1, keepdim=True)
+    return sums / rows, torch.ones_like(sums[:, :1])
 
 
 def sep_to_sep(grid: Grid) -> MatrixRatio:

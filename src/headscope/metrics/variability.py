@@ -52,7 +52,7 @@ class Variability:
         cells = len(self._cells)
         sums = {"weight": np.zeros((layers, heads, cells)), "count": np.zeros((layers, 1, cells))}
         corners = np.zeros((inputs, layers, heads, cells), np.float32)
-        valid, group = np.zeros((inputs, cells), bool), np.zeros(inputs, np.int64)
+        valid, group = np.zeros((inputs, cells), bool), np.zeros((inputs, 1), np.int64)
         return State(sums, {"corners": corners, "valid": valid, "group": group})
 
     def update_layer(self, state: State, layer: Layer) -> None:
@@ -66,7 +66,7 @@ class Variability:
         here = slice(None, len(query))  # cells are in the order of the input's length
         state.record("corners", (rows, layer.index, slice(None), here), corner)
         state.record("valid", (rows, here), valid)
-        state.record("group", (rows,), layer.batch.groups)
+        state.record("group", (rows,), layer.batch.groups[:, None])
         found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
         state.receive(partial(_add, state, layer.index, here), *found)
 
@@ -94,7 +94,7 @@ class Variability:
         corners = torch.from_numpy(np.ascontiguousarray(shard["corners"]))
         valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))[:, None, None]
         off = (corners - torch.from_numpy(mean).float()).abs_().masked_fill_(~valid, 0.0)
-        group, wide = torch.from_numpy(np.asarray(shard["group"])), torch.float64
+        group, wide = torch.from_numpy(shard["group"][:, 0].copy()), torch.float64
         x, y = off.sum(-1, dtype=wide), 2 * corners.sum(-1, dtype=wide)
         by_group = (ratio.sum_by_group(terms, group).numpy() for terms in (x, y))
         return dict(zip((ratio.NUMERATOR, ratio.DENOMINATOR), by_group, strict=True))

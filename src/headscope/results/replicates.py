@@ -19,6 +19,8 @@ import xarray as xr
 from jaxtyping import Float, Int
 from scipy import stats
 
+from headscope.results.measure import Baseline, measure_names, measure_of
+
 GROUPS = 32  # benchmarks/coverage.py: fewer widen the intervals, more gain nothing
 CONFIDENCE = 0.95
 ROUNDING = 1e-12  # an error no larger than this is none
@@ -238,11 +240,38 @@ def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dat
     found: dict[str, xr.DataArray] = {}
     for name in wanted:
         x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
-        found[name] = _replicate(x, y)
+        found[name] = _replicated(result, name)
         if f"{name}_by_layer" in result:
             y = y if "head" in y.dims else y.expand_dims(head=x["head"])
             found[f"{name}_by_layer"] = _replicate(x.sum("head"), y.sum("head"))
     return result.drop_vars([name for name in found if name in result]).assign(found)
+
+
+def add_q_values(result: xr.Dataset) -> xr.Dataset:
+    """NAME_q for every measure that has a baseline, where the result holds the sums of both.
+
+    Value − baseline is held against zero for every head and label, by replicates of the difference;
+    p is adjusted over all heads and labels of the measure. NaN where nothing can be tested.
+    """
+    known = set(sums_of(result))
+    found: dict[str, xr.DataArray] = {}
+    for name in known.intersection(measure_names(result)):
+        usable = [each for each in measure_of(result, name).baselines if each.variable in known]
+        if usable:
+            found[f"{name}_q"] = _q_against(result, name, usable[0])
+    return result.assign(dict(sorted(found.items())))
+
+
+def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.DataArray:
+    value, against = _replicated(result, name), _replicated(result, baseline.variable)
+    if baseline.best_over in against.dims:
+        best = against.isel(replicate=0).fillna(-np.inf).argmax(baseline.best_over)
+        against = against.isel({baseline.best_over: best}).drop_vars(baseline.best_over)
+    difference = (value - against).transpose(*value.dims).values
+    _, y = _aligned(result[f"{name}_numerator"], result[f"{name}_denominator"])
+    groups = informed(y.values)
+    p = p_values(difference[0], standard_error(difference, groups), groups)
+    return value.isel(replicate=0).copy(data=q_values(p))
 
 
 def sums_of(result: xr.Dataset) -> list[str]:
@@ -267,6 +296,10 @@ def _aligned(x: xr.DataArray, y: xr.DataArray) -> tuple[xr.DataArray, xr.DataArr
     """Both with the dimensions of the numerator, the groups first."""
     x = x.transpose("group", ...)
     return x, y.broadcast_like(x).transpose(*x.dims)
+
+
+def _replicated(result: xr.Dataset, name: str) -> xr.DataArray:
+    return _replicate(result[f"{name}_numerator"], result[f"{name}_denominator"])
 
 
 def _replicate(numerator: xr.DataArray, denominator: xr.DataArray) -> xr.DataArray:

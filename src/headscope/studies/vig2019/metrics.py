@@ -71,6 +71,7 @@ def _of_attention(setup: Setup) -> list[Metric]:
     ]
     if _has_null(setup):
         metrics += [null.null_share(grid), null.null_share_of_all_queries(grid)]
+        metrics.append(null.null_share_even())
     return metrics
 
 
