@@ -14,7 +14,7 @@ attention.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -103,18 +103,27 @@ def describe_heads(result: xr.Dataset) -> tuple[HeadRoles, ...]:
 
 
 @dataclass(frozen=True)
-class _Scored:
-    """One measure's slices at every head: values, intervals, strengths, and who passes."""
+class _Strength:
+    """Values of slices at every head, and how far they are above their baselines."""
 
-    measure: Measure
-    role: Role
-    labels: tuple[Mapping[str, str], ...]  # of each item, by dimension
     value: Float[Array, "layer head item"]
     low: Float[Array, "layer head item"]
     high: Float[Array, "layer head item"]
     baseline: Float[Array, "item"]
-    against: tuple[str, ...]  # the baseline of each item in words
     strength: Float[Array, "layer head item"]
+    least: Float[Array, "layer head item"]  # lower end of the strength's interval
+    distance: tuple[Array, Array]  # interval of value − baseline
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """One measure's slices at every head: their strengths, and who passes."""
+
+    measure: Measure
+    role: Role
+    labels: tuple[Mapping[str, str], ...]  # of each item, by dimension
+    found: _Strength
+    against: tuple[str, ...]  # the baseline of each item in words
     passes: Bool[Array, "layer head item"]  # all but the correction
     p: Float[Array, "layer head item"]
     q: Float[Array, "layer head item"]
@@ -144,47 +153,66 @@ class _Against:
 
 def _score(result: xr.Dataset, measure: Measure, role: Role, against: _Against) -> _Scored:
     dims, labels = _items(result[measure.name])
-    x, y = _sums(result, measure.name, dims)
-    value, low, high, base, strength = _strengths(x, y, against, role, range(len(x)))
-    halves = [_strengths(x, y, against, role, range(half, len(x), 2))[4] for half in (0, 1)]
+    sums = _sums(result, measure.name, dims)
+    strengths = _ratio_strengths if role.kind == "spread" else _share_strengths
     least = BROAD if role.kind == "spread" else CLEAR
-    known = base[None, None] < 1 if role.kind != "spread" else base[None, None] > 0
-    with np.errstate(all="ignore"):
-        end = low / base if role.kind == "spread" else (low - base) / (1 - base)
-        passes = known & (end > least) & (halves[0] > least) & (halves[1] > least)
+    whole = strengths(*sums, against, range(len(sums[0])))
+    halves = [strengths(*sums, against, range(half, len(sums[0]), 2)) for half in (0, 1)]
     own = np.array([not set(each.values()) & set(role.without) for each in labels])
-    groups = (y > 0).sum(0)
-    p = p_of_interval(value - base, low - base, high - base, groups)
+    passes = own & (whole.least > least)
+    for half in halves:
+        passes &= half.strength > least
+    base = whole.baseline
+    p = p_of_interval(whole.value - base, *whole.distance, (sums[1] > 0).sum(0))
     p = np.where(own & (role.kind != "spread"), p, np.nan)
-    unknown = np.full(p.shape, np.nan)
-    return _Scored(measure, role, labels, value, low, high, base, against.means, strength,
-                   passes & own, p, unknown)  # fmt: skip
+    return _Scored(
+        measure, role, labels, whole, against.means, passes, p, np.full(p.shape, np.nan)
+    )  # fmt: skip
 
 
-def _strengths(
+def _share_strengths(
     x: Float[Array, "group layer head item"],
     y: Float[Array, "group layer head item"],
     against: _Against,
-    role: Role,
     groups: Sequence[int],
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Value, ends of its interval, baseline and strength over some groups.
+) -> _Strength:
+    """Shares over chance, over some groups.
 
-    The error is that of the distance to the baseline, which is measured on the same texts.
+    The error of the strength is that of the distance to the baseline, which is measured on the same
+    texts; the value has its own.
     """
     chosen = list(groups)
-    values, base = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
-    informed, weight = (y[chosen] > 0).sum(0), y[chosen].sum(0)
-    if role.kind == "spread":
-        with np.errstate(all="ignore"):
-            ratio = values / base[:, None, None]
-        error = standard_error(ratio, informed) * base[0]
-        low, high = interval(values[0], error, informed)
-        return values[0], low, high, base[0], ratio[0]
-    error = standard_error(values - base[:, None, None], informed)
-    low, high = share_interval(values[0], error, informed, weight, counted=_are_counts(x, y))
+    values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
+    informed, weight, counted = (y[chosen] > 0).sum(0), y[chosen].sum(0), _are_counts(x, y)
+    value, base = values[0], bases[0]
+    own, apart = (
+        standard_error(each, informed) for each in (values, values - bases[:, None, None])
+    )
+    low, high = share_interval(value, own, informed, weight, counted=counted)
+    ends = share_interval(value, apart, informed, weight, counted=counted)
     with np.errstate(all="ignore"):
-        return values[0], low, high, base[0], (values[0] - base[0]) / (1 - base[0])
+        strength, least = ((each - base) / (1 - base) for each in (value, ends[0]))
+    known = base < 1
+    return _Strength(
+        value, low, high, base, np.where(known, strength, np.nan),
+        np.where(known, least, np.nan), (ends[0] - base, ends[1] - base),
+    )  # fmt: skip
+
+
+def _ratio_strengths(
+    x: Float[Array, "group layer head item"],
+    y: Float[Array, "group layer head item"],
+    against: _Against,
+    groups: Sequence[int],
+) -> _Strength:
+    """Values as parts of the baseline, over some groups."""
+    chosen = list(groups)
+    values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
+    informed = (y[chosen] > 0).sum(0)
+    with np.errstate(all="ignore"):
+        parts = values / bases[:, None, None]
+    low, high = interval(parts[0], standard_error(parts, informed), informed)
+    return _Strength(parts[0], low, high, np.ones(bases.shape[1:]), parts[0], low, (low, high))
 
 
 def _are_counts(x: Array, y: Array) -> bool:
@@ -289,10 +317,7 @@ def _with_q(scored: Sequence[_Scored]) -> list[_Scored]:
     """Corrected for all heads, measures and slices together."""
     every = [one.p.ravel() for one in scored]
     q = np.split(q_values(np.concatenate(every)), np.cumsum([len(p) for p in every])[:-1])
-    return [
-        _Scored(**(vars(one) | {"q": each.reshape(one.p.shape)}))
-        for one, each in zip(scored, q, strict=True)
-    ]
+    return [replace(one, q=each.reshape(one.p.shape)) for one, each in zip(scored, q, strict=True)]
 
 
 def _describe(
@@ -313,18 +338,17 @@ def _describe(
 
 
 def _role(one: _Scored, i: int, j: int, item: int) -> HeadRole:
-    q = float(one.q[i, j, item])
-    scale = float(one.baseline[item]) if one.role.kind == "spread" else 1.0
+    q, found = float(one.q[i, j, item]), one.found
     return HeadRole(
         kind=one.role.kind,
         words=_words(one.role, one.labels[item]),
         spec=MARK.join((one.measure.name, *one.labels[item].values())),
-        value=float(one.value[i, j, item]) / scale,
-        low=float(one.low[i, j, item]) / scale,
-        high=float(one.high[i, j, item]) / scale,
-        baseline=float(one.baseline[item]) / scale,
+        value=float(found.value[i, j, item]),
+        low=float(found.low[i, j, item]),
+        high=float(found.high[i, j, item]),
+        baseline=float(found.baseline[item]),
         against=one.against[item],
-        strength=float(one.strength[i, j, item]),
+        strength=float(found.strength[i, j, item]),
         q=q if np.isfinite(q) else None,
     )
 
