@@ -255,9 +255,8 @@ class _Sides:
             return None
         measure = measure_of(self.b, name)
         found = differ(a, b, measure.unit == "share", self.same_texts, self.confidence)
-        both = np.concatenate([found.first, found.second])
+        spread = _spread(np.concatenate([found.first, found.second]))
         with np.errstate(all="ignore"):
-            spread = np.nanstd(np.where(np.isfinite(both), both, np.nan), axis=0)
             effect = np.where(spread > 0, found.difference / spread, 0.0)
         return MeasureDifference(measure, labels, found, effect, np.full(effect.shape, np.nan))
 
@@ -351,6 +350,14 @@ def _items(array: xr.DataArray) -> dict[tuple[str, ...], int]:
     further = sorted(str(dim) for dim in array.dims if dim not in GRID)
     labels = product(*([str(label) for label in array[dim].values] for dim in further))
     return {each: place for place, each in enumerate(labels)}
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Standard deviation along the first axis over what is known; 0 where nothing is."""
+    known = np.isfinite(values)
+    filled, count = np.where(known, values, 0.0), np.maximum(known.sum(0), 1)
+    apart = np.where(known, filled - filled.sum(0) / count, 0.0)
+    return np.sqrt((apart**2).sum(0) / count)
 
 
 def _with_q(parts: Sequence[Part]) -> tuple[Part, ...]:
