@@ -215,7 +215,8 @@ def _check_comparable(first: Run, second: Run, names: tuple[str, str]) -> None:
             "compare runs of one study."
         )
     for run, name in zip((first, second), names, strict=True):
-        if measure_names(run.data) and not sums_of(run.data):
+        estimated = any(f"{each}_se" in run.data for each in measure_names(run.data))
+        if estimated and not sums_of(run.data):
             raise RunError(
                 f"{name} holds no sums over groups of documents, from which the errors of "
                 "differences follow: it was made by an older headscope. Run the same "
