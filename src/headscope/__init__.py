@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from headscope.model.model import Model as Model
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
+    from headscope.results.answers import heads as heads
+    from headscope.results.compare import compare as compare
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
     from headscope.text.demo import demo_corpus as demo_corpus
@@ -32,7 +34,9 @@ _HOME = {
     "Trace": "headscope.model.trace",
     "Word": "headscope.text.sentence",
     "annotate": "headscope.text.annotate",
+    "compare": "headscope.results.compare",
     "demo_corpus": "headscope.text.demo",
+    "heads": "headscope.results.answers",
     "load": "headscope.model.load",
     "read_corpus": "headscope.text.read",
     "report": "headscope.report",
@@ -48,7 +52,9 @@ __all__ = [
     "Trace",
     "Word",
     "annotate",
+    "compare",
     "demo_corpus",
+    "heads",
     "load",
     "read_corpus",
     "report",

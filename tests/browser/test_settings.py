@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.views.page import static
 from headscope.views.state import KINDS, SETTINGS, Kind, settings_of
 from headscope.views.view import open_view

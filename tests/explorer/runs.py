@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 import headscope
-from headscope.heads import name_head, name_in_paper
+from headscope.head import name_head, name_in_paper
 from headscope.results.dataset import save
 from headscope.results.exemplars import CHECKSUM
 from headscope.results.heads import top_heads
@@ -33,6 +33,7 @@ DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 SENTENCE = ("The", "old", "cat", "sat", "on", "the", "mat", ".")
 HOSTILE = '</script><img src=x onerror="alert(1)">'
 FOUR = (0, 1, 2, 3)
+GROUPS = 8
 
 
 def write_run(
@@ -43,6 +44,7 @@ def write_run(
     heads: int = 4,
     seed: int = 0,
     shift: float = 0.0,
+    network: str = "one",
 ) -> Path:
     """A finished run; `shift` is added to the entropy of head 2 of the second layer."""
     make = vig2019 if study == "vig2019" else clark2019
@@ -50,9 +52,23 @@ def write_run(
     data["entropy"][1, 2] += shift
     path.mkdir(parents=True)
     _write_exemplars(path, layers, heads)
+    data = with_sums(data, int(100 * shift) + seed)
     write_result(path, data.assign_attrs({CHECKSUM: checksum(path / "exemplars.parquet")}))
-    _write_about(path, study, seed)
+    _write_about(path, study, seed, network)
     return path
+
+
+def with_sums(data: xr.Dataset, seed: int) -> xr.Dataset:
+    """The result with sums over groups of documents, which differ a little."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for name in (str(name).removesuffix("_se") for name in data.data_vars):
+        if f"{name}_se" in data and "layer" in data[name].dims and f"{name}_numerator" not in data:
+            noise = random.normal(0, 0.005, (GROUPS, *data[name].shape))
+            x = data[name].values + noise - noise.mean(0)
+            found[f"{name}_numerator"] = (("group", *data[name].dims), x)
+            found[f"{name}_denominator"] = ("group", np.ones(GROUPS))
+    return data.assign(found)
 
 
 def write_result(path: Path, data: xr.Dataset) -> None:
@@ -189,13 +205,13 @@ def _add_clusters(
 
 
 def _add_relations(data: xr.Dataset, grid: dict, random: np.random.Generator) -> None:
-    """Counts of two groups of documents, and the accuracy that follows from them."""
+    """Counts of groups of documents, and the accuracy that follows from them."""
     axes = grid | {"direction": list(DIRECTIONS), "relation": list(DEPRELS)}
     shape = tuple(len(labels) for labels in axes.values())
-    scored = random.integers(10, 200, (2, len(DIRECTIONS), len(DEPRELS)))
+    scored = random.integers(10, 200, (GROUPS, len(DIRECTIONS), len(DEPRELS)))
     chance = random.beta(2, 3, shape)
     correct = random.binomial(scored[:, None, None], chance)
-    groups = {"group": [0, 1]} | axes
+    groups = {"group": list(range(GROUPS))} | axes
     data["relation_accuracy_numerator"] = xr.DataArray(correct, coords=groups, dims=list(groups))
     counted = {name: groups[name] for name in ("group", "direction", "relation")}
     data["relation_accuracy_denominator"] = xr.DataArray(scored, coords=counted, dims=list(counted))
@@ -224,12 +240,12 @@ def _add_coreference(data: xr.Dataset, grid: dict, random: np.random.Generator) 
     )  # fmt: skip
 
 
-def _write_about(path: Path, study: str, seed: int) -> None:
+def _write_about(path: Path, study: str, seed: int, network: str = "one") -> None:
     name = "mini-gpt2" if study == "vig2019" else "mini-bert"
     about = {
         "headscope": headscope.__version__,
         "study": study,
-        "model": {"name": name, "layers": 4, "heads": 4},
+        "model": {"name": name, "fingerprint": network, "layers": 4, "heads": 4},
         "corpus": {
             "name": "demo",
             "path": "corpora/demo.conllu",

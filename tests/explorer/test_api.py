@@ -10,9 +10,14 @@ import xarray as xr
 from scipy import stats
 from starlette.testclient import TestClient
 
+from headscope.explorer.app import create_app
+from headscope.explorer.runs import Library
+from headscope.explorer.texts import Texts
 from headscope.results.dataset import load, save
-from headscope.results.statements import read_statements
+from headscope.results.statements import make_statements, read_statements, write_statements
 from tests.explorer.runs import HOSTILE, write_result, write_run
+from tests.results.grouped import write_run as write_wired
+from tests.results.wired import previous, result_of, scattered
 
 
 @pytest.fixture
@@ -238,11 +243,34 @@ def test_a_run_of_another_study_says_what_it_lacks(visitor: TestClient) -> None:
 def test_comparison_finds_the_head_that_was_changed(visitor: TestClient) -> None:
     found = visitor.get("/api/compare?a=vig&b=vig-later").json()
     first = found["rows"][0]
-    assert (first["head"], first["measure"], first["clear"]) == ("L1H2", "entropy", True)
+    assert (first["first_at"], first["measure"], first["clear"]) == ("L1H2", "entropy", True)
+    assert found["by"] == ["index"] and "One network" in found["notes"][0]
     assert first["difference"] == pytest.approx(2.0)
     picture = visitor.get("/api/compare/entropy?a=vig&b=vig-later").json()
     assert picture["difference"][1][2] == pytest.approx(2.0)
     assert picture["difference"][0][0] == 0
+
+
+def test_other_networks_are_compared_by_matched_heads_and_depth(tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / name, "vig2019", network=name) for name in ("one", "two")]
+    app = create_app(Library(paths), Texts(None, None))
+    visitor = TestClient(app, base_url="http://127.0.0.1")
+    found = visitor.get("/api/compare?a=one&b=two").json()
+    assert found["by"] == ["matched", "depth"]
+    assert [one["first"] == one["second"] for one in found["matches"]] == [True] * 16
+    assert {one["first_at"] for one in found["layers"]} == {f"layer {i}" for i in range(4)}
+
+
+def test_the_card_says_what_the_head_looks_at(tmp_path: Path) -> None:
+    data = result_of((previous, scattered))
+    run = tmp_path / "run"
+    write_wired(run, write_statements(data, make_statements((), (), lambda result: [], data)))
+    app = create_app(Library([run]), Texts(None, None))
+    visitor = TestClient(app, base_url="http://127.0.0.1")
+    looks = visitor.get("/api/runs/run/heads/L0H0").json()["looks"]
+    assert looks["sentence"].startswith("L0H0: the previous token, 0.")
+    assert looks["roles"][0]["kind"] == "position"
+    assert visitor.get("/api/runs/run/heads/L0H1").json()["looks"]["roles"] == []
 
 
 def test_unknown_things_are_404_and_say_what_there_is(visitor: TestClient) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.errors import RunError
-from headscope.heads import Head
+from headscope.head import Head
 from headscope.results.matching import match_heads, shared_profiles
 from headscope.results.measure import Measure, attach
 
@@ -87,8 +87,33 @@ def test_runs_that_share_too_little_are_refused_with_a_remedy() -> None:
         match_heads(a, b)
 
 
-def test_slices_that_are_unknown_for_a_head_are_left_out() -> None:
+def test_slices_that_are_unknown_of_most_heads_are_left_out() -> None:
     a, b = result(2, 3, 0), result(2, 3, 1)
-    a["pos_to"][0, 0, 1] = np.nan
+    a["pos_to"][:, :2, 1] = np.nan
     assert "pos_to~T1" not in match_heads(a, b).columns
     assert len(match_heads(a, b).columns) == 4
+
+
+def test_a_head_of_which_little_is_known_is_matched_by_that_and_one_unknown_stays_alone() -> None:
+    a = result(2, 4, 0)
+    moved, went = permuted(a, 1)
+    a["pos_to"][0, 1, 1:] = np.nan
+    a["entropy"][1, 2] = np.nan
+    a["pos_to"][1, 2] = np.nan
+    found = match_heads(a, moved)
+    partner = {match.first: match.second for match in found.matches}
+    assert partner[Head(0, 1)] == went[1]
+    assert found.first_alone == (Head(1, 2),)
+    assert found.second_alone == (went[6],)
+
+
+def test_slices_whose_errors_exceed_the_differences_of_heads_do_not_count() -> None:
+    a, b = result(2, 3, 0), result(2, 3, 1)
+    a["entropy_se"] = xr.full_like(a["entropy"].drop_attrs(), 1.0)
+    assert "entropy" not in match_heads(a, b).columns
+
+
+def test_matches_of_strangers_are_good_no_more_often_than_chance_says() -> None:
+    found = [match_heads(result(6, 8, seed), result(6, 8, seed + 1)) for seed in range(0, 20, 2)]
+    good = np.mean([match.is_good for each in found for match in each.matches])
+    assert good < 0.1

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from headscope.errors import RunError
-from headscope.heads import name_head, read_head
+from headscope.head import name_head, read_head
 from headscope.results.heads import check_heads, top_heads
 from headscope.studies import STUDIES, find_study
 from headscope.studies.vig2019.choices import choose_heads, telling_heads

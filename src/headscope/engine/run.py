@@ -200,6 +200,8 @@ def _identity(key: str, settings: Mapping[str, Any]) -> Any:
     value = settings.get(key)
     if key == "corpus" and isinstance(value, dict):
         return {name: value.get(name) for name in CORPUS}
+    if key == "model" and isinstance(value, dict):  # the fingerprint says more than the sketch
+        return {name: fact for name, fact in value.items() if name != "sketch"}
     return value
 
 

@@ -154,6 +154,7 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
             "name": model.name,
             "revision": model.revision,
             "fingerprint": model.fingerprint,
+            "sketch": model.sketch,
             "layers": len(setup.grid.layers),
             "heads": model.heads,
             "is_causal": model.is_causal,

@@ -127,7 +127,9 @@ class Api:
 
     def clusters(self, request: Request) -> Clusters:
         """The map of heads."""
-        return clusters(self._run(request).data)
+        opened = self._run(request)
+        looks = {one.name: one.sentence for one in opened.statements.heads}
+        return clusters(opened.data, looks)
 
     def statements(self, request: Request) -> Said:
         """The tables, judged claims and chosen heads that are stored with the run."""

@@ -11,7 +11,7 @@ from headscope.explorer.limits import RefusedError
 from headscope.explorer.pictures import axis_title, behaviour_of, number
 from headscope.explorer.runs import OpenRun
 from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Neighbour, Neighbours
-from headscope.heads import Head, name_head, read_head
+from headscope.head import Head, name_head, read_head
 from headscope.results.heads import check_heads
 from headscope.results.measure import GRID, measure_names, measure_of
 from headscope.results.slices import Slice, baseline_of, further_axes, plain_label, slices
@@ -35,6 +35,7 @@ def card(opened: OpenRun, name: str) -> Card:
         layer=head.layer,
         head=head.head,
         behaviour=behaviour_of(data, *head),
+        looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
         measures=[_line(data, each, head, "") for one in listed for each in slices(data, one)],
         groups=[group for one in drawn for group in _groups(data, one, head)],
         mentions=list(_mentions(opened.statements, str(head))),

@@ -1,5 +1,6 @@
 """What the pages draw of a result: measures over heads, two runs side by side, the map of heads."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,17 @@ from headscope.explorer.schemas import (
     DifferenceRow,
     Grid,
     MappedHead,
+    MatchedHeads,
     MeasureEntry,
     Picture,
     Profile,
     Values,
 )
-from headscope.heads import name_head, read_head
-from headscope.results.compare import Row, clear_and_all, compare_results, largest
+from headscope.head import read_head
+from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
 from headscope.results.dataset import left_out
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
 from headscope.results.slices import (
-    MARK,
     Slice,
     baseline_of,
     cut,
@@ -106,8 +107,8 @@ def correlation(data: xr.Dataset, x: str, y: str) -> Correlation:
     return Correlation(number(r), number(p), len(left))
 
 
-def clusters(data: xr.Dataset) -> Clusters:
-    """Position and behaviour of every head, or a RefusedError that says why there is no map."""
+def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
+    """Every head with its place, or a RefusedError that says why there is no map."""
     if "head_position" not in data:
         raise RefusedError(409, _why_no_map(data))
     positions = data["head_position"].transpose("unit", "axis")
@@ -118,6 +119,7 @@ def clusters(data: xr.Dataset) -> Clusters:
             x=number(x),
             y=number(y),
             behaviour=behaviour_of(data, *read_head(str(name))),
+            looks=looks.get(str(name)),
         )
         for name, (x, y) in zip(positions["unit"].values, positions.values, strict=True)
     ]
@@ -136,29 +138,42 @@ def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
 
 
 def comparison(a: OpenRun, b: OpenRun) -> Comparison:
-    """The largest differences over all shared measures, and how many are clear of zero."""
-    found = compare_results(a.data, b.data, names=(a.slug, b.slug))
+    """How two runs relate, and the largest differences over all shared measures."""
+    _require_results(a, b)
+    found = compare_runs(a.run, b.run, names=(a.slug, b.slug))
     clear, count = clear_and_all(found)
+    matching = found.matching
+    alone = () if matching is None else (*matching.first_alone, *matching.second_alone)
     return Comparison(
         confidence=found.confidence,
+        by=list(found.by),
         notes=list(found.notes),
-        measures=[one.name for one in found.measures],
+        measures=list(found.measures),
         clear=clear,
         intervals=count,
-        rows=[_row(a.data, row) for row in largest(found, MOST_ROWS)],
+        rows=[_row(row) for row in rows_of(found, "heads", MOST_ROWS)],
+        layers=[_row(row) for row in rows_of(found, "layers", MOST_ROWS)],
+        matches=[
+            MatchedHeads(str(one.first), str(one.second), one.distance, one.chance, one.is_good)
+            for one in (matching.matches if matching is not None else ())
+        ],
+        alone=[str(head) for head in alone],
     )
 
 
 def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
-    """Values, differences and intervals of every head for one slice."""
+    """Values, differences and intervals of every head for one slice, head with head."""
     chosen = find(a.data, spec)
-    name = chosen.measure.name
     find(b.data, spec)
-    keep = [each for each in (name, f"{name}_se") if each in a.data and each in b.data]
-    found = compare_results(a.data[keep], b.data[keep], names=(a.slug, b.slug))
-    one = next(measure for measure in found.measures if measure.name == name)
-    parts: dict[str, Any] = {
-        part: _grid(select(getattr(one, part), chosen.at).transpose(*GRID)) for part in PARTS
+    name = chosen.measure.name
+    found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
+    (one,) = found.parts[0].measures
+    item = one.labels.index(tuple(chosen.at.values()))
+    shape = a.data.sizes["layer"], a.data.sizes["head"]
+    parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
+    grids: dict[str, Any] = {
+        part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
+        for part, values in parts.items()
     }
     return Difference(
         spec=chosen.spec,
@@ -166,8 +181,14 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
         confidence=found.confidence,
         layers=whole_numbers(a.data["layer"]),
         heads=whole_numbers(a.data["head"]),
-        **parts,
+        **grids,
     )
+
+
+def _require_results(*runs: OpenRun) -> None:
+    """Runs without a result are refused with their notes."""
+    for each in runs:
+        assert each.data is not None
 
 
 def number(value: Any) -> float | None:
@@ -193,16 +214,15 @@ def _entry(data: xr.Dataset, measure: Measure) -> MeasureEntry:
     )
 
 
-def _row(data: xr.Dataset, row: Row) -> DifferenceRow:
-    values: dict[str, Any] = {part: number(getattr(row, part)) for part in PARTS}
-    title = measure_of(data, row.measure).title
-    labels = ", ".join(map(plain_label, row.at))
+def _row(row: Row) -> DifferenceRow:
+    values: dict[str, Any] = {part: number(getattr(row, part)) for part in (*PARTS, "q")}
     return DifferenceRow(
         measure=row.measure,
-        title=f"{title}: {labels}" if labels else title,
-        spec=MARK.join((row.measure, *row.at)),
-        head=name_head(row.layer, row.head),
-        clear=bool(row.is_clear),
+        title=row.title,
+        spec=row.spec,
+        first_at=row.first_at,
+        second_at=row.second_at,
+        clear=row.is_clear,
         **values,
     )
 

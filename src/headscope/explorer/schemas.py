@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from headscope.results.measure import Published
+from headscope.results.roles import HeadRoles
 from headscope.results.slices import BaselineValue
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.views.state import Kind
@@ -245,6 +246,7 @@ class Card:
     layer: int
     head: int
     behaviour: str | None
+    looks: HeadRoles | None  # None where no measure of the run tells
     measures: list[Line]
     groups: list[Group]
     mentions: list[Mention]
@@ -262,6 +264,7 @@ class MappedHead:
     x: float | None
     y: float | None
     behaviour: str | None
+    looks: str | None  # the head's sentence
 
 
 @dataclass(frozen=True)
@@ -295,36 +298,53 @@ class Said:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """One head and slice in two runs."""
+    """One slice at a head, a pair of heads or a pair of layers in two runs."""
 
     measure: str
     title: str
     spec: str
-    head: str
-    clear: bool
+    first_at: str  # the head or layer of the first run
+    second_at: str
+    clear: bool  # stands after correction for everything that is listed
     first: float | None
     second: float | None
     difference: float | None
     low: float | None
     high: float | None
+    q: float | None
     effect: float | None
 
 
 @dataclass(frozen=True)
+class MatchedHeads:
+    """Two heads that do the same; chance is the share of strangers' matches as near."""
+
+    first: str
+    second: str
+    distance: float
+    chance: float
+    good: bool
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """The largest differences of two runs, and how many intervals leave out zero."""
+    """How two runs relate, matched heads, and the largest differences of heads and of layers."""
 
     confidence: float
-    notes: list[str]
+    by: list[Literal["auto", "index", "matched", "depth"]]
+    notes: list[str]  # how they relate comes first
     measures: list[str]
     clear: int
     intervals: int
     rows: list[DifferenceRow]
+    layers: list[DifferenceRow]
+    matches: list[MatchedHeads]
+    alone: list[str]  # heads of the larger network without a partner
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One slice of a measure in two runs."""
+    """One slice of a measure in two runs, head with head."""
 
     spec: str
     title: str

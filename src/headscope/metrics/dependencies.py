@@ -31,7 +31,7 @@ from headscope.observe.batch import (
     related_pairs,
 )
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.measure import Baseline, Measure, Published, Role
 from headscope.results.replicates import GROUPS
 
 FORM = Axis("form", FORMS)
@@ -48,7 +48,17 @@ DEPENDENCY_ALIGNMENT = Measure(
     cost="n², one product with the pair features that distance shares",
     more="follows dependency arcs more",
     axes={"form": "Form"},
-    baselines=(Baseline("dependency_baseline", "every pair weighs the same"),),
+    baselines=(Baseline("dependency_baseline", "even attention"),),
+    role=Role(
+        "relation",
+        "{form}",
+        {
+            "attender_is_parent": "words that depend on the attending one",
+            "receiver_is_parent": "the word that the attending one depends on",
+        },
+        of="rest",
+        without=("either",),
+    ),
     published=(Published("highest, in L4H11", VIG, 0.42, {"form": "either"}),),
 )
 DEPENDENCY_BASELINE = Measure(

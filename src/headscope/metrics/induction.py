@@ -17,7 +17,7 @@ from torch import Tensor
 from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import MatrixRatio, document_mean_of_matrices
 from headscope.observe.dense import DenseLayer
-from headscope.results.measure import Measure
+from headscope.results.measure import Measure, Role
 
 MEANING = "On a random sequence said twice: weight on "
 PREVIOUS_TOKEN_SCORE = Measure(
@@ -37,6 +37,7 @@ DUPLICATE_TOKEN_SCORE = Measure(
     reference="Elhage et al. 2021; Olsson et al. 2022",
     cost="none beyond previous_token_score",
     more="looks more at an earlier occurrence of the token",
+    role=Role("detector", "an earlier occurrence of the same token", needs_baseline=False),
 )
 INDUCTION_SCORE = Measure(
     "induction_score",
@@ -46,6 +47,7 @@ INDUCTION_SCORE = Measure(
     reference="Olsson et al. 2022",
     cost="none beyond previous_token_score",
     more="looks more at what followed the token before",
+    role=Role("detector", "what followed the same token before", needs_baseline=False),
 )
 SCORES = (PREVIOUS_TOKEN_SCORE, DUPLICATE_TOKEN_SCORE, INDUCTION_SCORE)
 

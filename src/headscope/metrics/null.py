@@ -7,7 +7,7 @@ from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
 from headscope.observe.batch import AnnotatedBatch, pairs_of_queries
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.measure import Baseline, Measure, Published, Role
 
 NULL_SHARE = Measure(
     "null_share",
@@ -18,6 +18,7 @@ NULL_SHARE = Measure(
     cost="n², one product with the null mask that other metrics share",
     more="puts more of its attention on null tokens",
     baselines=(Baseline("null_share_even", "even attention"),),
+    role=Role("null", "the first token or the delimiters", of="attention"),
     published=(
         Published("mean over heads; some exceed 0.97", "GPT-2 small, Vig & Belinkov 2019", 0.57),
     ),

@@ -23,10 +23,11 @@ from headscope.metrics.ratio import (
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
-from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.measure import Baseline, Measure, Published, Role
 
 CLS, SEP, PUNCT = range(len(SPECIAL))
 SINK_THRESHOLD = 0.3
+EVEN = "even attention"
 CLARK = "BERT-base, Clark et al. 2019"
 UNIFORM = (
     Baseline("visible_uniform_entropy", "uniform attention to what each token sees"),
@@ -48,6 +49,12 @@ OFFSET_SHARE = Measure(
         Published("over 0.5 in four heads", CLARK, at={"offset": "-1"}),
         Published("over 0.5 in five heads", CLARK, at={"offset": "1"}),
     ),
+    role=Role(
+        "position",
+        "the token at offset {offset}",
+        {"-1": "the previous token", "0": "itself", "1": "the next token"},
+        of="attention",
+    ),
 )
 SPECIAL_SHARE = Measure(
     "special_share",
@@ -60,6 +67,12 @@ SPECIAL_SHARE = Measure(
     axes={"special": "Token"},
     baselines=(Baseline("special_share_even", "even attention"),),
     published=(Published("over half in layers 5 to 9 (0-based)", CLARK, at={"special": "sep"}),),
+    role=Role(
+        "special",
+        "{special}",
+        {"cls": "[CLS]", "sep": "[SEP]", "punct": "full stops and commas"},
+        of="attention",
+    ),
 )
 OFFSET_SHARE_EVEN = Measure(
     "offset_share_even",
@@ -110,6 +123,7 @@ ENTROPY = Measure(
     cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
     baselines=UNIFORM,
+    role=Role("spread", "broadly, over all it sees"),
     published=(Published("the uniform line lies at about 4.8 nats", CLARK),),
 )
 ENTROPY_FROM_CLS = Measure(
@@ -164,6 +178,16 @@ FIRST_TOKEN_SHARE = Measure(
     reference="Gu et al. 2024",
     cost="n",
     more="attends more to the first token",
+    baselines=(Baseline("first_token_share_even", EVEN),),
+    role=Role("special", "the first token", of="attention"),
+)
+FIRST_TOKEN_SHARE_EVEN = Measure(
+    "first_token_share_even",
+    title="Even attention to the first token",
+    meaning="What the first token receives from a head that spreads its attention evenly.",
+    formula="the one of first_token_share with a[i, j] := 1 / the number of tokens that i sees",
+    reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+    cost="n, once for all heads",
 )
 SINK_RATE = Measure(
     "sink_rate",
@@ -219,6 +243,15 @@ def even_special_shares() -> TextRatio:
         return _mean_of_rows(batch, (received[..., None] * is_special).sum(1))
 
     return TextRatio(SPECIAL_SHARE_EVEN, terms, Axis("special", SPECIAL))
+
+
+def even_first_token_share() -> TextRatio:
+    """What `first_token_shares` gives for attention that is the same everywhere."""
+
+    def terms(batch: AnnotatedBatch) -> TextTerms:
+        return _mean_of_rows(batch, _even_weights(batch).sum(1, keepdim=True))
+
+    return TextRatio(FIRST_TOKEN_SHARE_EVEN, terms)
 
 
 def _even_weights(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:

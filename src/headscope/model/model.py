@@ -42,7 +42,7 @@ from headscope.model.capture.validate import Expectation, Validation, expect
 from headscope.model.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.evaluation import evaluating
 from headscope.model.family import check_family
-from headscope.model.origin import Copy, Origin, fingerprint
+from headscope.model.origin import Copy, Origin, fingerprint, sketch
 from headscope.model.quiet import quiet
 from headscope.model.trace import Trace
 
@@ -126,6 +126,11 @@ class Model:
     def fingerprint(self) -> str:
         """A hash of configuration, weights and tokenizer, wherever the model lies."""
         return fingerprint(self.network, self.tokenizer)
+
+    @cached_property
+    def sketch(self) -> str:
+        """Some numbers of the input embeddings, by which networks of one lineage are known."""
+        return sketch(self.network)
 
     @property
     def pad(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -119,6 +120,7 @@ def find_place_of(source: "Source") -> str:
 
 # Reading every number of a large model takes longer than many runs; training changes all of them.
 _SAMPLE = 4096
+SKETCH, SKETCH_SEED = 256, 16
 _CIRCUMSTANCES = ("_name_or_path", "transformers_version", "architectures", "dtype", "use_cache")
 
 
@@ -131,6 +133,34 @@ def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0]))
     digest.update(json.dumps(vocabulary).encode())
     return digest.hexdigest()[:32]
+
+
+def sketch(network: PreTrainedModel) -> str:
+    """A few numbers of the input embeddings, rounded: alike in networks of one lineage.
+
+    Checkpoints, fine-tuned and quantised copies keep most of their embeddings, while two networks
+    that were trained apart have nothing in common. Where the numbers are taken from follows from a
+    seed and the shape of the matrix. Empty for a network without a matrix of embeddings.
+    """
+    found = network.get_input_embeddings()
+    weight = getattr(found, "weight", None)
+    weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
+    if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
+        return ""
+    random = np.random.default_rng([SKETCH_SEED, *weight.shape])
+    rows, columns = (random.integers(size, size=SKETCH) for size in weight.shape)
+    numbers = _picked(weight.detach(), torch.from_numpy(rows), torch.from_numpy(columns))
+    return " ".join(f"{number:.4g}" for number in numbers)
+
+
+def _picked(weight: Tensor, rows: Tensor, columns: Tensor) -> list[float]:
+    try:
+        chosen = weight[rows.to(weight.device), columns.to(weight.device)]
+    except (RuntimeError, TypeError, NotImplementedError):  # tensors of quantised layers
+        chosen = weight.dequantize()[rows.to(weight.device), columns.to(weight.device)]
+    if chosen.is_quantized:
+        chosen = chosen.dequantize()
+    return chosen.to("cpu", torch.float64).tolist()
 
 
 def _configuration(network: PreTrainedModel) -> str:

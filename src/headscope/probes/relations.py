@@ -21,11 +21,11 @@ from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.probes import trees
-from headscope.probes.gold import Classes, GoldTrees, make_gold
+from headscope.probes.gold import CONTENT, Classes, GoldTrees, make_gold
 from headscope.probes.proportion import accuracy, counted, interval_variable
 from headscope.probes.words import From, word_layer
 from headscope.results import papers
-from headscope.results.measure import Baseline, Measure
+from headscope.results.measure import Baseline, Measure, Role
 from headscope.results.replicates import GROUPS
 from headscope.text.sentence import ROOT
 
@@ -49,6 +49,15 @@ RELATION_ACCURACY = Measure(
         Baseline("offset_accuracy", "always the word at offset {}", best_over="offset"),
     ),
     published=papers.RELATION_ACCURACY,
+    role=Role(
+        "relation",
+        "{relation}: {direction}",
+        {
+            "dependent_to_head": "dependents to their head",
+            "head_to_dependent": "heads to their dependent",
+        },
+        without=(CONTENT,),
+    ),
     with_errors=False,
     also=(*(f"relation_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.results.exemplars import Exemplar
 from headscope.results.statements import Choice
 from headscope.views.labels import bare, spaces_before

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.style import thumbnail
 from headscope.report.tables import show_number

@@ -1,5 +1,6 @@
 """The report as one HTML page that needs nothing but itself: no script, no network."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from headscope.report.exemplars import Group
 from headscope.report.measures import ShownMeasure
 from headscope.report.tables import ShownTable, show_table
 from headscope.results import dataset as results
+from headscope.results.roles import NOTHING, HeadRoles
 from headscope.results.run import Run
 from headscope.results.statements import JudgedClaim
 from headscope.studies.study import Figure, Study
@@ -29,6 +31,7 @@ SKIP_REASONS = {
     "alignment: uncovered": "a letter of a word is in no token",
 }
 SECTIONS = {
+    "heads": "Heads",
     "findings": "Findings",
     "figures": "Figures",
     "exemplars": "Exemplars",
@@ -83,6 +86,7 @@ class Chapter:
 
     run: Run
     study: Study | None  # None where it cannot be imported
+    heads: Sequence[HeadRoles]
     findings: Sequence[JudgedClaim]
     figures: Sequence[ShownFigure]
     tables: Sequence[ShownTable]
@@ -94,6 +98,31 @@ class Chapter:
         """The model's name; of a local directory or file its last part."""
         name = self.run.model or str(self.run.data.attrs.get("model", "unknown"))
         return Path(name).name if Path(name).is_absolute() else name
+
+    @property
+    def heads_table(self) -> ShownTable:
+        """What each head looks at, those with a role first."""
+        ordered = sorted(self.heads, key=lambda one: not one.roles)
+        rows = [
+            {
+                "head": one.name,
+                "looks at": one.sentence.removeprefix(f"{one.name}: "),
+                "share": math.nan if one.share is None else one.share,
+            }
+            for one in ordered
+        ]
+        return show_table(rows, "What each head looks at")
+
+    @property
+    def heads_note(self) -> str:
+        """How many heads have a role, and how to read the table."""
+        known = sum(bool(one.roles) for one in self.heads)
+        return (
+            f"{known} of {len(self.heads)} heads have a role that stands on each half of the "
+            f"documents and after correction for all heads and roles; of the others there is "
+            f"{NOTHING} to name. ± is half of a 95 % interval, in brackets what the value is held "
+            "against. Share: how much of the head's attention its roles account for, at the least."
+        )
 
     @property
     def eyebrow(self) -> str:
@@ -159,7 +188,8 @@ class Chapter:
     @property
     def settings(self) -> ShownTable:
         """run.json as a table."""
-        rows = [{"setting": name, "value": value} for name, value in _flatten(self.run.about)]
+        known = [each for each in _flatten(self.run.about) if each[0] != "model sketch"]
+        rows = [{"setting": name, "value": value} for name, value in known]
         return show_table(rows, "What was run")
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
-from headscope.heads import read_head
+from headscope.head import read_head
 from headscope.plots.style import render as render_figure
 from headscope.plots.style import style
 from headscope.report.exemplars import Group, csv_rows, show_head
@@ -94,6 +94,7 @@ def _chapter(
     return Chapter(
         run=run,
         study=found,
+        heads=said.heads,
         findings=said.findings,
         figures=_draw_figures(run, found, folder, look, is_own=study is not None),
         tables=_write_tables(folder, said),

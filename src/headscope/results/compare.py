@@ -1,38 +1,55 @@
-"""Two runs side by side: what differs, head by head, and by more than chance.
+"""Two runs side by side: what differs, by how much, and by more than chance.
 
-The interval of a difference takes the two runs as independent and their errors as normal:
-(b − a) ± z·√(se_a² + se_b²). Runs over the same texts are not independent; their interval is then
-wider than it need be.
+Runs of one lineage are compared head with head. Heads of different networks are compared with the
+partner that does what they do (`results.matching`), and layers with the layer at the same relative
+depth. Runs over the same texts are compared group by group of documents, so that what the texts
+have in common cancels; others are independent. Intervals are those of `results.replicates`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from headscope.errors import RunError
 from headscope.files import replacing
+from headscope.head import Head
+from headscope.results.differences import Difference, Sample, differ, mixed, sample_of
+from headscope.results.matching import Matching, heads_of, match_heads
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
-from headscope.results.run import read_run
-from headscope.results.slices import plain_label
+from headscope.results.relation import Relation, relate
+from headscope.results.replicates import CONFIDENCE, q_values, replicated, sums_of
+from headscope.results.run import Run, find_run, read_run
+from headscope.results.slices import MARK, plain_label
 from headscope.results.spreadsheet import to_csv
+
+By = Literal["auto", "index", "matched", "depth"]
+Kind = Literal["heads", "layers"]
+KINDS: tuple[Kind, ...] = ("heads", "layers")
+SMALL_Q = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What stands side by side: two heads, or two layers of the same depth."""
+
+    first: str
+    second: str
 
 
 @dataclass(frozen=True)
 class MeasureDifference:
-    """One measure in both runs, over the labels that both have."""
+    """One measure at every pair, over the labels that both runs have."""
 
     measure: Measure
-    first: xr.DataArray  # layer head …
-    second: xr.DataArray
-    difference: xr.DataArray  # second − first
-    low: xr.DataArray  # NaN where a run has no standard errors
-    high: xr.DataArray
-    effect: xr.DataArray  # difference in standard deviations over the heads of both runs
+    labels: tuple[tuple[str, ...], ...]  # of the further dimensions, one for each item
+    found: Difference  # pair item
+    effect: np.ndarray  # difference in standard deviations over all pairs of both runs
+    q: np.ndarray
 
     @property
     def name(self) -> str:
@@ -41,83 +58,142 @@ class MeasureDifference:
 
 
 @dataclass(frozen=True)
+class Part:
+    """All shared measures at the same pairs."""
+
+    kind: Kind
+    pairs: tuple[Pair, ...]
+    measures: tuple[MeasureDifference, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """All measures that two runs share."""
+    """All measures that two runs share, at heads, at layers, or at both."""
 
     first: str
     second: str
     confidence: float
-    measures: tuple[MeasureDifference, ...]
-    notes: tuple[str, ...]  # what could not be compared, in sentences
+    relation: Relation
+    by: tuple[By, ...]  # how it was compared, never "auto"
+    parts: tuple[Part, ...]
+    matching: Matching | None
+    notes: tuple[str, ...]  # what was compared how, and what could not be, in sentences
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return tuple(dict.fromkeys(one.name for part in self.parts for one in part.measures))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One head and one slice of a measure, as a line of the table."""
+    """One slice of a measure at one pair, as a line of the table."""
 
+    title: str
     measure: str
     at: tuple[str, ...]  # labels of the further dimensions
-    layer: int
-    head: int
+    first_at: str  # the head or layer of the first run
+    second_at: str
     first: float
     second: float
     difference: float
     low: float
     high: float
+    q: float
     effect: float
-    title: str = ""  # of the measure and the slice, for readers
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
+        """Whether the difference stands after correction for everything that is listed."""
+        return self.q < SMALL_Q
+
+    @property
+    def place(self) -> str:
+        """Both places, once where they are the same."""
+        same = self.first_at == self.second_at
+        return self.first_at if same else f"{self.first_at} → {self.second_at}"
+
+    @property
+    def spec(self) -> str:
+        """The slice as it is written in commands and addresses."""
+        return MARK.join((self.measure, *self.at))
 
 
-def compare(first: str | Path, second: str | Path, *, confidence: float = 0.95) -> Comparison:
-    """The differences of two run directories."""
-    a, b = (read_run(each).data for each in (first, second))
-    return compare_results(a, b, names=(str(first), str(second)), confidence=confidence)
-
-
-def compare_results(
-    a: xr.Dataset, b: xr.Dataset, *, names: tuple[str, str], confidence: float = 0.95
+def compare(
+    first: str | Path, second: str | Path, *, by: By = "auto", confidence: float = CONFIDENCE
 ) -> Comparison:
-    """The differences of two results of one study; refuses what cannot be held side by side."""
-    _check_comparable(a, b, names)
+    """The differences of two run directories.
+
+    `by` is how heads find each other: "index" head with head, "matched" by what they do, "depth"
+    layers at the same depth. "auto" is "index" within one lineage, else "matched" and "depth".
+    """
+    runs = [read_run(find_run(each)) for each in (first, second)]
+    return compare_runs(*runs, names=(str(first), str(second)), by=by, confidence=confidence)
+
+
+def compare_runs(
+    first: Run,
+    second: Run,
+    *,
+    names: tuple[str, str],
+    by: By = "auto",
+    confidence: float = CONFIDENCE,
+    only: str | None = None,
+) -> Comparison:
+    """The differences of two runs of one study; `only` asks for a single measure."""
+    if by not in get_args(By):
+        raise RunError(f"by is {by!r}; choose {', '.join(get_args(By))}.")
+    _check_comparable(first, second, names)
+    a, b, relation = first.data, second.data, relate(first, second)
     shared = [name for name in measure_names(a) if name in measure_names(b)]
     if not shared:
         raise RunError(f"{names[0]} and {names[1]} share no measure of heads.")
-    z = float(stats.norm.ppf(0.5 + confidence / 2))
-    measures = tuple(_difference(a, b, name, z) for name in shared)
-    return Comparison(*names, confidence, measures, tuple(_notes(a, b, names, shared)))
+    ways = _ways(by, relation, names)
+    matching = match_heads(a, b) if "matched" in ways else None
+    asked = [name for name in shared if only in (None, name)]
+    sides = _Sides(a, b, relation.same_texts, confidence, asked)
+    parts = tuple(_part(way, sides, matching) for way in ways)
+    notes = (*_said(relation, ways, matching), *_notes(a, b, names, shared, ways))
+    return Comparison(*names, confidence, relation, ways, _with_q(parts), matching, notes)
 
 
-def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
-    """The largest differences first; all of them if `most` is None.
+def rows_of(comparison: Comparison, kind: Kind, most: int | None = None) -> list[Row]:
+    """The differences of heads or of layers, largest first; all of them if `most` is None.
 
     Large is what the interval guarantees: its end nearest to zero, in standard deviations over
     heads. So a rare label with a wild difference and a wide interval does not come first. What may
     be nothing, or has no interval, follows by the size of its effect.
     """
-    sure = np.concatenate([_sure(one).ravel() for one in comparison.measures])
-    effect = np.concatenate([np.abs(one.effect.values).ravel() for one in comparison.measures])
-    sizes = [one.effect.size for one in comparison.measures]
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    order = np.lexsort((-np.nan_to_num(effect), -sure))[:most]
-    rows = (_row(comparison.measures[owner[i]], int(i - first[owner[i]])) for i in order)
-    return [row for row in rows if np.isfinite(row.difference)]
+    found = [
+        (part, one, pair, item)
+        for part in comparison.parts
+        if part.kind == kind
+        for one in part.measures
+        for pair, item in np.argwhere(np.isfinite(one.found.difference))
+    ]
+    sure = [_sure(one, pair, item) for _, one, pair, item in found]
+    effect = [abs(one.effect[pair, item]) for _, one, pair, item in found]
+    order = np.lexsort((-np.nan_to_num(effect), -np.nan_to_num(sure)))[:most]
+    return [_row(*found[place]) for place in order]
+
+
+def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
+    """The differences of heads, largest first; those of layers where only these were compared."""
+    kinds = [part.kind for part in comparison.parts]
+    return rows_of(comparison, "heads" if "heads" in kinds else "layers", most)
 
 
 def clear_and_all(comparison: Comparison) -> tuple[int, int]:
-    """How many intervals leave out zero, and how many intervals there are."""
-    clear = sum(int(((one.low > 0) | (one.high < 0)).sum()) for one in comparison.measures)
-    return clear, sum(int(np.isfinite(one.low).sum()) for one in comparison.measures)
+    """How many differences stand after correction, and how many have an interval."""
+    q = [one.q for part in comparison.parts for one in part.measures]
+    return sum(int((each < SMALL_Q).sum()) for each in q), sum(
+        int(np.isfinite(each).sum()) for each in q
+    )
 
 
 def write_csv(comparison: Comparison, path: Path) -> int:
-    """Write every row, largest effect first; the number of rows."""
-    rows = largest(comparison)
+    """Write every row, heads before layers, largest effect first; the number of rows."""
+    rows = [row for kind in KINDS for row in rows_of(comparison, kind)]
     content = to_csv([field.name for field in fields(Row)], map(_cells, rows))
     try:
         with replacing(path) as temporary:
@@ -127,41 +203,199 @@ def write_csv(comparison: Comparison, path: Path) -> int:
     return len(rows)
 
 
-def _check_comparable(a: xr.Dataset, b: xr.Dataset, names: tuple[str, str]) -> None:
-    studies = [str(data.attrs.get("study", "unknown")) for data in (a, b)]
+def _check_comparable(first: Run, second: Run, names: tuple[str, str]) -> None:
+    studies = [str(run.data.attrs.get("study", run.study)) for run in (first, second)]
     if studies[0] != studies[1]:
         raise RunError(
             f"{names[0]} is a run of {studies[0]}, {names[1]} of {studies[1]}; "
             "compare runs of one study."
         )
-    shapes = [" × ".join(str(data.sizes.get(dim, 0)) for dim in GRID) for data in (a, b)]
-    if shapes[0] != shapes[1]:
+    for run, name in zip((first, second), names, strict=True):
+        estimated = any(f"{each}_se" in run.data for each in measure_names(run.data))
+        if estimated and not sums_of(run.data):
+            raise RunError(
+                f"{name} holds no sums over groups of documents, from which the errors of "
+                "differences follow: it was made by an older headscope. Run the same "
+                "`headscope study` command again with a new --out."
+            )
+
+
+def _ways(by: By, relation: Relation, names: tuple[str, str]) -> tuple[By, ...]:
+    if by == "auto":
+        return ("index",) if relation.one_lineage else ("matched", "depth")
+    if by == "index" and not relation.same_shape:
         raise RunError(
-            f"{names[0]} has {shapes[0]} layers × heads, {names[1]} {shapes[1]}: heads of "
-            "different models have no partner. Compare models with the same layers and heads."
+            f"{names[0]} and {names[1]} cannot be compared by index. {relation.networks} "
+            "Compare them with --by matched or --by depth."
         )
+    return (by,)
 
 
-def _difference(a: xr.Dataset, b: xr.Dataset, name: str, z: float) -> MeasureDifference:
-    dims = (*GRID, *(dim for dim in a[name].dims if dim not in GRID))
-    first, second = xr.align(a[name].transpose(*dims), b[name], join="inner")
-    second = second.transpose(*dims)
-    difference = second - first
-    margin = z * np.hypot(_errors(a, name, first), _errors(b, name, second))
-    spread = xr.concat([first, second], "run").std(("run", *GRID), skipna=True)
-    effect = xr.where(spread > 0, difference / spread, 0.0).transpose(*dims)
-    low, high = difference - margin, difference + margin
-    return MeasureDifference(measure_of(b, name), first, second, difference, low, high, effect)
+@dataclass(frozen=True)
+class _Sides:
+    """Both results, and how their measures are held against each other."""
+
+    a: xr.Dataset
+    b: xr.Dataset
+    same_texts: bool
+    confidence: float
+    names: Sequence[str]
+
+    def part(self, kind: Kind, pairs: Sequence[Pair], first: "_View", second: "_View") -> Part:
+        measures = (self._difference(name, first, second) for name in self.names)
+        return Part(kind, tuple(pairs), tuple(one for one in measures if one is not None))
+
+    def _difference(self, name: str, first: "_View", second: "_View") -> MeasureDifference | None:
+        labels, left, right = _shared_labels(self.a, self.b, name)
+        a, b = first.sample(name, left), second.sample(name, right)
+        if a is None or b is None or not labels:
+            return None
+        measure = measure_of(self.b, name)
+        found = differ(a, b, measure.unit == "share", self.same_texts, self.confidence)
+        spread = _spread(np.concatenate([found.first, found.second]))
+        with np.errstate(all="ignore"):
+            effect = np.where(spread > 0, found.difference / spread, 0.0)
+        return MeasureDifference(measure, labels, found, effect, np.full(effect.shape, np.nan))
 
 
-def _errors(data: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:
-    if f"{name}_se" not in data:
-        return xr.full_like(like, np.nan, dtype=float)
-    return data[f"{name}_se"].reindex_like(like).transpose(*like.dims)
+@dataclass(frozen=True)
+class _View:
+    """The measures of one run at the pairs of a part."""
+
+    result: xr.Dataset  # with replicates
+    sums: xr.Dataset
+    suffix: str = ""
+    heads: tuple[int, ...] = ()  # places of the heads in layer × head
+    depths: tuple[float, ...] = ()  # or places between layers
+
+    def sample(self, name: str, items: Sequence[int]) -> Sample | None:
+        whole = sample_of(self.result, self.sums, name, self.suffix)
+        if whole is None:
+            return None
+        chosen = whole.take(self.heads) if self.heads else mixed(whole, self.depths)
+        return chosen.items(items)
+
+
+def _part(way: By, sides: _Sides, matching: Matching | None) -> Part:
+    views = [(replicated(side, sides.names), side) for side in (sides.a, sides.b)]
+    if way == "depth":
+        depths = _depths(sides.a.sizes["layer"], sides.b.sizes["layer"])
+        first, second = (
+            _View(result, side, "_by_layer", depths=places)
+            for (result, side), places in zip(views, depths, strict=True)
+        )
+        return sides.part("layers", _layer_pairs(sides.a, sides.b, depths), first, second)
+    heads = [heads_of(side) for side in (sides.a, sides.b)]
+    if matching is None or way == "index":
+        together = list(zip(*heads, strict=True))
+    else:
+        good = sorted((one.first, one.second) for one in matching.matches if one.is_good)
+        together = [(left, right) for left, right in good]
+    places = _places(heads[0], [left for left, _ in together])
+    others = _places(heads[1], [right for _, right in together])
+    pairs = [Pair(str(left), str(right)) for left, right in together]
+    if not pairs:
+        return Part("heads", (), ())
+    first = _View(*views[0], heads=places)
+    return sides.part("heads", pairs, first, _View(*views[1], heads=others))
+
+
+def _places(heads: Sequence[Head], wanted: Sequence[Head]) -> tuple[int, ...]:
+    known = {head: place for place, head in enumerate(heads)}
+    return tuple(known[head] for head in wanted)
+
+
+def _depths(first: int, second: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Places between the layers of both networks at the depths of the one with fewer layers."""
+    fewest = min(first, second)
+    middles = [(layer + 0.5) / fewest for layer in range(fewest)]
+    return tuple(
+        tuple(min(max(depth * count - 0.5, 0.0), count - 1.0) for depth in middles)
+        for count in (first, second)
+    )  # pyright: ignore[reportReturnType]
+
+
+def _layer_pairs(
+    a: xr.Dataset, b: xr.Dataset, depths: tuple[tuple[float, ...], tuple[float, ...]]
+) -> list[Pair]:
+    names = [
+        [_layer_name(place, side["layer"].values.tolist()) for place in places]
+        for side, places in zip((a, b), depths, strict=True)
+    ]
+    return [Pair(left, right) for left, right in zip(*names, strict=True)]
+
+
+def _layer_name(place: float, layers: Sequence[int]) -> str:
+    low, high = int(np.floor(place)), int(np.ceil(place))
+    number = layers[low] + (place - low) * (layers[high] - layers[low])
+    return f"layer {number:.3g}"
+
+
+def _shared_labels(
+    a: xr.Dataset, b: xr.Dataset, name: str
+) -> tuple[tuple[tuple[str, ...], ...], list[int], list[int]]:
+    """The labels of the items of both runs, and where each run has them."""
+    tables = [_items(side[name]) for side in (a, b)]
+    shared = [labels for labels in tables[0] if labels in tables[1]]
+    dims = [str(dim) for dim in a[name].dims if dim not in GRID]
+    shown = tuple(tuple(labels[sorted(dims).index(dim)] for dim in dims) for labels in shared)
+    return shown, [tables[0][each] for each in shared], [tables[1][each] for each in shared]
+
+
+def _items(array: xr.DataArray) -> dict[tuple[str, ...], int]:
+    """Place of each item by its labels; dimensions in the order of their names."""
+    further = sorted(str(dim) for dim in array.dims if dim not in GRID)
+    labels = product(*([str(label) for label in array[dim].values] for dim in further))
+    return {each: place for place, each in enumerate(labels)}
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Standard deviation along the first axis over what is known; 0 where nothing is."""
+    known = np.isfinite(values)
+    filled, count = np.where(known, values, 0.0), np.maximum(known.sum(0), 1)
+    apart = np.where(known, filled - filled.sum(0) / count, 0.0)
+    return np.sqrt((apart**2).sum(0) / count)
+
+
+def _with_q(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Corrected for everything that is listed, heads and layers together."""
+    every = [one.found.p.ravel() for part in parts for one in part.measures]
+    if not every:
+        return tuple(parts)
+    q = iter(np.split(q_values(np.concatenate(every)), np.cumsum([len(p) for p in every])[:-1]))
+    return tuple(
+        replace(
+            part,
+            measures=tuple(
+                replace(one, q=next(q).reshape(one.found.p.shape)) for one in part.measures
+            ),
+        )
+        for part in parts
+    )
+
+
+def _said(relation: Relation, ways: tuple[By, ...], matching: Matching | None) -> Iterator[str]:
+    yield relation.networks
+    yield relation.texts
+    if ways == ("index",) and not relation.one_lineage:
+        yield "Compared by index as asked: of such networks the numbers of heads mean nothing."
+    if matching is not None:
+        good = sum(match.is_good for match in matching.matches)
+        yield (
+            f"{good} of {len(matching.matches)} heads have a partner that is nearer than "
+            f"partners among strangers are; the mean distance is {matching.mean_distance:.2f} "
+            f"standard deviations, of arbitrary pairs {matching.arbitrary:.2f}. Partners are "
+            "chosen for being alike, so their differences are smaller than those of other pairs."
+        )
+        alone = len(matching.first_alone) + len(matching.second_alone)
+        if alone:
+            yield f"{alone} heads of the larger network are left alone."
+    if "depth" in ways:
+        yield "Layers are compared at the same relative depth, in between by a straight line."
 
 
 def _notes(
-    a: xr.Dataset, b: xr.Dataset, names: tuple[str, str], shared: list[str]
+    a: xr.Dataset, b: xr.Dataset, names: tuple[str, str], shared: list[str], ways: tuple[By, ...]
 ) -> Iterator[str]:
     for data, name in ((a, names[0]), (b, names[1])):
         alone = sorted(set(measure_names(data)) - set(shared))
@@ -171,35 +405,39 @@ def _notes(
         apart = sorted({*map(str, a[dim].values)} ^ {*map(str, b[dim].values)})
         if apart:
             yield f"Only one of the runs has {dim} {', '.join(apart)}."
-    bare = [name for name in shared if not (f"{name}_se" in a and f"{name}_se" in b)]
-    if bare:
-        yield f"Without standard errors, hence without interval: {', '.join(bare)}."
+    kept = set(sums_of(a)) & set(sums_of(b))
+    bare = [name for name in shared if name not in kept]
+    if bare and ways != ("depth",):
+        yield f"Without sums over groups, hence without interval: {', '.join(bare)}."
 
 
-def _sure(one: MeasureDifference) -> np.ndarray:
+def _sure(one: MeasureDifference, pair: int, item: int) -> float:
     """What the interval guarantees of the effect: 0 where it includes zero or does not exist."""
-    least = np.maximum(one.low.values, -one.high.values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.abs(one.effect.values / one.difference.values)
-    return np.nan_to_num(np.maximum(least, 0.0) * share)
+    low, high = one.found.low[pair, item], one.found.high[pair, item]
+    difference = one.found.difference[pair, item]
+    least = max(low, -high)
+    if not least > 0 or difference == 0:
+        return 0.0
+    return float(least * abs(one.effect[pair, item] / difference))
 
 
-def _row(one: MeasureDifference, flat: int) -> Row:
-    index = np.unravel_index(flat, one.difference.shape)
-    layer, head, *rest = index
-    labels = [
-        str(one.difference[dim].values[i])
-        for dim, i in zip(one.difference.dims[2:], rest, strict=True)
-    ]
-    value: dict[str, Any] = {
-        name: float(getattr(one, name).values[index])
-        for name in ("first", "second", "difference", "low", "high", "effect")
-    }
-    layers, heads = one.difference["layer"].values, one.difference["head"].values
+def _row(part: Part, one: MeasureDifference, pair: int, item: int) -> Row:
+    labels, found = one.labels[item], one.found
     named = ", ".join(map(plain_label, labels))
-    title = f"{one.measure.title}: {named}" if named else one.measure.title
-    place = int(layers[layer]), int(heads[head])
-    return Row(one.name, tuple(labels), *place, **value, title=title)
+    values = {
+        name: float(getattr(found, name)[pair, item])
+        for name in ("first", "second", "difference", "low", "high")
+    }
+    return Row(
+        title=f"{one.measure.title}: {named}" if named else one.measure.title,
+        measure=one.name,
+        at=labels,
+        first_at=part.pairs[pair].first,
+        second_at=part.pairs[pair].second,
+        **values,
+        q=float(one.q[pair, item]),
+        effect=float(one.effect[pair, item]),
+    )
 
 
 def _cells(row: Row) -> list[Any]:

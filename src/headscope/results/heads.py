@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.heads import Head, name_head
+from headscope.head import Head, name_head
 
 
 def check_heads(heads: Iterable[tuple[int, int]], result: xr.Dataset) -> list[Head]:

@@ -16,6 +16,9 @@ from headscope.results.received import parse, read_as
 from headscope.wording import plain, shorten
 
 Unit = Literal["share", "nats", "tokens", "divergence", ""]
+RoleKind = Literal[
+    "position", "special", "tag", "relation", "coreference", "detector", "spread", "null"
+]
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
 # What has these dimensions is a count, a bound, an exemplar or an example, not a value of a head.
@@ -56,6 +59,18 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Role:
+    """What a head does whose value in the measure is large, in words for a sentence about it."""
+
+    kind: RoleKind
+    words: str  # may hold {dimension} for the label of the slice
+    names: Mapping[str, str] = field(default_factory=dict)  # words of single labels
+    of: Literal["attention", "rest", ""] = ""  # of what it is a share; rest: all but null tokens
+    without: tuple[str, ...] = ()  # labels that are no role of their own, such as a sum of others
+    needs_baseline: bool = True  # False where even attention gives next to nothing
+
+
+@dataclass(frozen=True)
 class Measure:
     """A variable of a result in words."""
 
@@ -73,6 +88,7 @@ class Measure:
     published: tuple[Published, ...] = ()
     with_errors: bool = True  # whether the variables of DERIVED come with it
     also: tuple[str, ...] = ()  # further variables that need no words of their own
+    role: Role | None = None  # of heads with large values
 
     def as_attributes(self) -> dict[str, str]:
         """The measure as attributes of its variable; xarray's plots know the first two."""

@@ -211,6 +211,23 @@ def p_values(difference: Array, error: Array, groups: Int[Array, "*item"] | int)
     return 2 * stats.t.sf(t, degrees)
 
 
+def p_of_interval(
+    difference: Array,
+    low: Array,
+    high: Array,
+    groups: Int[Array, "*item"] | Float[Array, "*item"] | int,
+    confidence: float = CONFIDENCE,
+) -> Array:
+    """Two-sided p of differences from zero that agrees with their interval: it is smaller than
+    1 − confidence where the interval leaves out zero. NaN where there is no interval.
+    """
+    degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
+    with np.errstate(all="ignore"):
+        reach = np.where(difference > 0, difference - low, high - difference)
+        t = np.abs(difference) / reach * stats.t.ppf(0.5 + confidence / 2, degrees)
+    return np.where(reach > 0, 2 * stats.t.sf(t, degrees), np.nan)
+
+
 def q_values(p: Array) -> Array:
     """Benjamini & Hochberg's adjusted p over everything that has one (1995)."""
     flat = p.ravel()

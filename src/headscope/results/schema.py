@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.results.measure import ATTRIBUTE, GRID, Measure, measure_names, measure_of
 from headscope.results.received import check_text, parse, require
 from headscope.results.statements import ATTRIBUTE as STATEMENTS

@@ -18,6 +18,7 @@ from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
 from headscope.results.received import parse, read_as, require
 from headscope.results.replicates import replicated
+from headscope.results.roles import HeadRoles, describe_heads
 
 ATTRIBUTE = "statements"  # of the Dataset
 Row = Mapping[str, Any]
@@ -72,6 +73,7 @@ class Statements:
     tables: tuple[Table, ...] = ()
     findings: tuple[JudgedClaim, ...] = ()
     choices: tuple[Choice, ...] = ()
+    heads: tuple[HeadRoles, ...] = ()  # what each head looks at
 
     def table(self, name: str) -> Table | None:
         """The table of that name, None where the result has nothing for it."""
@@ -105,6 +107,7 @@ def make_statements(
         tuple(table for table in made if table.rows),
         tuple(_judge(finding, data) for finding in findings),
         tuple(choices(result)),
+        describe_heads(result),
     )
 
 
@@ -118,9 +121,8 @@ def read_statements(result: xr.Dataset) -> Statements:
     """What is said of a result that was read from its file."""
     if ATTRIBUTE not in result.attrs:
         raise RunError(
-            "This result says nothing of itself: it was made by an older headscope. Delete its "
-            "result.nc and run the same `headscope study` command again, which takes the finished "
-            "shards."
+            "This result says nothing of its heads: it was made by an older headscope. Run the "
+            "same `headscope study` command again with a new --out."
         )
     what = "What the result says of itself"
     said = read_as(Statements, parse(result.attrs[ATTRIBUTE], what), what)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import headscope as hs
-from headscope.heads import name_in_paper
+from headscope.head import name_in_paper
 from headscope.results.findings import judge
 from headscope.results.heads import top_heads
 from headscope.results.replicates import replicated

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.heads import name_in_paper
+from headscope.head import name_in_paper
 from headscope.plots.style import style, to_svg
 from headscope.results.heads import layers_between
 from headscope.results.statements import read_statements

@@ -54,6 +54,7 @@ export interface Card {
   layer: number;
   head: number;
   behaviour: string | null;
+  looks: HeadRoles | null;
   measures: Line[];
   groups: Group[];
   mentions: Mention[];
@@ -76,17 +77,21 @@ export interface Said {
   choices: Choice[];
 }
 
-/** The largest differences of two runs, and how many intervals leave out zero. */
+/** How two runs relate, matched heads, and the largest differences of heads and of layers. */
 export interface Comparison {
   confidence: number;
+  by: ("auto" | "index" | "matched" | "depth")[];
   notes: string[];
   measures: string[];
   clear: number;
   intervals: number;
   rows: DifferenceRow[];
+  layers: DifferenceRow[];
+  matches: MatchedHeads[];
+  alone: string[];
 }
 
-/** One slice of a measure in two runs. */
+/** One slice of a measure in two runs, head with head. */
 export interface Difference {
   spec: string;
   title: string;
@@ -181,6 +186,16 @@ export interface Published {
   at: Record<string, string>;
 }
 
+/** What one head looks at: its roles, strongest first. */
+export interface HeadRoles {
+  name: string;
+  layer: number;
+  head: number;
+  roles: HeadRole[];
+  share: number | null;
+  sentence: string;
+}
+
 /** A slice of a measure at one head; rank 1 is the largest of all heads. */
 export interface Line {
   spec: string;
@@ -241,6 +256,7 @@ export interface MappedHead {
   x: number | null;
   y: number | null;
   behaviour: string | null;
+  looks: string | null;
 }
 
 /** A table as the run holds it. */
@@ -265,19 +281,30 @@ export interface JudgedClaim {
   threshold: number | null;
 }
 
-/** One head and slice in two runs. */
+/** One slice at a head, a pair of heads or a pair of layers in two runs. */
 export interface DifferenceRow {
   measure: string;
   title: string;
   spec: string;
-  head: string;
+  first_at: string;
+  second_at: string;
   clear: boolean;
   first: number | null;
   second: number | null;
   difference: number | null;
   low: number | null;
   high: number | null;
+  q: number | null;
   effect: number | null;
+}
+
+/** Two heads that do the same; chance is the share of strangers' matches as near. */
+export interface MatchedHeads {
+  first: string;
+  second: string;
+  distance: number;
+  chance: number;
+  good: boolean;
 }
 
 /** Another head and how far it is. */
@@ -291,4 +318,18 @@ export interface Axis {
   name: string;
   title: string;
   labels: string[];
+}
+
+/** One thing that a head does, with the numbers that say so. */
+export interface HeadRole {
+  kind: "position" | "special" | "tag" | "relation" | "coreference" | "detector" | "spread" | "null";
+  words: string;
+  spec: string;
+  value: number;
+  low: number;
+  high: number;
+  baseline: number;
+  against: string;
+  strength: number;
+  q: number | null;
 }

@@ -13,7 +13,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.manifold import smacof
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.metrics.divergence.pairwise import divergence
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.observe.dense import DenseLayer

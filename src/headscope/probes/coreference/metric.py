@@ -24,7 +24,7 @@ from headscope.probes.proportion import accuracy, counted, interval_variable
 from headscope.probes.relations import SUMS
 from headscope.probes.words import From, word_layer
 from headscope.results import papers
-from headscope.results.measure import Baseline, Measure, Published
+from headscope.results.measure import Baseline, Measure, Published, Role
 from headscope.results.replicates import GROUPS
 from headscope.text.sentence import Sentence
 
@@ -45,6 +45,12 @@ COREF_ACCURACY = Measure(
     axes={"candidates": "Candidates", "mention": "Mention"},
     baselines=(Baseline("coref_baseline", "{}", best_over="system"),),
     published=papers.COREF_ACCURACY,
+    role=Role(
+        "coreference",
+        "{mention} to their antecedent",
+        {"all": "mentions", "pronoun": "pronouns", "proper": "names", "nominal": "noun phrases"},
+        without=("mentions",),
+    ),
     with_errors=False,
     also=(*(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
 )

@@ -5,7 +5,7 @@ from functools import partial
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.results.findings import SHARE, Finding, Found, NotMeasured, percent
 from headscope.results.heads import (
     layers_between,

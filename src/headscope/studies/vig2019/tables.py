@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.results.columns import Column, columns_of, head_cells
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated

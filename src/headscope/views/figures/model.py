@@ -8,7 +8,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from headscope.errors import ViewError
-from headscope.heads import name_head
+from headscope.head import name_head
 from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
 from headscope.views.figures.fonts import points
 from headscope.views.lines import binned, drawing, lines, opacity, width

@@ -37,7 +37,7 @@ function page(context, run, map, by, spec, coloring) {
   const readout = h("p", { class: "readout" });
   const tell = (/** @type {string | null} */ name) => {
     const head = map.heads.find((one) => one.name === name);
-    readout.replaceChildren(...(head ? [h("strong", {}, head.name), head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : ""] : ["Point at a head for its name; click or Enter opens its card."]));
+    readout.replaceChildren(...(head ? [h("strong", {}, head.name), head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : "", head.looks ? h("span", {}, ` ${head.looks.slice(head.name.length)}`) : ""] : ["Point at a head for its name; click or Enter opens its card."]));
   };
   tell(null);
   const points = map.heads.flatMap((one) => (one.x === null || one.y === null ? [] : [{ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape(one) }]));

@@ -13,6 +13,7 @@ import { sortable } from "../charts/table.js";
 
 /** @typedef {import("../shell/main.js").Context} Context */
 /** @typedef {import("../types.js").Difference} Difference */
+/** @typedef {import("../types.js").Comparison} Comparison */
 
 const MOST_INTERVALS = 20;
 
@@ -40,6 +41,17 @@ function runMenu(id, label, runs, value) {
 /** @param {Context} context @param {string} a @param {string} b @returns {Promise<Node[]>} */
 async function body(context, a, b) {
   const [found, run] = await Promise.all([askComparison(a, b), askRun(a)]);
+  const relation = h("div", { class: "note" }, ...found.notes.map(sentences));
+  if (found.by.includes("index")) return [relation, ...(await headWithHead(context, a, b, found, run))];
+  return [
+    relation,
+    h("div", { class: "pair" }, matchesTable(context, found, a, b), layersTable(context, found)),
+    largestTable(context, found, a, b, "Heads that do the same, over all measures"),
+  ];
+}
+
+/** @param {Context} context @param {string} a @param {string} b @param {Comparison} found @param {import("../types.js").RunDetail} run @returns {Promise<Node[]>} */
+async function headWithHead(context, a, b, found, run) {
   const measures = run.measures.filter((one) => found.measures.includes(one.name));
   const spec = validSpec(measures, context.params.measure ?? found.rows[0]?.spec, measures[0].name);
   const picture = await askDifference(a, b, spec);
@@ -52,9 +64,34 @@ async function body(context, a, b) {
       map("first", a, picture, a, third, domain),
       map("second", b, picture, b, third, domain),
       map("difference", b, picture, "Difference, second − first", third, undefined)),
-    h("div", { class: "pair" }, intervalFigure(picture, a, b, context.room), largestTable(context, found, a, b)),
-    h("div", { class: "caption" }, ...found.notes.map(sentences)),
+    h("div", { class: "pair" }, intervalFigure(picture, a, b, context.room), largestTable(context, found, a, b, "Over all measures")),
   ];
+}
+
+/** @param {Context} context @param {Comparison} found @param {string} a @param {string} b */
+function matchesTable(context, found, a, b) {
+  const rows = found.matches.map((one) => [one.first, one.second, one.distance, one.chance]);
+  const alone = found.alone.length ? ` Without a partner: ${found.alone.join(", ")}.` : "";
+  return sortable({
+    title: "Matched heads", rows, sort: "", onSort: () => {}, kind: "tall",
+    columns: [{ name: "first", show: headLink(a) }, { name: "second", show: headLink(b) }, { name: "distance" }, { name: "chance" }],
+    note: `Distance: root mean square difference of all shared measures, in standard deviations over heads. Chance: share of the matches of strangers that are as near.${alone}`,
+  });
+}
+
+/** @param {string} run @returns {(value: import("../charts/table.js").Value) => HTMLElement} */
+function headLink(run) {
+  return (value) => h("a", { href: address("head", { run, head: String(value) }) }, String(value));
+}
+
+/** @param {Context} context @param {Comparison} found */
+function layersTable(context, found) {
+  const rows = found.layers.map((one) => [one.first_at, one.second_at, one.title, one.first, one.second, one.difference, one.low, one.high, one.q]);
+  return sortable({
+    title: "Layers at the same depth", rows, sort: "", onSort: () => {}, kind: "tall",
+    columns: [{ name: "first at" }, { name: "second at" }, { name: "measure" }, { name: "first" }, { name: "second" }, { name: "difference", show: difference }, { name: "low", show: difference }, { name: "high", show: difference }, { name: "q" }],
+    note: "Pooled over the heads of each layer; between layers by a straight line.",
+  });
 }
 
 /** @param {"first" | "second" | "difference"} part @param {string} run  whose cards the cells open @param {Difference} picture @param {string} title @param {number} room @param {[number, number] | undefined} domain */
@@ -91,25 +128,24 @@ function intervalFigure(picture, a, b, room) {
   const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
   const drawing = intervals(all.slice(0, MOST_INTERVALS), { width, label: `Largest differences in ${picture.title}`, axis: `${b} − ${a}` });
   const rows = () => [["name", "difference", "low", "high"], ...all.map((one) => [one.name, one.difference, one.low, one.high])];
-  const caption = `${Math.round(100 * picture.confidence)} % intervals (b − a) ± 1.96·√(se² + se²): normal approximation, the runs taken as independent. Over the same texts they are not, and the intervals are wider than they need be.`;
+  const caption = `${Math.round(100 * picture.confidence)} % intervals, from leaving out one group of documents at a time.`;
   return figure({ title: "Largest differences of heads", drawing, rows, caption: h("p", {}, caption) });
 }
 
 /** @param {import("../charts/table.js").Value} value @returns {string} */
 const difference = (value) => (typeof value === "number" ? signed(value) : "–");
 
-/** @param {Context} context @param {import("../types.js").Comparison} found @param {string} a @param {string} b */
-function largestTable(context, found, a, b) {
-  const rows = found.rows.map((one) => [one.head, one.title, one.first, one.second, one.difference, one.low, one.high, one.effect, one.spec]);
-  const chance = Math.round(found.intervals * (1 - found.confidence));
+/** @param {Context} context @param {Comparison} found @param {string} a @param {string} b @param {string} title */
+function largestTable(context, found, a, b, title) {
+  const rows = found.rows.map((one) => [one.first_at, one.second_at, one.title, one.first, one.second, one.difference, one.low, one.high, one.q, one.effect, one.spec]);
+  const measure = (/** @type {import("../charts/table.js").Value} */ value, /** @type {import("../charts/table.js").Value[]} */ row) => h("a", { href: address("compare", { run: context.params.run, a, b, measure: String(row[10]) }) }, String(value));
   return sortable({
-    title: "Over all measures", rows, sort: context.params.sort ?? "", onSort: (sort) => change({ sort }, { replace: true, quiet: true }), kind: "tall",
+    title, rows, sort: context.params.sort ?? "", onSort: (sort) => change({ sort }, { replace: true, quiet: true }), kind: "tall",
     columns: [
-      { name: "head", show: (value) => h("a", { href: address("head", { run: b, head: String(value) }) }, String(value)) },
-      { name: "measure", show: (value, row) => h("a", { href: address("compare", { run: context.params.run, a, b, measure: String(row[8]) }) }, String(value)) },
+      { name: "head", show: headLink(a) }, { name: "in second", show: headLink(b) }, { name: "measure", show: measure },
       { name: "first" }, { name: "second" },
-      { name: "difference", show: difference }, { name: "low", show: difference }, { name: "high", show: difference }, { name: "effect", show: difference },
+      { name: "difference", show: difference }, { name: "low", show: difference }, { name: "high", show: difference }, { name: "q" }, { name: "effect", show: difference },
     ],
-    note: `Effect: the difference in standard deviations over the heads of both runs; ordered by how much of it the interval guarantees. ${found.clear.toLocaleString("en")} of ${found.intervals.toLocaleString("en")} intervals leave out zero; about ${chance.toLocaleString("en")} would by chance.`,
+    note: `Effect: the difference in standard deviations over the heads of both runs; ordered by how much of it the interval guarantees. ${found.clear.toLocaleString("en")} of ${found.intervals.toLocaleString("en")} differences stand after correction for all of them (q < 0.05).`,
   });
 }

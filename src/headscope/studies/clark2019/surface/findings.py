@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from headscope.heads import name_in_paper
+from headscope.head import name_in_paper
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured
 from headscope.results.heads import layers_between, lead, majority_gap, top_heads, whole
 from headscope.results.selection import hold_out

@@ -48,6 +48,7 @@ def _of_surface(setup: Setup) -> list[Metric]:
         surface.entropies_from_cls(grid),
         surface.confidences(grid),
         surface.first_token_shares(grid),
+        surface.even_first_token_share(),
         surface.uniform_line(),
     ]
     return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics

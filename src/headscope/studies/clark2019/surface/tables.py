@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.heads import name_head, name_in_paper
+from headscope.head import name_head, name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.observe.batch import SPECIAL
 from headscope.results.columns import Column, columns_of, head_cells, layer_cells

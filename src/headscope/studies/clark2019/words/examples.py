@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.archive import pack_arrays, unpack_arrays
-from headscope.heads import name_in_paper
+from headscope.head import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
 from headscope.probes.coreference.metric import make_queries
 from headscope.probes.encoding import WordTokens, encode_words

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from headscope.heads import name_in_paper
+from headscope.head import name_in_paper
 from headscope.probes.gold import ALL
 from headscope.probes.selection import DIFFERENCE, BestHead
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, percent

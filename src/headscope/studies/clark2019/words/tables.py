@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.heads import name_head, name_in_paper
+from headscope.head import name_head, name_in_paper
 from headscope.probes.coreference.metric import CANDIDATES, KINDS
 from headscope.probes.selection import BestHead
 from headscope.results.heads import top_heads

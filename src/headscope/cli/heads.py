@@ -1,0 +1,35 @@
+"""headscope heads: what each head looks at, in a sentence."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.results.roles import HeadRoles
+
+
+def heads(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
+    role: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Heads with this kind of role, label or words: det."),
+    ] = None,
+    layer: Annotated[int | None, typer.Option(metavar="N", help="Heads of one layer.")] = None,
+) -> None:
+    """Say what each head of a run looks at, strongest role first."""
+    from headscope.errors import RunError
+    from headscope.results.answers import choose
+    from headscope.results.run import read_finished
+    from headscope.results.statements import read_statements
+
+    found = read_statements(read_finished(run).data).heads
+    if not found:
+        raise RunError(f"No measure of {run} tells what heads look at; run vig2019 or clark2019.")
+    for one in choose(found, role=role, layer=layer):
+        typer.echo(_line(one))
+
+
+def _line(one: "HeadRoles") -> str:
+    share = "" if one.share is None else f"; accounts for {one.share:.0%} of its attention"
+    return one.sentence + share.replace("%", " %")

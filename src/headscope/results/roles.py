@@ -1,0 +1,408 @@
+"""The answer: what each head looks at, in a sentence, from everything that a run measured.
+
+A measure declares the role of heads with large values in it. The strength of a slice is its value
+over chance, (value − baseline) / (1 − baseline), so that 0 is the baseline and 1 all there is. A
+head has a role where
+
+- each half of the document groups, taken alone, shows a strength above CLEAR, so that what was
+  chosen on one half stands on the other,
+- the whole interval of the strength lies above CLEAR, and
+- the value differs from the baseline after correction for all heads and slices (q < SMALL_Q).
+
+A broad head is one whose entropy is, by the whole interval, more than BROAD of that of even
+attention.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+
+from headscope.head import Head
+from headscope.results.measure import (
+    GRID,
+    Baseline,
+    Measure,
+    Role,
+    RoleKind,
+    measure_names,
+    measure_of,
+)
+from headscope.results.replicates import (
+    interval,
+    p_of_interval,
+    q_values,
+    ratio_replicates,
+    share_interval,
+    standard_error,
+)
+from headscope.results.slices import MARK, plain_label
+
+CLEAR = 0.1  # strength that a role must exceed
+BROAD = 0.9  # of the entropy of even attention
+SMALL_Q = 0.05
+MOST_IN_SENTENCE = 3
+NOTHING = "no clear role"
+NULL = "null_share"
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class HeadRole:
+    """One thing that a head does, with the numbers that say so."""
+
+    kind: RoleKind
+    words: str
+    spec: str  # the slice, NAME~LABEL
+    value: float
+    low: float
+    high: float
+    baseline: float
+    against: str  # the baseline in words
+    strength: float
+    q: float | None  # None for broad heads, which are held against a threshold
+
+    @property
+    def sentence(self) -> str:
+        """The role in words, with the value, half the width of its interval, and the baseline."""
+        if self.kind == "spread":
+            return f"{self.words}, {_with_margin(self)} of the entropy of {self.against}"
+        if not self.against:
+            return f"{self.words}, {_with_margin(self)}"
+        colon = ":" if self.against[-1:].isdigit() else ""  # "offset +1: 0.72"
+        return f"{self.words}, {_with_margin(self)} ({self.against}{colon} {self.baseline:.2f})"
+
+
+@dataclass(frozen=True)
+class HeadRoles:
+    """What one head looks at: its roles, strongest first."""
+
+    name: str
+    layer: int
+    head: int
+    roles: tuple[HeadRole, ...]
+    share: float | None  # of its attention that the roles account for, at the least
+    sentence: str
+
+
+def describe_heads(result: xr.Dataset) -> tuple[HeadRoles, ...]:
+    """A sentence for every head; nothing where no measure of the result tells a role."""
+    scored = list(_scored(result))
+    if not scored:
+        return ()
+    scored = _with_q(scored)
+    return tuple(
+        _describe(Head(int(layer), int(head)), i, j, scored, result)
+        for i, layer in enumerate(result["layer"].values)
+        for j, head in enumerate(result["head"].values)
+    )
+
+
+@dataclass(frozen=True)
+class _Strength:
+    """Values of slices at every head, and how far they are above their baselines."""
+
+    value: Float[Array, "layer head item"]
+    low: Float[Array, "layer head item"]
+    high: Float[Array, "layer head item"]
+    baseline: Float[Array, "item"]
+    strength: Float[Array, "layer head item"]
+    least: Float[Array, "layer head item"]  # lower end of the strength's interval
+    distance: tuple[Array, Array]  # interval of value − baseline
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """One measure's slices at every head: their strengths, and who passes."""
+
+    measure: Measure
+    role: Role
+    labels: tuple[Mapping[str, str], ...]  # of each item, by dimension
+    found: _Strength
+    against: tuple[str, ...]  # the baseline of each item in words
+    passes: Bool[Array, "layer head item"]  # all but the correction
+    p: Float[Array, "layer head item"]
+    q: Float[Array, "layer head item"]
+
+
+def _scored(result: xr.Dataset) -> Iterator[_Scored]:
+    for name in measure_names(result):
+        measure = measure_of(result, name)
+        if measure.role is not None and f"{name}_numerator" in result:
+            against = _baseline(result, measure) or _no_baseline(result, measure)
+            if against is not None:
+                yield _score(result, measure, measure.role, against)
+
+
+@dataclass(frozen=True)
+class _Against:
+    """A baseline as sums over groups, in the order of the measure's items."""
+
+    numerator: Float[Array, "group item"]
+    denominator: Float[Array, "group item"]
+    means: tuple[str, ...]
+
+    def at(self, groups: Sequence[int]) -> Float[Array, "replicate item"]:
+        """Over some groups, and again without each of them."""
+        return ratio_replicates(self.numerator[groups], self.denominator[groups])
+
+
+def _score(result: xr.Dataset, measure: Measure, role: Role, against: _Against) -> _Scored:
+    dims, labels = _items(result[measure.name])
+    sums = _sums(result, measure.name, dims)
+    strengths = _ratio_strengths if role.kind == "spread" else _share_strengths
+    least = BROAD if role.kind == "spread" else CLEAR
+    whole = strengths(*sums, against, range(len(sums[0])))
+    halves = [strengths(*sums, against, range(half, len(sums[0]), 2)) for half in (0, 1)]
+    own = np.array([not set(each.values()) & set(role.without) for each in labels])
+    passes = own & (whole.least > least)
+    for half in halves:
+        passes &= half.strength > least
+    base = whole.baseline
+    p = p_of_interval(whole.value - base, *whole.distance, (sums[1] > 0).sum(0))
+    p = np.where(own & (role.kind != "spread"), p, np.nan)
+    return _Scored(
+        measure, role, labels, whole, against.means, passes, p, np.full(p.shape, np.nan)
+    )  # fmt: skip
+
+
+def _share_strengths(
+    x: Float[Array, "group layer head item"],
+    y: Float[Array, "group layer head item"],
+    against: _Against,
+    groups: Sequence[int],
+) -> _Strength:
+    """Shares over chance, over some groups.
+
+    The error of the strength is that of the distance to the baseline, which is measured on the same
+    texts; the value has its own.
+    """
+    chosen = list(groups)
+    values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
+    informed, weight, counted = (y[chosen] > 0).sum(0), y[chosen].sum(0), _are_counts(x, y)
+    value, base = values[0], bases[0]
+    own, apart = (
+        standard_error(each, informed) for each in (values, values - bases[:, None, None])
+    )
+    low, high = share_interval(value, own, informed, weight, counted=counted)
+    ends = share_interval(value, apart, informed, weight, counted=counted)
+    with np.errstate(all="ignore"):
+        strength, least = ((each - base) / (1 - base) for each in (value, ends[0]))
+    known = base < 1
+    return _Strength(
+        value, low, high, base, np.where(known, strength, np.nan),
+        np.where(known, least, np.nan), (ends[0] - base, ends[1] - base),
+    )  # fmt: skip
+
+
+def _ratio_strengths(
+    x: Float[Array, "group layer head item"],
+    y: Float[Array, "group layer head item"],
+    against: _Against,
+    groups: Sequence[int],
+) -> _Strength:
+    """Values as parts of the baseline, over some groups."""
+    chosen = list(groups)
+    values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
+    informed = (y[chosen] > 0).sum(0)
+    with np.errstate(all="ignore"):
+        parts = values / bases[:, None, None]
+    low, high = interval(parts[0], standard_error(parts, informed), informed)
+    return _Strength(parts[0], low, high, np.ones(bases.shape[1:]), parts[0], low, (low, high))
+
+
+def _are_counts(x: Array, y: Array) -> bool:
+    return bool((x == np.round(x)).all() and (y == np.round(y)).all())
+
+
+def _items(array: xr.DataArray) -> tuple[list[str], tuple[Mapping[str, str], ...]]:
+    """The further dimensions, and the labels of every item."""
+    dims = [str(dim) for dim in array.dims if dim not in GRID]
+    labels = product(*([str(label) for label in array[dim].values] for dim in dims))
+    return dims, tuple(dict(zip(dims, each, strict=True)) for each in labels)
+
+
+def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> tuple[Array, Array]:
+    x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
+    y = y.broadcast_like(x)
+    return tuple(
+        each.transpose("group", *GRID, *dims).values.reshape(*[each.sizes[dim] for dim in
+                                                               ("group", *GRID)], -1)
+        for each in (x, y)
+    )  # fmt: skip  # pyright: ignore[reportReturnType]
+
+
+def _baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
+    """The first of the measure's baselines that the result has; None where it has none."""
+    found = (_against(result, measure, each) for each in measure.baselines)
+    return next((each for each in found if each is not None), None)
+
+
+def _no_baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
+    """Zero, where a role needs nothing to be held against."""
+    if measure.role is None or measure.role.needs_baseline:
+        return None
+    items = len(_items(result[measure.name])[1])
+    nothing = np.zeros((result.sizes["group"], items))
+    return _Against(nothing, nothing + 1, ("",) * items)
+
+
+def _against(result: xr.Dataset, measure: Measure, baseline: Baseline) -> _Against | None:
+    name, groups = baseline.variable, result.sizes["group"]
+    dims, labels = _items(result[measure.name])
+    if name in result.attrs:
+        value = xr.DataArray(float(result.attrs[name]))
+    elif name in result:
+        value = result[name]
+    else:
+        return None
+    ones = xr.DataArray(np.ones(groups), dims="group")
+    x, y = value * ones, ones
+    if f"{name}_numerator" in result:
+        x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
+    means = [baseline.means] * len(labels)
+    if baseline.best_over is not None and baseline.best_over in value.dims:
+        x, y, means = _best(value, x, y, baseline, labels)
+    x, y = (_spread_out(each, result[measure.name], dims) for each in (x, y))
+    return None if x is None or y is None else _Against(x, y, tuple(means))
+
+
+def _best(
+    value: xr.DataArray,
+    x: xr.DataArray,
+    y: xr.DataArray,
+    baseline: Baseline,
+    labels: Sequence[Mapping[str, str]],
+) -> tuple[xr.DataArray, xr.DataArray, list[str]]:
+    """The sums of the best label of a dimension, such as the best offset, and its name."""
+    over = baseline.best_over
+    place = value.fillna(-1).argmax(over)
+    y = y.broadcast_like(x)
+    names = value[over].values
+    means = []
+    for each in labels:
+        at = {dim: _place(place[dim].values, label) for dim, label in each.items()
+              if dim in place.dims}  # fmt: skip
+        means.append(baseline.means.format(_signed(names[int(place.isel(at))])))
+    return x.isel({over: place}), y.isel({over: place}), means
+
+
+def _place(values: Array, label: str) -> int:
+    return [str(value) for value in values].index(label)
+
+
+def _signed(label: object) -> str:
+    if isinstance(label, int | np.integer):
+        return f"{label:+d}".replace("-", "−")
+    return plain_label(str(label))
+
+
+def _spread_out(
+    sums: xr.DataArray, measure: xr.DataArray, dims: Sequence[str]
+) -> Float[Array, "group item"] | None:
+    """The sums of a baseline for every item of the measure; None where they do not fit."""
+    if set(map(str, sums.dims)) - {"group", *dims}:
+        return None
+    sums = sums.reindex({dim: measure[dim] for dim in dims if dim in sums.dims})
+    sizes = {dim: measure.sizes[dim] for dim in dims if dim not in sums.dims}
+    whole = sums.expand_dims(sizes).transpose("group", *dims)
+    return np.nan_to_num(whole.values.reshape(whole.sizes["group"], -1))
+
+
+def _with_q(scored: Sequence[_Scored]) -> list[_Scored]:
+    """Corrected for all heads, measures and slices together."""
+    every = [one.p.ravel() for one in scored]
+    q = np.split(q_values(np.concatenate(every)), np.cumsum([len(p) for p in every])[:-1])
+    return [replace(one, q=each.reshape(one.p.shape)) for one, each in zip(scored, q, strict=True)]
+
+
+def _describe(
+    head: Head, i: int, j: int, scored: Sequence[_Scored], result: xr.Dataset
+) -> HeadRoles:
+    found = [
+        (_role(one, i, j, item), one)
+        for one in scored
+        for item in np.flatnonzero(one.passes[i, j])
+        if one.role.kind == "spread" or (one.q[i, j, item] < SMALL_Q)
+    ]
+    found.sort(key=lambda each: (-each[0].strength, each[0].spec))
+    found = list(_without_repeats(found))
+    roles = tuple(role for role, _ in found)
+    return HeadRoles(
+        str(head), *head, roles, _share(found, i, j, result), _sentence(head, roles)
+    )  # fmt: skip
+
+
+def _role(one: _Scored, i: int, j: int, item: int) -> HeadRole:
+    q, found = float(one.q[i, j, item]), one.found
+    return HeadRole(
+        kind=one.role.kind,
+        words=_words(one.role, one.labels[item]),
+        spec=MARK.join((one.measure.name, *one.labels[item].values())),
+        value=float(found.value[i, j, item]),
+        low=float(found.low[i, j, item]),
+        high=float(found.high[i, j, item]),
+        baseline=float(found.baseline[item]),
+        against=one.against[item],
+        strength=float(found.strength[i, j, item]),
+        q=q if np.isfinite(q) else None,
+    )
+
+
+def _words(role: Role, labels: Mapping[str, str]) -> str:
+    whole = [role.names[label] for label in labels.values() if label in role.names]
+    if len(whole) == 1 and len(labels) == 1:
+        return whole[0]
+    named = {dim: role.names.get(label, plain_label(label)) for dim, label in labels.items()}
+    return role.words.format(**named)
+
+
+def _without_repeats(
+    found: Sequence[tuple[HeadRole, _Scored]],
+) -> Iterator[tuple[HeadRole, _Scored]]:
+    """The same number under another name, such as [CLS] and the first token, is one role."""
+    seen: set[tuple[str, float, float]] = set()
+    for role, one in found:
+        key = (role.kind, round(role.value, 6), round(role.low, 6))
+        if key in seen:
+            continue
+        seen.add(key)
+        yield role, one
+
+
+def _share(
+    found: Sequence[tuple[HeadRole, _Scored]], i: int, j: int, result: xr.Dataset
+) -> float | None:
+    """How much of the head's attention the roles account for, at the least.
+
+    The slices of one measure do not overlap, those of several may: the one with the most counts.
+    Null tokens have no labels, so that null attention and that of the rest add up.
+    """
+    sums: dict[tuple[str, str], float] = {}
+    for role, one in found:
+        if one.role.of and role.kind != "spread":
+            key = (one.role.of, one.measure.name)
+            sums[key] = sums.get(key, 0.0) + role.value
+    if not sums:
+        return None
+    null = float(result[NULL].values[i, j]) if NULL in result else 0.0
+    whole = max((v for (of, name), v in sums.items() if of == "attention"), default=0.0)
+    rest = max((v for (of, _), v in sums.items() if of == "rest"), default=0.0) * (1 - null)
+    return min(1.0, max(whole, sums.get(("attention", NULL), 0.0) + rest))
+
+
+def _sentence(head: Head, roles: Sequence[HeadRole]) -> str:
+    if not roles:
+        return f"{head}: {NOTHING}"
+    shown = "; ".join(role.sentence for role in roles[:MOST_IN_SENTENCE])
+    more = len(roles) - MOST_IN_SENTENCE
+    return f"{head}: {shown}" + (f"; and {more} more" if more > 0 else "")
+
+
+def _with_margin(role: HeadRole) -> str:
+    """0.97 ± 0.01: half the width of the interval, never less than the last digit shown."""
+    return f"{role.value:.2f} ± {max((role.high - role.low) / 2, 0.01):.2f}"
