@@ -49,12 +49,16 @@ def ended() -> Any:
     os._exit(3)
 
 
+def dangerous() -> Any:
+    return Dangerous()
+
+
 def trace(texts: Texts, text: str) -> str:
     return unframe(own_loop.run(texts.trace(TextRequest(text))))[0]["kind"]
 
 
 def test_texts_that_kill_hang_or_panic_are_answered_and_the_next_one_is_traced() -> None:
-    texts = Texts("dangerous", Dangerous, Limits(seconds=30), own_process=True)
+    texts = Texts("dangerous", dangerous, Limits(seconds=30), own_process=True)
     try:
         assert trace(texts, "A cat.") == "head"
         assert (texts.facts().state, texts.facts().layers) == ("ready", 4)
@@ -70,7 +74,7 @@ def test_texts_that_kill_hang_or_panic_are_answered_and_the_next_one_is_traced()
 def test_a_trace_without_end_is_killed_and_the_next_one_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    texts = Texts("dangerous", Dangerous, Limits(seconds=20), own_process=True)
+    texts = Texts("dangerous", dangerous, Limits(seconds=20), own_process=True)
     try:
         assert trace(texts, "A cat.") == "head"
         monkeypatch.setattr(texts._worker, "_limits", Limits(seconds=0.3))

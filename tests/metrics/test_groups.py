@@ -23,6 +23,7 @@ from headscope.results.replicates import GROUPS
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
+from headscope.text.excerpt import Excerpt
 from headscope.text.sentence import Sentence
 from tests.engine.tiny import MODELS, make_sentences
 from tests.metrics.inputs import HEADS, Input, make_batch, make_layer, random_input
@@ -206,7 +207,7 @@ def test_documents_are_the_units_where_there_are_eight_of_them() -> None:
     groups = [setup.group(each, number) for number, each in enumerate(setup.corpus)]
     assert groups == [replicates.group_of(f"d{number // 10}") for number in range(80)]
     (part,) = find_study("vig2019").parts(setup)
-    columns = part.inputs(setup, list(setup.corpus), 0).columns
+    columns = part.inputs(setup, Excerpt(list(setup.corpus)), 0).columns
     assert columns.groups.tolist() == [groups[number] for number in columns.numbers]
 
 

@@ -1,6 +1,5 @@
 """Results as studies make them: measures with their sums over groups of documents."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import xarray as xr
 from headscope.results.dataset import save
 from headscope.results.measure import Measure, attach
 from headscope.results.replicates import GROUPS, standard_error
-from headscope.results.run import Run
+from headscope.results.run import Run, write_settings
 
 SHARE = Measure("share", "Share of attention", "What a tag receives.", "", "")
 SPREAD = Measure("spread", "Spread", "How wide.", "", "", unit="nats")
@@ -92,5 +91,5 @@ def write_run(path: Path, data: xr.Dataset, *, network: int = 0, seed: int = 0) 
     """A run directory."""
     path.mkdir()
     save(data, path / "result.nc")
-    (path / "run.json").write_text(json.dumps(about(network, seed)))
+    write_settings(path, about(network, seed))
     return path

@@ -8,7 +8,9 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from headscope.cli import app
 from headscope.errors import RunError
 from headscope.results.compare import (
     By,
@@ -58,7 +60,7 @@ def plain_error(a: xr.Dataset, b: xr.Dataset, at: dict[str, object], name: str) 
             for each in (a, b)
         )
         values.append(second - first)
-    return float(np.sqrt((GROUPS - 1) / GROUPS * np.sum((values - np.mean(values)) ** 2)))
+    return float(np.sqrt((GROUPS - 1) / GROUPS * np.sum((np.array(values) - np.mean(values)) ** 2)))
 
 
 @given(st.integers(0, 1000))
@@ -271,8 +273,7 @@ def test_labels_of_a_run_cannot_command_the_terminal(tmp_path: Path) -> None:
     for name, shift in (("a", 0.0), ("b", 3.0)):
         data = random_result(1).assign_coords(tag=["\x1b]0;x\x07[red]", "NOUN"])
         data["share"][1, 1, 0] += shift
-        (tmp_path / name).mkdir()
-        save(data, tmp_path / name / "result.nc")
+        write_run(tmp_path / name, data)
     asked = ["compare", str(tmp_path / "a"), str(tmp_path / "b")]
     printed = CliRunner().invoke(app, asked, env={"COLUMNS": "160"})
     assert printed.exit_code == 0

@@ -36,7 +36,7 @@ def permuted(model: Model, seed: int) -> tuple[Model, dict[Head, Head]]:
     for index, layer in enumerate(layers_of(copy)):
         order = random.permutation(model.heads)
         went |= {Head(index, int(old)): Head(index, new) for new, old in enumerate(order)}
-        for name, module in layer.attention.named_modules():
+        for name, module in layer.get_submodule("attention").named_modules():
             if isinstance(module, nn.Linear):
                 _permute(module, order, model.heads, into="output" in name)
     return copy, went
@@ -121,14 +121,20 @@ def test_strangers_are_compared_by_what_heads_do_and_by_depth_never_by_index(
             assert np.isnan(row.low) or -1 <= row.low <= row.high <= 1
 
 
+def embedding_of(model: Model) -> torch.Tensor:
+    module = model.network.get_input_embeddings()
+    assert isinstance(module, nn.Embedding)
+    return module.weight
+
+
 def test_embeddings_tell_a_lineage(bert: Model) -> None:
     tuned = copy_of(bert)
-    weight = tuned.network.get_input_embeddings().weight
+    weight = embedding_of(tuned)
     with torch.no_grad():
         weight.add_(torch.randn(weight.shape) * 0.3 * weight.std())
     fresh = copy_of(bert)
     with torch.no_grad():
-        fresh.network.get_input_embeddings().weight.normal_()
+        embedding_of(fresh).normal_()
     assert len(bert.sketch.split()) == 256
     assert likeness(bert.sketch, bert.sketch) == pytest.approx(1)
     assert (likeness(bert.sketch, tuned.sketch) or 0) > 0.9

@@ -273,7 +273,7 @@ def add_q_values(result: xr.Dataset) -> xr.Dataset:
 
 def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.DataArray:
     value, against = _replicated(result, name), _replicated(result, baseline.variable)
-    if baseline.best_over in against.dims:
+    if baseline.best_over is not None and baseline.best_over in against.dims:
         best = against.isel(replicate=0).fillna(-np.inf).argmax(baseline.best_over)
         against = against.isel({baseline.best_over: best}).drop_vars(
             baseline.best_over, errors="ignore"

@@ -16,6 +16,7 @@ attention.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -280,7 +281,7 @@ def _best(
 ) -> tuple[xr.DataArray, xr.DataArray, list[str]]:
     """The sums of the best label of a dimension, such as the best offset, and its name."""
     over = baseline.best_over
-    place = value.fillna(-1).argmax(over)
+    place: Any = value.fillna(-1).argmax(over)  # a dict only where several dimensions are given
     y = y.broadcast_like(x)
     names = value[over].values
     means = []
@@ -326,7 +327,7 @@ def _describe(
     found = [
         (_role(one, i, j, item), one)
         for one in scored
-        for item in np.flatnonzero(one.passes[i, j])
+        for item in np.flatnonzero(one.passes[i, j]).tolist()
         if one.role.kind == "spread" or (one.q[i, j, item] < SMALL_Q)
     ]
     found.sort(key=lambda each: (-each[0].strength, each[0].spec))

@@ -5,14 +5,16 @@ Everything is looked at in whole columns, so that checking costs little beside r
 
 from collections.abc import Iterator
 from math import ceil, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from headscope.text.sentence import ROOT
 from headscope.text.table import MENTION_FIELDS, SENTENCE_FIELDS, SPAN_FIELDS, WORD_FIELDS
+
+pc: Any = pyarrow.compute  # its functions are made at run time, so that no checker knows them
 
 LONGEST_TEXT = 16_000_000  # characters of one sentence
 _NEEDED = ("form", "start", "end", *MENTION_FIELDS, *SPAN_FIELDS)  # the others may be missing

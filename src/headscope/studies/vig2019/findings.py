@@ -213,7 +213,7 @@ def _spread(data: xr.Dataset) -> xr.DataArray:
 
 def _rarer(data: xr.Dataset) -> xr.DataArray:
     near, middle, far = (data["dependency_probability"].sel(separation=d) for d in (1, 5, 10))
-    return np.minimum(near - middle, middle - far)
+    return xr.where(near - middle < middle - far, near - middle, middle - far)
 
 
 def _probabilities(data: xr.Dataset, found: Found) -> str:

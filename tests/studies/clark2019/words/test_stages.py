@@ -3,6 +3,7 @@
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -11,6 +12,7 @@ from headscope.probes.trained import experiment
 from headscope.probes.trained.experiment import GROUPS, PROBES, Outcome
 from headscope.probes.trained.parsing import ParseBatch
 from headscope.probes.trained.training import Learner
+from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.examples import ExampleStage
 from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
@@ -99,7 +101,7 @@ def test_probes_that_are_not_wanted_have_no_pieces() -> None:
 
 def test_probes_without_a_word_to_test_on_are_left_out() -> None:
     setup = make_setup(annotated(20), "causal", probe_seeds=1)
-    nothing = Outcome({}, 0, {}, {}, "").pack()
+    nothing = Outcome({}, np.zeros(replicates.GROUPS), {}, {}, {}, "").pack()
     result = xr.Dataset(attrs={"left_out": "{}"})
     found = ProbeStage().finish(setup, result, dict.fromkeys(GROUPS, nothing))
     assert NOTHING_LEFT in found.attrs["left_out"]
