@@ -24,7 +24,10 @@ from headscope.results.dataset import load, save
 from tests.explorer.runs import write_run
 from tests.results.hostile_runs import SECRET, spoil
 
-VARIABLES = ("entropy", "entropy_se", "distance", "distance_by_layer", "pos_to", "tag_frequency")
+VARIABLES = (
+    "entropy", "entropy_se", "entropy_numerator", "entropy_denominator", "distance",
+    "distance_by_layer", "pos_to", "tag_frequency",
+)  # fmt: skip
 SECONDS = 4.0  # for one command on one directory
 # Nothing in these is wrong: a run may hold numbers that say nothing, or be of one's own study.
 HARMLESS = (

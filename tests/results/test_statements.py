@@ -166,7 +166,7 @@ def test_many_heads_fit_into_the_file(tmp_path: Path) -> None:
 
 
 def test_a_result_of_an_older_version_says_how_to_make_it_anew() -> None:
-    with pytest.raises(RunError, match="run the same `headscope study` command again"):
+    with pytest.raises(RunError, match="Run the same `headscope study` command again"):
         read_statements(xr.Dataset())
     assert read_statements(write_statements(xr.Dataset(), Statements())) == Statements()
 

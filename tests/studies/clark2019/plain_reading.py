@@ -17,9 +17,10 @@ class Reading:
 
     kinds: list[str]
     maps: list[list[list[list[float]]]]  # layer head query key
+    group: int = 0  # of documents, for errors
 
 
-def read(model: Model, first: str, second: str) -> Reading:
+def read(model: Model, first: str, second: str, group: int = 0) -> Reading:
     """Tokens as the tokenizer gives them, weights as the network reports them."""
     tokenizer = model.tokenizer
     if tokenizer.cls_token_id is not None:
@@ -27,7 +28,7 @@ def read(model: Model, first: str, second: str) -> Reading:
     else:
         a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (first, second))
         ids = [tokenizer.bos_token_id, *a, tokenizer.eos_token_id, *b, tokenizer.eos_token_id]
-    return Reading(_kinds(model, ids), _maps(model, ids, first, second))
+    return Reading(_kinds(model, ids), _maps(model, ids, first, second), group)
 
 
 def _kinds(model: Model, ids: list[int]) -> list[str]:
@@ -99,11 +100,19 @@ def first_share(reading: Reading, rows: list[list[float]]) -> float:
 
 
 def over_documents(readings: list[Reading], measure, *more) -> tuple[np.ndarray, np.ndarray]:  # noqa: ANN001, ANN002
-    """Every document's value, then mean and standard error over documents, per layer and head."""
+    """Every document's value, then the mean and its error, per layer and head.
+
+    The error is that of leaving out one group after the other, over the groups that have data.
+    """
     values = np.array(
         [[[measure(r, rows, *more) for rows in layer] for layer in r.maps] for r in readings]
     )
-    return values.mean(0), values.std(0, ddof=1) / math.sqrt(len(readings))
+    groups = np.array([reading.group for reading in readings])
+    known = np.isfinite(values).all((1, 2))
+    used = sorted(set(groups[known].tolist()))
+    left = [values[known & (groups != group)].mean(0) for group in used]
+    squares = sum((each - np.mean(left, 0)) ** 2 for each in left)
+    return values[known].mean(0), np.sqrt((len(used) - 1) / len(used) * squares)
 
 
 def divergence(readings: list[Reading]) -> np.ndarray:

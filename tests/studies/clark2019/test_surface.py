@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.engine.study import study
 from headscope.model.model import Model
+from headscope.results.replicates import group_of
 from headscope.text.segments import Segments
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019 import plain_reading as plain
@@ -25,7 +26,9 @@ def measured(name: str) -> tuple[xr.Dataset, list[plain.Reading]]:
     model, corpus = MODELS[name](), paragraphs()
     result = study("clark2019", model, corpus, batch_tokens=100, offsets=[-1, 0, 1, 2, -7])
     segments = Segments(corpus).starting_in(0, len(corpus))
-    return result, [plain.read(model, each.first, each.second) for each in segments]
+    return result, [
+        plain.read(model, each.first, each.second, group_of(str(each.number))) for each in segments
+    ]
 
 
 def agree(result: xr.Dataset, variable: str, expected: tuple, **place: object) -> None:
