@@ -74,6 +74,7 @@ class OwnProcess:
 
     def __init__(self, load: Load, limits: Limits) -> None:
         self._limits = limits
+        self._closing = threading.Lock()
         spawn = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks
         self._connection, theirs = spawn.Pipe()
         self._process = spawn.Process(target=work, args=(theirs, load, limits), daemon=True)
@@ -100,10 +101,11 @@ class OwnProcess:
         return made
 
     def close(self) -> None:
-        """Kill the process."""
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
+        """Kill the process; the server and the thread of the queue may both ask for it."""
+        with self._closing:
+            self._process.kill()
+            self._process.join()
+            self._connection.close()
 
     def _receive(self) -> object:
         try:
