@@ -72,8 +72,10 @@ def test_the_batch_size_does_not_change_the_result(kind: str, tmp_path: Path) ->
     for name in small.data_vars:
         if str(name).startswith("exemplar"):
             continue
+        # Rounding grows with a sum that is not normalised, and with the slope of a q-value.
+        rtol = 1e-5 if str(name).endswith(("_numerator", "_denominator", "_q")) else 1e-7
         np.testing.assert_allclose(
-            small[name], large[name], rtol=1e-5, atol=1e-6, err_msg=str(name)
+            small[name], large[name], rtol=rtol, atol=1e-6, err_msg=str(name)
         )
 
 
