@@ -46,12 +46,12 @@ def choose_way(
     """The way for a batch whose longest input has this many tokens."""
     if choice != "auto":
         return choice
-    if tokens > DENSE_TOKENS or (not needs_matrices and _is_packed(model)):
+    if tokens > DENSE_TOKENS or (not needs_matrices and is_packed(model)):
         return long_way(model)
     return "dense"
 
 
-def _is_packed(model: Model) -> bool:
+def is_packed(model: Model) -> bool:
     """Whether a GPU takes all texts of a batch at once; windows of attention are too narrow."""
     config = model.network.config.get_text_config()
     has_window = getattr(config, "sliding_window", None) is not None
