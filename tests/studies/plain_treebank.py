@@ -8,6 +8,8 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -328,32 +330,89 @@ def is_tree(words: Sequence[Word]) -> bool:
 # Segments.
 
 
-def pack(sentences: Sequence[Sentence], most: int) -> Iterator[tuple[int, list[list[str]]]]:
-    """Paragraphs that go together, with the number of their first sentence."""
-    number = 0
-    while number < len(sentences):
-        document = sentences[number].document
-        chunk: list[list[str]] = []
-        start = size = 0
-        while number < len(sentences) and sentences[number].document == document:
-            paragraph = sentences[number].paragraph
-            texts: list[str] = []
-            begin, words = number, 0
-            while (
-                number < len(sentences)
-                and sentences[number].document == document
-                and sentences[number].paragraph == paragraph
-            ):
-                texts.append(sentences[number].text.strip())
-                words += len(sentences[number].words)
-                number += 1
-            if not words:
+def pack(
+    sentences: Sequence[Sentence], most: int
+) -> Iterator[tuple[int, str, list[tuple[list[str], int]]]]:
+    """Paragraphs that go together: texts and number of words; with the first sentence's number."""
+    for document, inside in groupby(enumerate(sentences), key=lambda item: item[1].document):
+        chunk: list[tuple[list[str], int]] = []
+        start = 0
+        for _, own in groupby(inside, key=lambda item: item[1].paragraph):
+            paragraph = list(own)
+            size = sum(len(sentence.words) for _, sentence in paragraph)
+            if size == 0:
                 continue
-            start = start if chunk else begin
-            chunk.append(texts)
-            size += words
-            if size >= most and len(chunk) > 1:
-                yield start, chunk
-                chunk, size = [], 0
+            if not chunk:
+                start = paragraph[0][0]
+            chunk.append(([sentence.text.strip() for _, sentence in paragraph], size))
+            if len(chunk) > 1 and sum(size for _, size in chunk) >= most:
+                yield start, document, chunk
+                chunk = []
         if len(chunk) > 1:
-            yield start, chunk
+            yield start, document, chunk
+
+
+def cut_pair(a: list[int], b: list[int], room: int, rng: Random) -> tuple[list[int], list[int]]:
+    """Drop tokens of the longer half, from its front or its back, until both fit."""
+    a, b = list(a), list(b)
+    while len(a) + len(b) > room:
+        longer = a if len(a) > len(b) else b
+        if rng.random() < 0.5:
+            del longer[0]
+        else:
+            longer.pop()
+    return a, b
+
+
+def read_segments(
+    model: Model, sentences: Sequence[Sentence], most: int, seed: int
+) -> tuple[dict[Any, np.ndarray], list[int]]:
+    """Means over segments of what each segment has on average, and the lengths of the segments."""
+    values: dict[Any, list[np.ndarray]] = defaultdict(list)
+    lengths = []
+    cls, sep = _delimiters(model)
+    for number, document, chunk in pack(sentences, most):
+        sizes = [size for _, size in chunk]
+        middle = Random(f"{document} {sizes}").randint(1, len(chunk) - 1)
+        halves = [" ".join(t for texts, _ in part for t in texts if t) for part in
+                  (chunk[:middle], chunk[middle:])]  # fmt: skip
+        a, b = (model.tokenizer(text, add_special_tokens=False)["input_ids"] for text in halves)
+        room = min(most, model.max_length or most) - 3
+        a, b = cut_pair(a, b, room, Random(f"{seed} {number}"))
+        ids = [cls, *a, sep, *b, sep]
+        types = [0] * (len(a) + 2) + [1] * (len(b) + 1)
+        lengths.append(len(ids))
+        weights = attention(model, ids, types if model.tokenizer.cls_token_id is not None else None)
+        for name, value in _surface(model, ids, weights).items():
+            values[name].append(value)
+    return {name: np.mean(each, axis=0) for name, each in values.items()}, lengths
+
+
+def _surface(model: Model, ids: Sequence[int], a: np.ndarray) -> dict[Any, np.ndarray]:
+    size, (cls, sep) = len(ids), _delimiters(model)
+    kinds = []
+    for place, index in enumerate(ids):
+        text = str(model.tokenizer.decode([index])).strip()
+        is_cls = index == cls and (place == 0 or index != sep)
+        kinds.append("cls" if is_cls else "sep" if index == sep else
+                     "punct" if text in (".", ",") else "")  # fmt: skip
+    found: dict[Any, Any] = defaultdict(lambda: np.zeros(len(a)))
+    for i in range(size):
+        p = 0.9999 * a[:, i] + 0.0001 / size
+        found["entropy"] -= (p * np.log(p)).sum(1) / size
+        for offset in (-1, 0, 1):
+            if 0 <= i + offset < size:
+                found["offset", offset] += a[:, i, i + offset] / size
+        for j in range(size):
+            if kinds[j]:
+                found["special", kinds[j]] += a[:, i, j] / size
+    for kind in ("cls", "sep", "punct"):
+        found["special", kind] += 0
+    return dict(found)
+
+
+def _delimiters(model: Model) -> tuple[int, int]:
+    tokenizer: Any = model.tokenizer
+    if tokenizer.cls_token_id is not None:
+        return tokenizer.cls_token_id, tokenizer.sep_token_id
+    return tokenizer.bos_token_id, tokenizer.eos_token_id
