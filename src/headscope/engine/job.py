@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -149,6 +150,34 @@ def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
             break
         chosen.append(document)
     return corpus.select([row for document in sorted(chosen) for row in range(*document)])
+
+
+def pick_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
+    """So many documents drawn with the seed, in corpus order; all of them if there are no more."""
+    documents = documents_of(corpus)
+    if count >= len(documents):
+        return corpus
+    chosen = sorted(Random(seed).sample(documents, count))
+    return corpus.select([row for document in chosen for row in range(*document)])
+
+
+def check_exemplars(options: Mapping[str, Any], sentences: int | None) -> int | None:
+    """How many sentences exemplars are sought in, if not those of the numbers."""
+    more = options.get("exemplar_sentences")
+    if more is None:
+        return None
+    if options.get("context") is not None:
+        raise RunError(
+            "exemplar_sentences counts sentences, but with a context documents are the inputs; "
+            "leave one of the two out."
+        )
+    if sentences is None or more <= sentences:
+        given = "all of the corpus" if sentences is None else f"{sentences:,} sentences"
+        raise RunError(
+            f"exemplar_sentences is {more:,}, but the numbers are from {given}; "
+            "give fewer --sentences for the numbers."
+        )
+    return more
 
 
 def check_context(setup: Setup) -> None:
