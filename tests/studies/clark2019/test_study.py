@@ -93,6 +93,19 @@ def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.Monk
     ]
 
 
+def test_every_model_reads_the_same_texts_and_most_have_the_full_length() -> None:
+    corpus, study = paragraphs(6), find_study("clark2019")
+    read = []
+    for model in (tiny_bert(), tiny_gpt2()):
+        setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
+        made = segment_inputs(setup, Excerpt([*corpus]), 0).examples
+        read.append([(each.number, each.encoded.text, each.encoded.pair) for each in made])
+        lengths = [len(each.encoded) for each in made]
+        assert max(lengths) == LONGEST
+        assert lengths.count(LONGEST) > len(lengths) / 2
+    assert read[0] == read[1]
+
+
 def test_gradients_are_means_over_segments_for_both_losses() -> None:
     model, corpus = tiny_bert(), paragraphs(2, 4)
     result = hs.study("clark2019", model, corpus, seed=3, **QUICK)
