@@ -66,7 +66,7 @@ def of_clark(result: xr.Dataset) -> Iterator[tuple[str, str]]:
         found = result["relation_accuracy"].sel(relation=relation)
         if "relation_coverage" in result:
             coverage = result["relation_coverage"].sel(relation=relation)
-            found = found.sel(direction=coverage["direction"].values[int(coverage.argmax())])
+            found = found.sel(direction=coverage["direction"].values[int(coverage.values.argmax())])
         ((layer, head, value),) = top_heads(found, 1)
         yield f"`{relation}`, best head", f"{value:.4f} ({name_head(layer, head)})"
     ((layer, head, value),) = top_heads(result["tree_accuracy"], 1)

@@ -48,7 +48,9 @@ def check_vig(model: Model, corpus: Corpus, alignment: str) -> tuple[xr.Dataset,
     """vig2019 against loops over sentences, queries and keys."""
     result = hs.study("vig2019", model, corpus, alignment=alignment)
     wanted, counts = read_vig(model, list(corpus), alignment)
-    found = {name: result[name] for name in ("null_share", "entropy", "distance")}
+    found: dict[Any, xr.DataArray] = {
+        name: result[name] for name in ("null_share", "entropy", "distance")
+    }
     found |= {form: result["dependency_alignment"].sel(form=form) for form in FORMS}
     for variable, axis, kind in (
         ("pos_to", "tag", "tag"),
@@ -94,7 +96,9 @@ def check_segments(model: Model, corpus: Corpus) -> tuple[xr.Dataset, int]:
     """The surface of clark2019 against loops over segments and rows."""
     result = hs.study("clark2019", model, corpus, **QUICK)
     wanted, lengths = read_segments(model, list(corpus), most=128, seed=0)
-    found = {("offset", o): result["offset_share"].sel(offset=o) for o in (-1, 0, 1)}
+    found: dict[Any, xr.DataArray] = {
+        ("offset", o): result["offset_share"].sel(offset=o) for o in (-1, 0, 1)
+    }
     found |= {
         ("special", kind): result["special_share"].sel(special=kind)
         for kind in ("cls", "sep", "punct")

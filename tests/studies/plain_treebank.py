@@ -267,7 +267,7 @@ def read_units(
     """The words of a sentence as units, attention between them, and what was counted."""
     tokens = read_tokens(model, sentence, apart=alignment != "shared", framed=True)
     if model.is_causal and not frame(model)[0] and model.tokenizer.bos_token_id is not None:
-        begin = model.tokenizer.bos_token_id
+        begin: Any = model.tokenizer.bos_token_id
         tokens = Tokens([begin, *tokens.ids], [(0, 0), *tokens.spans], [True, *tokens.special])
     if len(tokens.ids) > (model.max_length or math.inf):
         return None

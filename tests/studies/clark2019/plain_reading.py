@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -32,7 +33,7 @@ def read_ids(
     model: Model, segment: Segment, longest: int, seed: int = 0
 ) -> tuple[list[int], list[int]]:
     """[CLS] A [SEP] B [SEP], both halves cut, and in which half every token is."""
-    tokenizer = model.tokenizer
+    tokenizer: Any = model.tokenizer
     texts = (segment.first, segment.second)
     a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
     a, b = cut_pair(a, b, longest - 3, Random(f"{seed} {segment.number}"))
