@@ -1,6 +1,7 @@
 """Alignment expected from distances equals a plain-loop reading, and so does its error."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,11 +10,20 @@ from hypothesis import strategies as st
 
 from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.metric import Grid
+from headscope.observe import fused
 from headscope.observe.batch import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input
 
 GRID = Grid((0,), HEADS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _narrow_bands() -> Iterator[None]:
+    """A few queries at a time, so that short inputs take several bands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused, "BAND", 4)
+        yield
 
 
 @st.composite
@@ -50,9 +60,7 @@ def jackknife(inputs: list[Input], head: int, form: str, longest: int) -> float:
     known = [n for n, each in enumerate(inputs) if plain.weighted(each, head, lambda *_: 1)[1] > 0]
     if len(known) < 2:
         return math.nan
-    values = [
-        expected([*inputs[:n], *inputs[n + 1 :]], head, form, longest) for n in known
-    ]
+    values = [expected([*inputs[:n], *inputs[n + 1 :]], head, form, longest) for n in known]
     mean, k = sum(values) / len(known), len(known)
     return math.sqrt((k - 1) / k * sum((value - mean) ** 2 for value in values))
 

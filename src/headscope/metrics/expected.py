@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from headscope.metrics.dependencies import FORM, LONGEST
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
@@ -115,9 +113,7 @@ def contributions(
         numerator[group] = whole - _expected(*parts)
     numerator[total <= 0] = 0.0
     left_over, shared = whole - numerator.sum(0), rest.sum(0)
-    numerator += rest * np.divide(
-        left_over, shared, out=np.zeros_like(left_over), where=shared > 0
-    )
+    numerator += rest * np.divide(left_over, shared, out=np.zeros_like(left_over), where=shared > 0)
     return numerator, total
 
 

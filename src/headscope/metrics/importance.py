@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 ENDS = ("_se", "_numerator", "_denominator")
 
 
-def _declare(name: str, title: str, meaning: str, formula: str, reference: str, cost: str) -> Measure:
+def _declare(
+    name: str, title: str, meaning: str, formula: str, reference: str, cost: str
+) -> Measure:
     return Measure(
         name=name,
         title=title,
@@ -146,9 +148,7 @@ def why_no_importance(model: "Model") -> str | None:
     return None if reason is None else f"the heads of {model.name} cannot be removed: {reason}"
 
 
-def predicted_tokens(
-    batch: AnnotatedBatch, seed: int, share: float
-) -> Bool[Tensor, "batch token"]:
+def predicted_tokens(batch: AnnotatedBatch, seed: int, share: float) -> Bool[Tensor, "batch token"]:
     """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
     if batch.is_causal:
         return batch.mask

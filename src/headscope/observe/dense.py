@@ -23,6 +23,7 @@ from headscope.observe.layer import (
     weight_of_rows,
     weight_to_null,
 )
+from headscope.observe.offsets import sum_by_offset
 
 ENTROPY_SMOOTHING = 1e-4
 
@@ -101,6 +102,10 @@ class DenseLayer:
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
         return on_diagonal(self.kept, offset).sum(-1)
+
+    def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
+        """Kept weight at every offset up to a longest one, and of all others together."""
+        return sum_by_offset(self.kept, 0, longest, self.batch.is_causal)
 
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""

@@ -1,7 +1,7 @@
 """Sums of attention and counts of pairs by offset, how far and in which direction a query looks.
 
-The offset of a pair is i − j, query less key. Offsets up to a longest one are kept apart, all others
-together in the last place:
+The offset of a pair is i − j, query less key. Offsets up to a longest one are kept apart, all
+others together in the last place:
 
 ```
 causal           0  1 …  longest  | further

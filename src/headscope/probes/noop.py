@@ -149,7 +149,10 @@ class NoopSums:
         found: Variables = {}
         axis = Axis("relation", self.classes.names)
         for direction, side in enumerate(SIDES):
-            applies, words = sums["applies"][..., direction, :], sums["words_applying"][:, direction]
+            applies, words = (
+                sums["applies"][..., direction, :],
+                sums["words_applying"][:, direction],
+            )
             parts = {
                 "applies": (applies, words),
                 "not": (sums["total"][..., None] - applies, sums["words"][:, None] - words),
@@ -273,9 +276,7 @@ def gradient_to(
     return total / seen.sum(-1).clamp(min=1)[:, None]
 
 
-def applying_in(
-    batch: AnnotatedBatch, classes: Classes, row: From, *, is_causal: bool
-) -> Applying:
+def applying_in(batch: AnnotatedBatch, classes: Classes, row: From, *, is_causal: bool) -> Applying:
     """The words of a batch, found once for all layers."""
 
     def make() -> Applying:
@@ -307,7 +308,8 @@ def _of_governors(
     gold: GoldTrees, classes: Float[Tensor, "batch word class"]
 ) -> Float[Tensor, "batch word class"]:
     """1 for words that govern one of the class."""
-    governs = gold.heads[:, None, :] == torch.arange(gold.heads.shape[1], device=gold.heads.device)[
-        :, None
-    ]
+    governs = (
+        gold.heads[:, None, :]
+        == torch.arange(gold.heads.shape[1], device=gold.heads.device)[:, None]
+    )
     return (governs.to(classes.dtype) @ classes).clamp(max=1)

@@ -116,8 +116,13 @@ def word_example(
 
 def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
     """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
-    units = layer.batch.once(f"units {row}", lambda: batch_units(layer.batch, row))
+    units = units_in(layer.batch, row)
     return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]
+
+
+def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
+    """The units of a batch, made once for all layers."""
+    return batch.once(f"units {row}", lambda: batch_units(batch, row))
 
 
 def batch_units(batch: AnnotatedBatch, row: From = "mean") -> Units:

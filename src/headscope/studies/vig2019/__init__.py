@@ -4,6 +4,7 @@ import xarray as xr
 
 from headscope.studies.option import Option
 from headscope.studies.study import Study
+from headscope.studies.vig2019 import depth, syntax
 from headscope.studies.vig2019.choices import choose_heads
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.studies.vig2019.findings import FINDINGS
@@ -52,8 +53,8 @@ STUDY = Study(
     parts=parts,
     derive=derive,
     figures=FIGURES,
-    tables=TABLES,
-    findings=FINDINGS,
+    tables=(*TABLES[:2], syntax.TABLE, *TABLES[2:]),
+    findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS),
     choices=choose_heads,
     notes=notes,
 )

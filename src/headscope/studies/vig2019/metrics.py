@@ -6,6 +6,7 @@ import xarray as xr
 
 from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
+from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
 from headscope.model.display import display
@@ -25,7 +26,12 @@ NO_NULL = "the tokenizer adds no delimiters, so no token is null"
 NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
 OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
-OF_ARCS = ("dependency_alignment", "dependency_baseline", "dependency_probability")
+OF_ARCS = (
+    "dependency_alignment",
+    "dependency_baseline",
+    "dependency_expected",
+    "dependency_probability",
+)
 
 
 def left_out(setup: Setup) -> dict[str, str]:
@@ -106,6 +112,7 @@ def _of_arcs(setup: Setup) -> list[Metric]:
         dependencies.dependency_alignment(setup.grid),
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
+        ExpectedAlignment(setup.grid, setup.model.is_causal),
         dependencies.DependencySpan(),
     ]
 
