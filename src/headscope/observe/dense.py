@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from headscope.model.norms import norm_weighted
 from headscope.observe.batch import SPECIAL, AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     cached,
@@ -35,6 +36,13 @@ class DenseLayer:
     index: int
     weights: Float[Tensor, "batch head query key"]
     batch: AnnotatedBatch
+    norms: Float[Tensor, "batch head key"] | None = None  # where both readings are wanted
+
+    @cached
+    def normed(self) -> "DenseLayer":
+        """The layer with its weights multiplied by the norms of what each key would give."""
+        assert self.norms is not None  # the study asked for both readings
+        return DenseLayer(self.index, norm_weighted(self.weights, self.norms), self.batch)
 
     @cached
     def wide(self) -> Float[Tensor, "batch head query key"]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from headscope.model.model import Model
+    from headscope.model.norms import Reading
     from headscope.observe.inputs import Columns, Example
     from headscope.observe.show import Attention
     from headscope.results.findings import Finding
@@ -56,6 +57,11 @@ class Setup:
         """The way of looking at layers: as chosen, or whole matrices unless inputs may be long."""
         by_length = "dense" if self.context is None else "auto"
         return self.options.get("attention") or by_length
+
+    @property
+    def reading(self) -> "Reading":
+        """How weights are read: as they are, by the norms of what they give, or both."""
+        return self.options.get("weights", "raw")
 
     @cached_property
     def has_documents(self) -> bool:

@@ -3,6 +3,7 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.studies import readings
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
@@ -22,6 +23,12 @@ NOTES = (
     "segments weigh the same; bars show two standard errors over segments. Punctuation is exactly "
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
+
+SINK = readings.sink_finding("[SEP]", "special_share", {"special": "sep"})
+READINGS = readings.layer_table(
+    {name: ("special_share", {"special": label}) for label, name in
+     (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
+)  # fmt: skip
 
 STUDY = Study(
     name="clark2019",
@@ -54,6 +61,7 @@ STUDY = Study(
         Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
+        readings.OPTION,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -63,11 +71,11 @@ STUDY = Study(
     derive=derived.derive,
     measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*figures.FIGURES, *word_figures.FIGURES),
-    tables=(*word_tables.TABLES, *tables.TABLES),
-    findings=(*findings.FINDINGS, *word_findings.FINDINGS),
+    tables=(*word_tables.TABLES, READINGS, *tables.TABLES),
+    findings=(*findings.FINDINGS, SINK, *word_findings.FINDINGS),
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
-    notes=lambda result: NOTES,
+    notes=lambda result: readings.note(result) + NOTES,
     unit="segments",
 )

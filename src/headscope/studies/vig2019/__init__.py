@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headscope.studies import readings
 from headscope.studies.option import Option
 from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth, syntax
@@ -20,12 +21,20 @@ def notes(result: xr.Dataset) -> str:
         if result.attrs["is_causal"]
         else "the delimiters, as rows and as columns"
     )
-    return (
+    return readings.note(result) + (
         "Unless said otherwise, attention to null tokens is left out of every value, as in the "
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
 
+
+SINK = readings.sink_finding("the null token", "null_share", {})
+READINGS = readings.layer_table(
+    {
+        "null share": ("null_share", {}),
+        "alignment": ("dependency_alignment", {"form": "either"}),
+    }
+)
 
 STUDY = Study(
     name="vig2019",
@@ -47,14 +56,15 @@ STUDY = Study(
             "how layers are observed; by the length of the inputs if none",
             choices=("dense", "rows", "fused"),
         ),
+        readings.OPTION,
     ),
     labels=find_labels,
     left_out=left_out,
     parts=parts,
     derive=derive,
     figures=FIGURES,
-    tables=(*TABLES[:2], syntax.TABLE, *TABLES[2:]),
-    findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS),
+    tables=(*TABLES[:2], syntax.TABLE, READINGS, *TABLES[2:]),
+    findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS, SINK),
     choices=choose_heads,
     notes=notes,
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, spread
+from headscope.metrics import dependencies, labels, readings, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.metric import Axis, Metric
@@ -78,6 +78,8 @@ def _of_attention(setup: Setup) -> list[Metric]:
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
+        if setup.reading == "both":
+            metrics.append(readings.null_share(grid))
     return metrics
 
 
@@ -108,7 +110,9 @@ def _of_relations(setup: Setup) -> list[Metric]:
 def _of_arcs(setup: Setup) -> list[Metric]:
     if not setup.corpus.has("head"):
         return []
+    both = [readings.dependency_alignment(setup.grid)] if setup.reading == "both" else []
     return [
+        *both,
         dependencies.dependency_alignment(setup.grid),
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
