@@ -71,5 +71,5 @@ def _create(file: h5py.File, name: str, variable: xr.Variable) -> h5py.Dataset:
 def _write_attributes(place: h5py.File | h5py.Dataset, attributes: Mapping[Any, Any]) -> None:
     for name, value in attributes.items():
         if name == "_FillValue":
-            value = np.atleast_1d(value)  # as the NetCDF library has it  # noqa: PLW2901
+            value = np.atleast_1d(value)  # as the NetCDF library has it
         place.attrs[name] = value

@@ -10,7 +10,7 @@ from headscope.studies.clark2019.surface import figures, findings, tables
 from headscope.studies.clark2019.surface import metrics as surface
 from headscope.studies.clark2019.surface.inputs import draw_segments
 from headscope.studies.clark2019.surface.metrics import ALWAYS
-from headscope.studies.clark2019.words import examples, probing
+from headscope.studies.clark2019.words import examples, noop, probing
 from headscope.studies.clark2019.words import figures as word_figures
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words import metrics as words
@@ -71,8 +71,8 @@ STUDY = Study(
     derive=derived.derive,
     measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*figures.FIGURES, *word_figures.FIGURES),
-    tables=(*word_tables.TABLES, READINGS, *tables.TABLES),
-    findings=(*findings.FINDINGS, SINK, *word_findings.FINDINGS),
+    tables=(*word_tables.TABLES, noop.TABLE, READINGS, *tables.TABLES),
+    findings=(*findings.FINDINGS, SINK, *word_findings.FINDINGS, *noop.FINDINGS),
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
