@@ -33,6 +33,7 @@ OPTION = Option(
 )
 FEW = 3  # a measure with more slices than this has no row of its own for each
 CORRELATION = (-1.0, 1.0)
+SHARD = 256  # sentences read at a time
 
 
 def left_out(setup: Setup) -> dict[str, str]:
@@ -60,7 +61,8 @@ def with_importance(setup: Setup, part: Part) -> Part:
 def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
     """All inputs of the corpus, as the engine makes its batches."""
     model = setup.model
-    for shard in setup.corpus.shards(max(1, len(setup.corpus))):
+    whole = max(1, len(setup.corpus))  # documents that are inputs must not be cut
+    for shard in setup.corpus.shards(SHARD if setup.context is None else whole):
         columns = part.read(setup, shard, setup.corpus.read(shard)).columns
         for rows in model.buckets(columns.lengths.tolist(), setup.batch_tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal).to(model.device)

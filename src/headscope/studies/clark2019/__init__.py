@@ -3,7 +3,7 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
-from headscope.studies import readings
+from headscope.studies import importance, readings
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
@@ -62,6 +62,7 @@ STUDY = Study(
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
         readings.OPTION,
+        importance.OPTION,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -71,7 +72,7 @@ STUDY = Study(
     derive=derived.derive,
     measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*figures.FIGURES, *word_figures.FIGURES),
-    tables=(*word_tables.TABLES, noop.TABLE, READINGS, *tables.TABLES),
+    tables=(*word_tables.TABLES, noop.TABLE, READINGS, importance.TABLE, *tables.TABLES),
     findings=(*findings.FINDINGS, SINK, *word_findings.FINDINGS, *noop.FINDINGS),
     check=words.check_files,
     choices=lambda result: [],

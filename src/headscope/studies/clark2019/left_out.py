@@ -5,6 +5,7 @@ import json
 import xarray as xr
 
 from headscope.metrics.gradient import why_no_gradient
+from headscope.studies import importance
 from headscope.studies.clark2019.surface.inputs import find_delimiters, segments_of
 from headscope.studies.study import Setup
 
@@ -66,7 +67,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["parsing_uas"] = reason
     if not setup.corpus.has("mentions"):
         missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
-    return missing
+    return missing | importance.left_out(setup)
 
 
 def why_no_gradients(setup: Setup) -> str | None:

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headscope.studies import readings
+from headscope.studies import importance, readings
 from headscope.studies.option import Option
 from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth, syntax
@@ -57,13 +57,14 @@ STUDY = Study(
             choices=("dense", "rows", "fused"),
         ),
         readings.OPTION,
+        importance.OPTION,
     ),
     labels=find_labels,
     left_out=left_out,
     parts=parts,
     derive=derive,
     figures=FIGURES,
-    tables=(*TABLES[:2], syntax.TABLE, READINGS, *TABLES[2:]),
+    tables=(*TABLES[:2], syntax.TABLE, READINGS, importance.TABLE, *TABLES[2:]),
     findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS, SINK),
     choices=choose_heads,
     notes=notes,

@@ -11,6 +11,8 @@ from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
 from headscope.model.display import display
 from headscope.model.encode import encode
+from headscope.studies import importance
+from headscope.studies.importance import with_importance
 from headscope.studies.study import Part, Setup
 from headscope.studies.vig2019.inputs import document_inputs, sentence_inputs
 
@@ -47,14 +49,14 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["null_share"] = NO_NULL
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing
+    return missing | importance.left_out(setup)
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences."""
     metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
     inputs = sentence_inputs if setup.context is None else document_inputs
-    return (Part(inputs, tuple(metrics)),)
+    return (with_importance(setup, Part(inputs, tuple(metrics))),)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
