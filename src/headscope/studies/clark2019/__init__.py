@@ -24,7 +24,10 @@ NOTES = (
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
 
-SINK = readings.sink_finding("[SEP]", "special_share", {"special": "sep"})
+SINKS = tuple(
+    readings.sink_finding(name, "special_share", {"special": label})
+    for name, label in (("[SEP]", "sep"), ("[CLS]", "cls"))
+)
 READINGS = readings.layer_table(
     {name: ("special_share", {"special": label}) for label, name in
      (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
@@ -73,7 +76,7 @@ STUDY = Study(
     measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*figures.FIGURES, *word_figures.FIGURES),
     tables=(*word_tables.TABLES, noop.TABLE, READINGS, importance.TABLE, *tables.TABLES),
-    findings=(*findings.FINDINGS, SINK, *word_findings.FINDINGS, *noop.FINDINGS),
+    findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *noop.FINDINGS),
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,

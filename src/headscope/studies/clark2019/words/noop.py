@@ -7,7 +7,6 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head, name_in_paper
-from headscope.probes.gold import PUNCTUATION
 from headscope.probes.noop import SIDES
 from headscope.probes.relations import DIRECTIONS
 from headscope.probes.selection import DIFFERENCE, BestHead
@@ -16,7 +15,7 @@ from headscope.results.heads import whole
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
-    SUMS,
+    NO_RELATION,
     clear_relations,
     layer_number,
     relation_row,
@@ -25,7 +24,6 @@ from headscope.studies.clark2019.words.choices import (
 
 FEW = 20  # words with a relation; of fewer the best head is best by chance
 OBJECTS = {"obj", "dobj"}
-UNUSED = (*SUMS, "root", *PUNCTUATION)  # no relation that a head could be for
 NOOP, GRADIENT = "noop", "noop_gradient"
 NO_HEAD = "no head finds a relation clearly better than a fixed offset"
 Pair = tuple[xr.DataArray, xr.DataArray]  # where it applies, where it does not
@@ -44,7 +42,7 @@ def noop_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     data = replicated(result, (*_names(NOOP), *_names(GRADIENT)))
     ends = ("numerator", "denominator")
     groups = groups_of(result[[f"{name}_{end}" for name in _names(NOOP) for end in ends]])
-    rows = (row for row in relation_rows(result) if row.relation not in UNUSED)
+    rows = (row for row in relation_rows(result) if row.relation not in NO_RELATION)
     return [_row(data, groups, row) for row in rows if row.words >= FEW]
 
 
