@@ -5,7 +5,7 @@ follows many arcs without knowing any. Its weight at each offset times the chanc
 what proximity explains; the rest is syntax.
 
 ```
-offset i − j        −1     0     1     2    …   100   further
+offset i − j        −1     0     1     2    …    64   further
 share of the head  .10   .05   .60   .10         0       0
 chance of an arc   .42     0   .42   .20         0       0      Σ of the products: expected
 ```
@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from headscope.metrics.dependencies import FORM, LONGEST
+from headscope.metrics.dependencies import FORM
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import pooled_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
@@ -26,12 +26,14 @@ from headscope.observe.offsets import count_arcs_by_offset, count_pairs_by_offse
 from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
+LONGEST = 64  # offsets kept apart; hardly any arc is longer
+
 DEPENDENCY_EXPECTED = Measure(
     "dependency_expected",
     title="Dependency alignment expected from distance",
     meaning="The alignment of a head that looks as far as this one, whatever the words are.",
     formula="Σ over offsets o of (share of attention at i − j = o)·(share of the pairs there that "
-    "are related); offsets beyond 100 count as one",
+    "are related); offsets beyond 64 count as one",
     reference="Vig & Belinkov 2019, text on Figs. 8 and 11: relations become rare with distance",
     range="0 to 1; either is the sum of the other two",
     cost="n², one sum along diagonals",
