@@ -21,6 +21,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from headscope.plots.style import add_axes
 from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
 
 COLOURS = (SECOND, ACCENT, *SERIES[2:])
@@ -29,6 +30,7 @@ MARKS = ("o", "s", "^", "D")
 # Inches.
 SIDE = 3.9  # of a map
 MARGIN, TITLE, GAP, BAR, BAR_TEXT = 0.12, 0.3, 0.25, 0.12, 0.5
+LOWEST = 2.2
 INSIDE = 0.4  # kept free around the outermost points, for their names
 LINE = 0.2  # of the legend
 ENTRIES = 4  # of the legend on a line
@@ -44,24 +46,24 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
     groups = [plain, *sorted(set(labels.tolist()) - {plain})]
     lines = -(-len(groups) // ENTRIES)
     wide = 2 * MARGIN + 2 * SIDE + 2 * GAP + BAR + BAR_TEXT
-    figure = Figure(figsize=(wide, TITLE + SIDE + LINE * lines + 2 * MARGIN))
-    points = positions.transpose("unit", "axis").values
-    place = _fit(points)
+    place, high = _fit(positions.transpose("unit", "axis").values)
+    figure = Figure(figsize=(wide, TITLE + high + LINE * lines + 2 * MARGIN))
     bottom = MARGIN + LINE * lines
     left, right = (
-        _add_axes(figure, MARGIN + shift, bottom, SIDE, SIDE) for shift in (0, SIDE + GAP)
+        add_axes(figure, MARGIN + shift, bottom, SIDE, high) for shift in (0, SIDE + GAP)
     )
-    _by_behaviour(left, place, labels, groups, positions["unit"].values)
+    named = Names(place, np.flatnonzero(labels != plain), high)
+    _by_behaviour(left, named, labels, groups, positions["unit"].values)
     figure.legend(
         *left.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
         bbox_to_anchor=(MARGIN / wide, 0), borderaxespad=0.3, handletextpad=0.2,
     )  # fmt: skip
     layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
     image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
-    _add_bar(figure, image, 2 * (MARGIN + SIDE) + 2 * GAP - MARGIN, bottom, "layer", whole=True)
+    _add_bar(figure, image, MARGIN + 2 * (SIDE + GAP), bottom, "layer", high, whole=True)
     for axes, title in ((left, "by behaviour"), (right, "by layer")):
         axes.set_title(title)
-        _clear(axes, SIDE)
+        _clear(axes, high)
     return figure
 
 
@@ -72,7 +74,7 @@ def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     text = mpl.rcParams["font.size"] * 0.7 * 0.62 / 72 * max(map(len, names)) + 0.1
     low, wide = text + MARGIN, text + 2 * MARGIN + MATRIX + GAP + BAR + BAR_TEXT
     figure = Figure(figsize=(wide, low + MATRIX + MARGIN))
-    axes = _add_axes(figure, low, low, MATRIX, MATRIX)
+    axes = add_axes(figure, low, low, MATRIX, MATRIX)
     image = axes.imshow(matrix.values[np.ix_(places, places)], cmap=MAP, interpolation="none")
     step = max(1, -(-len(names) // NAMES))
     axes.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize="x-small")
@@ -83,22 +85,17 @@ def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     return figure
 
 
-def _add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
-    whole = figure.get_size_inches()
-    return figure.add_axes((left / whole[0], bottom / whole[1], wide / whole[0], high / whole[1]))
-
-
 def _add_bar(
     figure: Figure,
     image: ScalarMappable,
     left: float,
     bottom: float,
     label: str,
-    high: float = SIDE,
+    high: float,
     *,
     whole: bool = False,
 ) -> None:
-    axes = _add_axes(figure, left, bottom + 0.08 * high, BAR, 0.84 * high)
+    axes = add_axes(figure, left, bottom + 0.08 * high, BAR, 0.84 * high)
     bar = figure.colorbar(image, cax=axes, label=label)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     bar.locator = MaxNLocator(6, integer=whole)
@@ -106,24 +103,29 @@ def _add_bar(
     bar.update_ticks()
 
 
-def _fit(points: np.ndarray) -> np.ndarray:
-    """The points in inches from the lower left corner of their map, both axes on one scale."""
+def _fit(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """The points in inches from the lower left corner of their map, and the map's height.
+
+    Both axes have one scale: the longer one fills the map.
+    """
     low, high = points.min(0), points.max(0)
     scale = (SIDE - 2 * INSIDE) / max(float((high - low).max()), 1e-12)
-    return (points - (low + high) / 2) * scale + SIDE / 2
+    tall = float(np.clip((high - low)[1] * scale + 2 * INSIDE, LOWEST, SIDE))
+    return (points - (low + high) / 2) * scale + (SIDE / 2, tall / 2), tall
 
 
-def _clear(axes: Axes, side: float) -> None:
-    axes.set_xlim(0, side)
-    axes.set_ylim(0, side)
+def _clear(axes: Axes, high: float) -> None:
+    axes.set_xlim(0, SIDE)
+    axes.set_ylim(0, high)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
 
 
 def _by_behaviour(
-    axes: Axes, place: np.ndarray, labels: np.ndarray, groups: Sequence[str], names: np.ndarray
+    axes: Axes, named: "Names", labels: np.ndarray, groups: Sequence[str], names: np.ndarray
 ) -> None:
+    place = named.points
     for number, label in enumerate(groups):
         colour = COLOURS[(number - 1) % len(COLOURS)] if number else FAINT
         mark = MARKS[(number - 1 + (number - 1) // len(COLOURS)) % len(MARKS)] if number else "o"
@@ -132,7 +134,6 @@ def _by_behaviour(
             axes.scatter(*chosen.T, s=18, color=colour, marker=mark, linewidths=0,
                          label=f"{label} ({len(chosen)})")  # fmt: skip
     members = [_apart_first(np.flatnonzero(labels == label), place) for label in groups[1:]]
-    named = Names(place, np.flatnonzero(labels != groups[0]))
     for round_of_heads in zip_longest(*members):
         for unit in round_of_heads:
             if unit is not None:
@@ -167,6 +168,7 @@ class Names:
 
     points: np.ndarray  # in inches
     clear: np.ndarray  # heads with a behaviour
+    high: float  # inches of the map
     taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     @property
@@ -200,7 +202,7 @@ class Names:
 
     def _is_free(self, corner: tuple[float, float], text: str, points: np.ndarray) -> bool:
         x, y, wide, high = *corner, self.width(text), self.height
-        if min(x, y) < 0 or x + wide > SIDE or y + high > SIDE:
+        if min(x, y) < 0 or x + wide > SIDE or y + high > self.high:
             return False
         covers = (points[:, 0] > x - DOT) & (points[:, 0] < x + wide + DOT)
         covers &= (points[:, 1] > y - DOT) & (points[:, 1] < y + high + DOT)

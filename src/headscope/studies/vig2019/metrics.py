@@ -8,7 +8,7 @@ from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
-from headscope.model.display import display
+from headscope.model.display import display_text
 from headscope.model.encode import encode
 from headscope.studies.study import Part, Setup
 from headscope.studies.vig2019.inputs import document_inputs, sentence_inputs
@@ -67,7 +67,7 @@ def _of_attention(setup: Setup) -> list[Metric]:
         spread.entropy(grid),
         Variability(grid, setup.model.is_causal, options["corner"]),
         Exemplars(grid, options["exemplars"], options["self_exemplars"]),
-        ExampleMap(grid, partial(display, setup.model.tokenizer), options["example_tokens"]),
+        ExampleMap(grid, partial(display_text, setup.model.tokenizer), options["example_tokens"]),
     ]
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
