@@ -41,7 +41,7 @@ def test_a_word_inside_another_is_kept_apart() -> None:
     """ "thecat" is one run of letters, but two words of the corpus."""
     model = causal_model()
     joined = sentence("thecat sees", (0, 3), (3, 6), (7, 11))
-    (made,) = encode_words(model, [joined])
+    (made,) = encode_words(model, [joined], "words")
     assert isinstance(made, WordTokens)
     pieces = [
         "".join(made.encoded.text[slice(*made.encoded.offsets[t])] for t in tokens).strip()
@@ -55,7 +55,7 @@ def test_sentences_that_cannot_be_used_are_named() -> None:
     long = " ".join(["telescope"] * 60)
     spans = [(n * 10, n * 10 + 9) for n in range(60)]
     shared = sentence("du", (0, 2), (0, 2))
-    made = encode_words(model, [sentence(long, *spans), shared])
+    made = encode_words(model, [sentence(long, *spans), shared], "strict")
     assert [str(each) for each in made] == ["too long", "alignment: shared"]
     assert all(isinstance(each, SkipError) for each in made)
 
@@ -91,7 +91,7 @@ def test_where_spaces_would_be_invented_the_whole_sentence_is_encoded() -> None:
     assert keeps_words_apart(causal_model().tokenizer)
     model = Model(causal_model().network, tokenizer, name="prefixing")
     dont = sentence("don't", (0, 2), (2, 5))
-    (made,) = encode_words(model, [dont])
+    (made,) = encode_words(model, [dont], "strict")
     usual = model.encode(dont.text)
     with pytest.raises(AlignmentError) as caught:
         align(dont.words, dont.text, usual.offsets, usual.special)

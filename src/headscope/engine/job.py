@@ -28,15 +28,20 @@ LONGEST = 16  # shards' worth of sentences after which even a document is cut
 
 @dataclass(frozen=True)
 class Counts:
-    """How many inputs and tokens were read, and how many sentences were skipped and why."""
+    """How many inputs and tokens were read, how many sentences were skipped and why, and words."""
 
     inputs: int = 0
     tokens: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
 
     def __add__(self, other: "Counts") -> "Counts":
         skipped = dict(sorted((Counter(self.skipped) + Counter(other.skipped)).items()))
-        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped)
+        words = {
+            name: self.words.get(name, 0) + other.words.get(name, 0)
+            for name in {**self.words, **other.words}
+        }
+        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped, words)
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class Job:
         counts = Counts()
         for part in self.parts:
             made = part.read(self.setup, shard, sentences)
-            counts += Counts(skipped=Counter(made.skipped))
+            counts += Counts(skipped=Counter(made.skipped), words=made.words)
             if part.of_corpus:
                 counts += Counts(len(made.examples), made.tokens)
             states |= observe(

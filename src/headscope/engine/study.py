@@ -327,6 +327,7 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "tokens": counts.tokens,
         "mean_tokens": counts.tokens / counts.inputs,
         "skipped": json.dumps(dict(counts.skipped)),
+        "words": json.dumps(dict(counts.words)),
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headscope.results.statements import Choice, Tabulation
     from headscope.text.corpus import Corpus, Shard
     from headscope.text.sentence import Sentence
+    from headscope.text.sharing import Sharing
 
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
@@ -57,6 +58,11 @@ class Setup:
         by_length = "dense" if self.context is None else "auto"
         return self.options.get("attention") or by_length
 
+    @property
+    def sharing(self) -> "Sharing":
+        """What becomes of a token that several words share."""
+        return self.options.get("alignment", "shared")
+
     @cached_property
     def has_documents(self) -> bool:
         """Whether the corpus has enough documents for these to be the units of all errors."""
@@ -85,6 +91,7 @@ class Inputs:
 
     examples: Sequence["Example"]
     skipped: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
 
     @cached_property
     def columns(self) -> "Columns":

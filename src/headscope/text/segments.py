@@ -165,6 +165,12 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
     return replace(first, text=text, words=tuple(words), mentions=tuple(mentions))
 
 
+def indented(sentence: Sentence) -> Sentence:
+    """The sentence with a space before it, as it stands inside a window."""
+    words = tuple(_move_word(word, len(GAP), 0) for word in sentence.words)
+    return replace(sentence, text=GAP + sentence.text, words=words)
+
+
 def cut(lengths: Iterable[int], size: int) -> tuple[list[list[int]], list[int]]:
     """Pack sentences of these lengths, in order, into windows of at most `size` tokens.
 

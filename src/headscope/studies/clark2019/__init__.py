@@ -3,6 +3,7 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.studies.alignment import ALIGNMENT, say_words
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
@@ -14,6 +15,7 @@ from headscope.studies.clark2019.words import figures as word_figures
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words import metrics as words
 from headscope.studies.clark2019.words import tables as word_tables
+from headscope.studies.clark2019.words.metrics import TREES
 from headscope.studies.option import Option
 from headscope.studies.study import Study
 
@@ -54,6 +56,7 @@ STUDY = Study(
         Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
+        ALIGNMENT,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -68,6 +71,6 @@ STUDY = Study(
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
-    notes=lambda result: NOTES,
+    notes=lambda result: f"{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",
 )

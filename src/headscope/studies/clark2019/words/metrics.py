@@ -5,7 +5,6 @@ The inputs of clark2019's second part: single sentences with trees, windows of d
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -24,15 +23,17 @@ from headscope.studies.option import Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.segments import GAP, Excerpt, cut, documents_around, join
+from headscope.text.segments import Excerpt, cut, documents_around, indented, join
 from headscope.text.sentence import Sentence
 
 NO_MENTION = "windows without a scored mention"
+TREES, WINDOWS = "trees: ", "windows: "  # begin the reasons and counts of the two kinds of input
 
 
 def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """One example for every sentence that is a tree and whose words match its tokens."""
+    """One example for every sentence that is a tree and fits the model."""
     skipped: Counter[str] = Counter()
+    words: Counter[str] = Counter()
     numbers, trees = [], []
     for number, sentence in enumerate(sentences, start=first):
         fault = tree_fault(sentence.words)
@@ -40,14 +41,15 @@ def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inpu
             numbers.append(number)
             trees.append(sentence)
         else:
-            skipped[f"trees: {fault}"] += 1
+            skipped[f"{TREES}{fault}"] += 1
     examples: list[Example] = []
-    for number, made in zip(numbers, encode_words(setup.model, trees), strict=True):
+    for number, made in zip(numbers, _encode(setup, trees), strict=True):
         if isinstance(made, WordTokens):
             examples.append(_example(setup, number, made))
+            words.update(made.counts)
         else:
-            skipped[f"trees: {made}"] += 1
-    return Inputs(examples, skipped)
+            skipped[f"{TREES}{made}"] += 1
+    return Inputs(examples, skipped, {f"{TREES}{name}": count for name, count in words.items()})
 
 
 def plain_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
@@ -64,6 +66,7 @@ def window_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
 def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     """One example for every window that begins among these sentences and has a scored mention."""
     skipped: Counter[str] = Counter()
+    words: Counter[str] = Counter()
     examples: list[Example] = []
     shard = range(first, first + len(sentences))
     numbered = enumerate(sentences.whole, start=first - len(sentences.before))
@@ -71,9 +74,14 @@ def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
         for number, window in _windows(setup, list(document), shard, skipped):
             if len(make_queries([window.sentence])):
                 examples.append(_example(setup, number, window))
+                words.update(window.counts)
             else:
                 skipped[NO_MENTION] += 1
-    return Inputs(examples, skipped)
+    return Inputs(examples, skipped, {f"{WINDOWS}{name}": n for name, n in words.items()})
+
+
+def _encode(setup: Setup, sentences: Sequence[Sentence]) -> list[WordTokens | SkipError]:
+    return encode_words(setup.model, sentences, setup.sharing)
 
 
 def _example(setup: Setup, number: int, made: WordTokens) -> Example:
@@ -94,31 +102,26 @@ def _windows(
     """Windows of one document that begin in the shard, with the number of their first sentence."""
     numbers, sentences = zip(*document, strict=True)
     # A sentence inside a window has a space before it, which some tokenizers count to its token.
-    lengths = _lengths(setup, [_indented(sentence) for sentence in sentences])
+    lengths = _lengths(setup, [indented(sentence) for sentence in sentences])
     windows, too_long = cut(lengths, window_size(setup))
     unusable = sum(numbers[place] in shard for place in too_long)
-    skipped["windows: sentence cannot be used"] += unusable
+    skipped[f"{WINDOWS}sentence cannot be used"] += unusable
     for window in windows if setup.options["windows"] == "all" else windows[:1]:
         if numbers[window[0]] in shard:
-            (made,) = encode_words(setup.model, [join([sentences[place] for place in window])])
+            (made,) = _encode(setup, [join([sentences[place] for place in window])])
             if isinstance(made, SkipError):
-                skipped[f"windows: {made}"] += 1
+                skipped[f"{WINDOWS}{made}"] += 1
             else:
                 yield numbers[window[0]], made
 
 
 def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
     """Tokens of every sentence; one more than fits for those that cannot be used."""
-    made, frame = encode_words(setup.model, sentences), len(find_frame(setup.model.tokenizer))
+    made, frame = _encode(setup, sentences), len(find_frame(setup.model.tokenizer))
     unusable = window_size(setup) + 1
     return [
         len(each.encoded) - frame if isinstance(each, WordTokens) else unusable for each in made
     ]
-
-
-def _indented(sentence: Sentence) -> Sentence:
-    words = tuple(replace(word, start=word.start + 1, end=word.end + 1) for word in sentence.words)
-    return replace(sentence, text=GAP + sentence.text, words=words)
 
 
 OPTIONS = (
