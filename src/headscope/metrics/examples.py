@@ -50,7 +50,7 @@ class Exemplars:
 
     grid: Grid
     count: int = 5
-    with_self: bool = True  # whether a token's attention to itself may be an exemplar
+    with_self: bool = False  # whether a token's attention to itself may be an exemplar
     name: str = "exemplars"
 
     @property

@@ -183,7 +183,10 @@ class _Pairs:
     def weight(self) -> Float[Tensor, "batch head kind"]:
         """The largest weight of every kind; 0 where an input has no such pair."""
         of_labels = [self._of_label(axis) for axis in self.labels]
-        of_bands = [self._in_band(self.kept, band).amax((-2, -1))[..., None] for band in BANDS]
+        of_bands, room = [], torch.empty_like(self.kept)  # one room for all: half of the time
+        for band in self.bands:
+            torch.mul(self.kept, band, out=room)
+            of_bands.append(room.amax((-2, -1))[..., None])
         return torch.cat([self.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
 
     def locate(
@@ -195,8 +198,8 @@ class _Pairs:
         key = self._key_of_labels(rows[..., :before], head)
         query = self.kept[rows[..., :before], head, :, key].argmax(-1)
         pairs = [(query, key)]
-        for place, band in enumerate(BANDS, start=before):
-            cells = self._in_band(self.kept[rows[..., place], head[:, 0]], band)
+        for place, band in enumerate(self.bands, start=before):
+            cells = self.kept[rows[..., place], head[:, 0]] * band
             by_key, best_query = cells.max(-2)
             key = by_key.argmax(-1, keepdim=True)
             pairs.append((best_query.gather(-1, key), key))
@@ -222,16 +225,17 @@ class _Pairs:
             start = stop
         return by_key.argmax(-1)
 
-    def _in_band(
-        self, kept: Float[Tensor, "*place query key"], band: tuple[int, int | None]
-    ) -> Float[Tensor, "*place query key"]:
-        low, high = band
-        size = kept.shape[-1]
-        apart = self.layer.batch.once(
-            "token separation", lambda: separation(0, size, size, kept.device)
-        )
-        outside = apart < low if high is None else (apart < low) | (apart > high)
-        return kept.masked_fill(outside, 0.0)
+    @cached_property
+    def bands(self) -> Float[Tensor, "band query key"]:
+        """1 where two tokens are as far apart as the band says."""
+        batch = self.layer.batch
+        return batch.once("bands of separation", partial(_bands, batch.mask.shape[1], batch))
+
+
+def _bands(size: int, batch: AnnotatedBatch) -> Float[Tensor, "band query key"]:
+    apart = separation(0, size, size, batch.mask.device)
+    inside = [(apart >= low) & (apart <= (size if high is None else high)) for low, high in BANDS]
+    return torch.stack(inside).float()
 
 
 def _strongest(
@@ -243,8 +247,11 @@ def _strongest(
         return torch.from_numpy(np.argsort(batch.numbers)).to(batch.mask.device)
 
     order = batch.once("corpus order", corpus_order)
-    ranked = weight[order].sort(dim=0, descending=True, stable=True).indices[:STRONGEST]
-    return order[ranked]
+    left, ranked = weight[order], []
+    for _ in range(min(STRONGEST, len(left))):  # sorting all inputs takes several times as long
+        ranked.append(left.argmax(0, keepdim=True))
+        left.scatter_(0, ranked[-1], -1.0)
+    return order[torch.cat(ranked)]
 
 
 def _fill(values: Float[np.ndarray, "head kind pick"]) -> Float[np.ndarray, "head kind pick"]:

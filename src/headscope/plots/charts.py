@@ -109,7 +109,7 @@ def draw_shares(
     with np.errstate(divide="ignore", invalid="ignore"):
         doublings = np.log2(values / even.values[:, None])
     doublings[~np.isfinite(doublings)] = np.nan
-    reach = min(FARTHEST, max(float(np.nanmax(np.abs(doublings), initial=0)), 0.1))
+    reach = _reach(doublings)
     scales = (PowerNorm(0.5, vmin=0), Normalize(-reach, reach))
     titles = ("share of attention", "relative to even attention")
     for place, (each, title, scale) in enumerate(
@@ -124,7 +124,7 @@ def draw_shares(
         axes.set_yticks(range(len(labels)), labels if not place else [""] * len(labels),
                         fontsize="small")  # fmt: skip
         bar_axes = add_axes(figure, left + wide + GAP, FOOT, BAR, high)
-        bar = figure.colorbar(image, cax=bar_axes, extend="neither")
+        bar = figure.colorbar(image, cax=bar_axes)
         bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
         bar_axes.tick_params(labelsize="small", length=2)
         if place:
@@ -142,17 +142,16 @@ def _with_frequency(frequency: xr.DataArray, axis: str) -> list[str]:
     ]
 
 
+def _reach(doublings: np.ndarray) -> float:
+    """Doublings from 1 to the ends of the scale: the few largest ratios may lie beyond them."""
+    known = np.abs(doublings[np.isfinite(doublings)])
+    return float(np.clip(np.percentile(known, 95), 1, FARTHEST)) if known.size else 1.0
+
+
 def _label_doublings(axes: Axes, reach: float) -> None:
-    step = 1.0 if reach >= 1 else 0.5 if reach >= 0.5 else round(reach / 2, 2)
-    ticks = np.arange(-int(reach / step), int(reach / step) + 1) * step
-    axes.yaxis.set_major_locator(FixedLocator(ticks.tolist()))
-    axes.set_yticklabels([_ratio(tick) for tick in ticks])
-
-
-def _ratio(doublings: float) -> str:
-    if doublings == int(doublings):
-        return f"{2 ** int(doublings)}" if doublings >= 0 else f"1/{2 ** -int(doublings)}"
-    return f"{2**doublings:.2f}"
+    ticks = range(-int(reach), int(reach) + 1)
+    axes.yaxis.set_major_locator(FixedLocator(list(ticks)))
+    axes.set_yticklabels([f"{2**tick}" if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
 
 
 def _finish_grid(axes: Axes, title: str, layers: list[int]) -> None:

@@ -89,9 +89,9 @@ def read_ribbon(example: xr.DataArray, title: str, *, with_null: bool = False) -
 
 
 def _full_colour(weights: np.ndarray) -> float:
-    """The median over queries of their largest weight: a broad head is as dark as a sharp one."""
+    """Twice the median over queries of their largest weight, so that a broad head can be seen."""
     largest = weights.max(1, initial=0)
-    return float(np.median(largest[largest > 0])) if (largest > 0).any() else 1.0
+    return min(1.0, 2 * float(np.median(largest[largest > 0]))) if (largest > 0).any() else 1.0
 
 
 def draw_ribbons(ribbons: Sequence[Ribbon], columns: int) -> Figure:
@@ -136,7 +136,7 @@ def _draw(axes: Axes, ribbon: Ribbon) -> None:
         _draw_missed(axes, ribbon)
         _draw_lines(axes, ribbon, ribbon.drawn * sought[:, None], SECOND)
     _write_tokens(axes, ribbon)
-    axes.text(WIDE / 2 - SIDE, -0.5, ribbon.title, ha="center", va="bottom", linespacing=1.25)
+    axes.text(WIDE / 2 - SIDE, -0.8, ribbon.title, ha="center", va="bottom", linespacing=1.2)
     axes.annotate(
         f"full colour: {ribbon.full:.2f}", (WIDE / 2 - SIDE, ribbon.lines - 0.5),
         xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=TOKEN,

@@ -37,7 +37,7 @@ STUDY = Study(
     "how widely, and does it depend on what the sentence says?",
     options=(
         Option("exemplars", int, 5, "inputs kept per head", least=1),
-        Option("self_exemplars", bool, True, "whether a token's attention to itself counts there"),
+        Option("self_exemplars", bool, False, "whether a token's attention to itself counts there"),
         ALIGNMENT,
         Option("corner", int, 10, "first tokens of every input that variability compares", least=1),
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.metrics.kinds import ANY, distance_kind, relation_kind, tag_kind
 from headscope.results.findings import Found, find_interval
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
@@ -113,7 +114,8 @@ def _of_label(
         f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f}; "
         f"held out {times.value:.1f} ×{_ends(times, '{:.1f}')})"
     )
-    return times.value, Choice(table, layer, head, why)
+    name_kind = tag_kind if table == "table1" else relation_kind
+    return times.value, Choice(table, layer, head, why, name_kind(label))
 
 
 def _by_shape(data: xr.Dataset) -> list[Choice]:
@@ -131,7 +133,8 @@ def _by_shape(data: xr.Dataset) -> list[Choice]:
         layer, head, value = top_heads(sign * data[variable], 1)[0]
         elsewhere = hold_out(data, variable, sign=sign).find(is_share=False)
         said = f"{why.format(form.format(sign * value))}; held out {form.format(elsewhere.value)}"
-        found.append(Choice("table3", layer, head, said + _ends(elsewhere, form)))
+        kind = distance_kind(sign * value) if variable == "distance" else ANY
+        found.append(Choice("table3", layer, head, said + _ends(elsewhere, form), kind))
     return found
 
 

@@ -6,6 +6,7 @@ import xarray as xr
 
 from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
+from headscope.metrics.kinds import KindExemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
 from headscope.model.display import display_text
@@ -22,6 +23,7 @@ NO_TREES = (
     "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
 )
 NO_NULL = "the tokenizer adds no delimiters, so no token is null"
+NO_MATRICES = "long inputs have no whole matrices in which to look for pairs of a kind"
 NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
 OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
@@ -39,6 +41,8 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing |= dict.fromkeys(OF_ARCS, NO_TREES)
     if not _has_null(setup):
         missing["null_share"] = NO_NULL
+    if setup.attention != "dense":
+        missing["kind_exemplar_weight"] = NO_MATRICES
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
     return missing
@@ -69,10 +73,17 @@ def _of_attention(setup: Setup) -> list[Metric]:
         Exemplars(grid, options["exemplars"], options["self_exemplars"]),
         ExampleMap(grid, partial(display_text, setup.model.tokenizer), options["example_tokens"]),
     ]
+    if setup.attention == "dense":
+        metrics.append(_kind_exemplars(setup))
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
     return metrics
+
+
+def _kind_exemplars(setup: Setup) -> KindExemplars:
+    axes = [Axis(name, setup.labels[name]) for name in ("tag", "deprel") if name in setup.labels]
+    return KindExemplars(setup.grid, tuple(axes), setup.seed, setup.options["self_exemplars"])
 
 
 def _of_tags(setup: Setup) -> list[Metric]:
