@@ -134,10 +134,10 @@ def _by_behaviour(
             axes.scatter(*chosen.T, s=18, color=colour, marker=mark, linewidths=0,
                          label=f"{label} ({len(chosen)})")  # fmt: skip
     members = [_apart_first(np.flatnonzero(labels == label), place) for label in groups[1:]]
-    for round_of_heads in zip_longest(*members):
+    for place, round_of_heads in enumerate(zip_longest(*members)):
         for unit in round_of_heads:
             if unit is not None:
-                _write_name(axes, named, int(unit), str(names[unit]))
+                _write_name(axes, named, int(unit), str(names[unit]), must=place == 0)
 
 
 def _apart_first(units: np.ndarray, place: np.ndarray) -> list[int]:
@@ -147,8 +147,8 @@ def _apart_first(units: np.ndarray, place: np.ndarray) -> list[int]:
     return units[np.argsort(-away.min(1), kind="stable")].tolist()
 
 
-def _write_name(axes: Axes, named: "Names", unit: int, text: str) -> None:
-    found = named.find(unit, text)
+def _write_name(axes: Axes, named: "Names", unit: int, text: str, *, must: bool) -> None:
+    found = named.find(unit, text, FAR if must else ())
     if found is None:
         return
     corner, is_far = found
@@ -180,11 +180,16 @@ class Names:
         """Of a name in inches, of any common font."""
         return mpl.rcParams["font.size"] * 0.7 * 0.66 / 72 * len(text)
 
-    def find(self, unit: int, text: str) -> tuple[tuple[float, float], bool] | None:
-        """The lower left corner of a name, and whether a line must lead to it."""
+    def find(
+        self, unit: int, text: str, far: Sequence[float] = ()
+    ) -> tuple[tuple[float, float], bool] | None:
+        """The lower left corner of a name, and whether a line must lead to it.
+
+        Next to the point if there is room, else at one of the distances `far`.
+        """
         others = self.points[self.clear[self.clear != unit]]
         everyone = np.delete(self.points, unit, axis=0)
-        for points, distances in ((everyone, (NEAR,)), (others, (NEAR,)), (everyone, FAR)):
+        for points, distances in ((everyone, (NEAR,)), (others, (NEAR,)), (everyone, far)):
             for distance in distances:
                 for corner in self._corners(unit, text, distance):
                     if self._is_free(corner, text, points):

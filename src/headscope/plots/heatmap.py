@@ -115,15 +115,16 @@ def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
     axes.set_yticks([])
     axes.set_xlabel(unit)
     axes.tick_params(labelsize="small")
+    axes.set_xlim(left=0)
     _end_ticks(axes)
     axes.spines["left"].set_visible(False)
 
 
 def _end_ticks(axes: Axes) -> None:
     """Zero and one round number, their labels kept within the axes: grids stand close to them."""
-    low, high = axes.get_xlim()
+    high = axes.get_xlim()[1]
     rounds = [tick for tick in MaxNLocator(2).tick_values(0, high) if 0 < tick <= high]
-    ticks = [0.0, *rounds[-1:]] if low <= 0 else rounds[-1:]
+    ticks = [0.0, *rounds[-1:]]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     for text, side in zip(axes.get_xticklabels(), ("left", "right"), strict=False):
         text.set_horizontalalignment(side)

@@ -23,6 +23,7 @@ from headscope.theme import ACCENT, FAINT, INK, SECOND
 from headscope.views.labels import label, short
 
 WEAK = 0.05  # of the full colour: fainter lines cannot be seen
+FULLEST = 0.12  # no weight below has the full colour: all lines of a broad head would cover it
 LINE = 1.1
 TOKEN = "x-small"
 LONGEST = 13  # letters of a token
@@ -91,7 +92,9 @@ def read_ribbon(example: xr.DataArray, title: str, *, with_null: bool = False) -
 def _full_colour(weights: np.ndarray) -> float:
     """Twice the median over queries of their largest weight, so that a broad head can be seen."""
     largest = weights.max(1, initial=0)
-    return min(1.0, 2 * float(np.median(largest[largest > 0]))) if (largest > 0).any() else 1.0
+    if not (largest > 0).any():
+        return 1.0
+    return float(np.clip(2 * np.median(largest[largest > 0]), FULLEST, 1))
 
 
 def draw_ribbons(ribbons: Sequence[Ribbon], columns: int) -> Figure:

@@ -61,7 +61,7 @@ def draw_examples(result: xr.Dataset) -> Drawing:
         for pattern, layer, head, value in clearest_heads(result)
         if is_clear(pattern, value)
     ]
-    return draw_ribbons(ribbons, columns=3)
+    return draw_ribbons(ribbons, columns=4 if len(ribbons) == 4 else 3)
 
 
 def unclear_patterns(result: xr.Dataset) -> str:

@@ -29,7 +29,7 @@ Pairs = frozenset[tuple[int, int]]  # query word, key word
 
 TRIED = 24  # sentences among which the clearest is looked for
 POOL = 400  # sentences among which one is drawn
-CLEAREST, DRAWN = f"clearest of {TRIED}", "drawn at random"
+CLEAREST, DRAWN = "clearest of {}", "drawn at random"
 RELATIONS = 5
 WORDS = range(5, 15)
 WINDOW_WORDS = range(8, 27)
@@ -119,7 +119,7 @@ class ExampleStage:
         if best is not None:
             layer = result["layer"].values.tolist().index(best.layer)
             head, right = name_in_paper(best.layer, best.head), best.accuracy.value
-            title = f"{head}\ncoreference: accuracy {right:.2f}"
+            title = f"{head}: coreference\naccuracy {right:.2f}"
             found.append(Shown(title, layer * setup.grid.heads + best.head))
         # A relation under two names (poss, with and without the clitic) may be shown for one head.
         return tuple(dict.fromkeys(found))
@@ -143,7 +143,8 @@ def _for_relation(setup: Setup, result: xr.Dataset, row: BestHead) -> Shown:
     name = row.relation.removesuffix(" with 's")
     head = name_in_paper(layer_number(result, row.layer), row.head)
     place = row.layer * setup.grid.heads + row.head
-    title = f"{head}\n{name}: accuracy {row.accuracy.value:.2f} (offset {row.baseline:.2f})"
+    right, offset = row.accuracy.value, f"{row.offset:+d}".replace("-", "−")
+    title = f"{head}: {name}\naccuracy {right:.2f}, offset {offset}: {row.baseline:.2f}"
     return Shown(title, place, name, row.direction)
 
 
@@ -161,7 +162,7 @@ def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
     drawn = next((each for each in others if each), None)
     return [
         replace(each, title=f"{each.title}\n{how}")
-        for each, how in ((clear[1], CLEAREST), (drawn, DRAWN))
+        for each, how in ((clear[1], CLEAREST.format(len(tried))), (drawn, DRAWN))
         if each is not None
     ]
 
