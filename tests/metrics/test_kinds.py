@@ -123,7 +123,7 @@ def test_the_draw_follows_the_seed_and_the_number_of_the_input_alone() -> None:
     order = draw_order(7, numbers, 6)
     assert np.array_equal(order[500:900], draw_order(7, numbers[500:900], 6))
     assert not np.array_equal(order, draw_order(8, numbers, 6))
-    assert (0 <= order).all() and (order < 1).all() and len(np.unique(order)) == order.size
+    assert (order >= 0).all() and (order < 1).all() and len(np.unique(order)) == order.size
     firsts = order.argmin(0)
     assert len(set(firsts.tolist())) == 6  # another input for every kind
     np.testing.assert_allclose(np.histogram(order, 10, (0, 1))[0], 1200, rtol=0.15)

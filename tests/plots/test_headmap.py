@@ -64,7 +64,9 @@ def test_every_behaviour_has_a_head_with_a_name_and_an_entry_of_its_own(
     figure = make_map(layers, heads, 9, clear=0.7)  # far more than 40 clear heads
     drawn = {str(each.get_label()).split(" (")[0]: each for each in figure.axes[0].collections}
     shown = {name.get_text() for name in names_of(figure)}
-    places = dict(zip(units(layers, heads), figure.axes[1].collections[0].get_offsets(), strict=True))
+    places = dict(
+        zip(units(layers, heads), figure.axes[1].collections[0].get_offsets(), strict=True)
+    )
     for label, points in drawn.items():
         if label != "other":
             own = {name for name, at in places.items() if (points.get_offsets() == at).all(1).any()}

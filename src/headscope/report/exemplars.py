@@ -147,9 +147,8 @@ def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
     own = [
         each for each in exemplars if (each["layer"], each["head"]) == (choice.layer, choice.head)
     ]
-    of_kind = [each for each in own if choice.kind and each["kind"] == choice.kind]
-    of_any = [each for each in own if each["kind"] is None]
-    return sorted(of_kind or of_any, key=lambda each: each["rank"])
+    of_kind = [each for each in own if each["kind"] == (choice.kind or None)]
+    return sorted(of_kind, key=lambda each: each["rank"])
 
 
 def show_head(choice: Choice, exemplars: Iterable[Exemplar]) -> ShownHead:

@@ -4,13 +4,19 @@ How much more of its attention the best head pays to a label than heads do on av
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.metrics.kinds import ANY, distance_kind, relation_kind, tag_kind
+from headscope.metrics.kinds import (
+    ANY,
+    KIND_EXEMPLAR_WEIGHT,
+    distance_kind,
+    relation_kind,
+    tag_kind,
+)
 from headscope.results.findings import Found, find_interval
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
@@ -64,7 +70,10 @@ def choose_heads(result: xr.Dataset) -> list[Choice]:
         choices += _by_label(data, "table1", "pos_to", "tag")
     if "deprel_to" in data:
         choices += _by_label(data, "table2", "deprel_to", "deprel")
-    return choices + _by_shape(data)
+    choices += _by_shape(data)
+    if KIND_EXEMPLAR_WEIGHT.name in result:
+        return choices
+    return [replace(choice, kind="") for choice in choices]  # long inputs keep no pairs by kind
 
 
 def busy_heads(result: xr.Dataset) -> xr.Dataset:

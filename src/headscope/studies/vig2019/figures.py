@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
@@ -30,6 +31,15 @@ def draw_one(result: xr.Dataset, variable: str, title: str, unit: str) -> Drawin
     by_layer = result[pooled] if pooled in result else result[variable].mean("head")
     errors = result[f"{pooled}_se"] if pooled in result else None
     return draw_panels([Panel(title, result[variable], by_layer, errors)], 1, unit)
+
+
+def uncounted_heads(result: xr.Dataset) -> str:
+    """Why some heads have no entropy."""
+    missing = int(np.isnan(result["entropy"].values).sum())
+    if not missing:
+        return ""
+    what = "1 head has" if missing == 1 else f"{missing} heads have"
+    return f"{what} no value: every row of it pays more than 0.9 to null tokens."
 
 
 def draw_alignment(result: xr.Dataset) -> Drawing:
@@ -215,6 +225,7 @@ FIGURES = (
         "the heads of a layer.",
         ("entropy",),
         partial(draw_one, variable="entropy", title="entropy in nats", unit="pooled"),
+        uncounted_heads,
     ),
     Figure(
         "correlations",
