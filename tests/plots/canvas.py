@@ -1,9 +1,10 @@
-"""What a figure shows and where: every text and box in pixels, as it is drawn."""
+"""What a figure shows and where: every text in pixels, as it is drawn."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from typing import Any
+from unittest.mock import patch
 
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -19,50 +20,36 @@ def draw(figure: Figure) -> Figure:
 
 
 def texts(figure: Figure) -> list[Text]:
-    """Every text that can be read."""
-    shown = []
-    for text in figure.findobj(Text):
-        hidden = not text.get_visible() or not text.get_text().strip()
-        if not hidden and _is_shown(text):
-            shown.append(text)
-    return shown
+    """Every text that is drawn and can be read."""
+    drawn: list[Text] = []
+    original = Text.draw
+
+    def record(text: Text, renderer: Any) -> None:
+        if text.get_visible() and text.get_text().strip():
+            drawn.append(text)
+        original(text, renderer)
+
+    with patch.object(Text, "draw", record):
+        draw(figure)
+    return list(dict.fromkeys(drawn))
 
 
-def _is_shown(text: Text) -> bool:
-    """Tick labels of axes that are off, or out of the view, are not drawn."""
-    axes = text.axes
-    if not isinstance(axes, Axes):
-        return True
-    ticks = [*axes.get_xticklabels(), *axes.get_yticklabels()]
-    if axes.axison and text in ticks:
-        return _in_view(axes, text)
-    is_part = text in ticks or text in (axes.xaxis.label, axes.yaxis.label)
-    return axes.axison or not is_part
-
-
-def _in_view(axes: Axes, text: Text) -> bool:
-    along, limits = (0, axes.get_xlim()) if text in axes.get_xticklabels() else (1, axes.get_ylim())
-    return min(limits) - 1e-9 <= text.get_position()[along] <= max(limits) + 1e-9
-
-
-def box(artist: object) -> Bbox:
+def box(artist: Any) -> Bbox:
     """The pixels of an artist."""
-    return artist.get_window_extent()  # type: ignore[attr-defined]
+    return artist.get_window_extent()
 
 
 def outside(figure: Figure) -> list[str]:
     """Texts that leave the canvas."""
-    draw(figure)
     canvas = figure.bbox
-    found = []
-    for text in texts(figure):
-        own = box(text)
-        if (
-            own.x0 < canvas.x0 - SLACK or own.y0 < canvas.y0 - SLACK
-            or own.x1 > canvas.x1 + SLACK or own.y1 > canvas.y1 + SLACK
-        ):  # fmt: skip
-            found.append(text.get_text())
-    return found
+    return [
+        text.get_text()
+        for text, own in ((text, box(text)) for text in texts(figure))
+        if own.x0 < canvas.x0 - SLACK
+        or own.y0 < canvas.y0 - SLACK
+        or own.x1 > canvas.x1 + SLACK
+        or own.y1 > canvas.y1 + SLACK
+    ]
 
 
 def overlapping(artists: Iterable[Text]) -> Iterator[tuple[str, str]]:
