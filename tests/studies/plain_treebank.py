@@ -17,6 +17,7 @@ import torch
 
 from headscope.model.model import Model
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
+from tests.studies.clark2019.plain_reading import cut_pair
 
 Span = tuple[int, int]
 CLITICS = ("'s", "’s", "'", "’")
@@ -266,7 +267,7 @@ def read_units(
     """The words of a sentence as units, attention between them, and what was counted."""
     tokens = read_tokens(model, sentence, apart=alignment != "shared", framed=True)
     if model.is_causal and not frame(model)[0] and model.tokenizer.bos_token_id is not None:
-        begin = model.tokenizer.bos_token_id
+        begin: Any = model.tokenizer.bos_token_id
         tokens = Tokens([begin, *tokens.ids], [(0, 0), *tokens.spans], [True, *tokens.special])
     if len(tokens.ids) > (model.max_length or math.inf):
         return None
@@ -339,7 +340,7 @@ def pack(
         start = 0
         for _, own in groupby(inside, key=lambda item: item[1].paragraph):
             paragraph = list(own)
-            size = sum(len(sentence.words) for _, sentence in paragraph)
+            size = sum(max(len(s.words), len(s.text.split())) for _, s in paragraph)
             if size == 0:
                 continue
             if not chunk:
@@ -350,18 +351,6 @@ def pack(
                 chunk = []
         if len(chunk) > 1:
             yield start, document, chunk
-
-
-def cut_pair(a: list[int], b: list[int], room: int, rng: Random) -> tuple[list[int], list[int]]:
-    """Drop tokens of the longer half, from its front or its back, until both fit."""
-    a, b = list(a), list(b)
-    while len(a) + len(b) > room:
-        longer = a if len(a) > len(b) else b
-        if rng.random() < 0.5:
-            del longer[0]
-        else:
-            longer.pop()
-    return a, b
 
 
 def read_segments(

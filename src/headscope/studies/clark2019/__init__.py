@@ -3,7 +3,6 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
-from headscope.studies.alignment import ALIGNMENT, say_words
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
@@ -17,6 +16,7 @@ from headscope.studies.clark2019.words import metrics as words
 from headscope.studies.clark2019.words import tables as word_tables
 from headscope.studies.clark2019.words.metrics import TREES
 from headscope.studies.option import Option
+from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
 
 NOTES = (
@@ -32,7 +32,7 @@ STUDY = Study(
     question="Which heads look at a fixed offset, at separators or everywhere, does it matter to "
     "the model, and which heads behave alike?",
     options=(
-        Option("max_tokens", int, 128, "longer segments are skipped", least=2),
+        Option("max_tokens", int, 128, "segments are filled and cut to this length", least=8),
         Option("segment_ids", bool, True, "whether the model is told which half a token is in"),
         Option("offsets", list[int], list(ALWAYS), "offsets measured besides -1, 0 and 1"),
         Option("gradients", bool, True, "whether gradients of the loss are computed"),
@@ -57,6 +57,7 @@ STUDY = Study(
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
         ALIGNMENT,
+        DOCUMENTS,
         *words.OPTIONS,
     ),
     labels=words.find_relations,

@@ -2,8 +2,8 @@
 
 import xarray as xr
 
-from headscope.studies.alignment import ALIGNMENT, say_words
 from headscope.studies.option import Option
+from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
 from headscope.studies.vig2019.choices import choose_heads
 from headscope.studies.vig2019.figures import FIGURES
@@ -39,6 +39,14 @@ STUDY = Study(
         Option("exemplars", int, 5, "inputs kept per head", least=1),
         Option("self_exemplars", bool, False, "whether a token's attention to itself counts there"),
         ALIGNMENT,
+        DOCUMENTS,
+        Option(
+            "exemplar_sentences",
+            int,
+            None,
+            "sentences that exemplars are sought in, more than the sample for the numbers",
+            least=1,
+        ),
         Option("corner", int, 10, "first tokens of every input that variability compares", least=1),
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
         Option("context", int, None, "inputs are documents of up to this many tokens", least=2),

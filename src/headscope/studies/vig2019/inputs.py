@@ -62,6 +62,20 @@ def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     return _make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
 
 
+def number_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence of the sample that the numbers are from."""
+    chosen = setup.numbers
+    numbered = enumerate(sentences, start=first)
+    kept = [(number, each) for number, each in numbered if chosen is None or number in chosen]
+    return _make_inputs(setup, kept, Counter())
+
+
+def exemplar_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence, where the numbers are from a sample of them."""
+    made = sentence_inputs(setup, sentences, first)
+    return Inputs(made.examples, {f"exemplars: {why}": n for why, n in made.skipped.items()})
+
+
 def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """Inputs of at most the context's tokens; sentences that cannot be used are left out."""
     skipped: Counter[str] = Counter()

@@ -12,7 +12,14 @@ from headscope.errors import CorpusError
 from headscope.metrics.examples import Exemplars
 from headscope.observe.inputs import Example
 from headscope.probes.coreference.metric import CorefAccuracy, make_queries
-from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
+from headscope.probes.encoding import (
+    Frame,
+    SkipError,
+    WordTokens,
+    encode_pieces,
+    encode_words,
+    find_frame,
+)
 from headscope.probes.gold import Classes, tree_fault
 from headscope.probes.relations import RelationAccuracy
 from headscope.probes.trained.probes import LEARNING_RATE
@@ -23,9 +30,10 @@ from headscope.studies.option import Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.segments import Excerpt, cut, documents_around, indented, join
+from headscope.text.segments import Excerpt, cut, cut_text, documents_around, indented, join
 from headscope.text.sentence import Sentence
 
+NO_FRAME = Frame((), ())
 NO_MENTION = "windows without a scored mention"
 TREES, WINDOWS = "trees: ", "windows: "  # begin the reasons and counts of the two kinds of input
 
@@ -71,7 +79,8 @@ def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     shard = range(first, first + len(sentences))
     numbered = enumerate(sentences.whole, start=first - len(sentences.before))
     for _, document in groupby(numbered, key=lambda item: item[1].document):
-        for number, window in _windows(setup, list(document), shard, skipped):
+        make = _first_tokens if setup.options["windows"] == "cut" else _windows
+        for number, window in make(setup, list(document), shard, skipped):
             if len(make_queries([window.sentence])):
                 examples.append(_example(setup, number, window))
                 words.update(window.counts)
@@ -115,6 +124,27 @@ def _windows(
                 yield numbers[window[0]], made
 
 
+def _first_tokens(
+    setup: Setup, document: Sequence[tuple[int, Sentence]], shard: range, skipped: Counter[str]
+) -> Iterator[tuple[int, WordTokens]]:
+    """The words that lie whole within the first tokens of a document."""
+    number, size = document[0][0], window_size(setup)
+    if number not in shard:
+        return
+    # A word has hardly less than one token; of the rest nothing is needed.
+    text = join([sentence for _, sentence in document[: 2 * size]])
+    apart = setup.sharing != "shared"
+    (pieces,) = encode_pieces(setup.model.tokenizer, [text], NO_FRAME, apart=apart)
+    end = len(text.text)
+    if len(pieces) > size:  # characters may be split over tokens
+        end = min(pieces.offsets[size - 1][1], pieces.offsets[size][0])
+    (made,) = _encode(setup, [cut_text(text, end)])
+    if isinstance(made, SkipError):
+        skipped[f"{WINDOWS}{made}"] += 1
+    else:
+        yield number, made
+
+
 def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
     """Tokens of every sentence; one more than fits for those that cannot be used."""
     made, frame = _encode(setup, sentences), len(find_frame(setup.model.tokenizer))
@@ -131,8 +161,11 @@ OPTIONS = (
     Option("figure5_special", bool, False, "whether Figure 5 shows [CLS] and [SEP], too"),
     Option("few", int, 20, "relations of fewer words are shown in grey", least=0),
     Option("window", int, 128, "most tokens of a coreference window", least=8),
-    Option("windows", str, "all", "all windows of a document, or the first only as in the paper",
-           choices=("all", "first")),
+    Option("windows", str, "all", "all windows of whole sentences, the first of a document, or "
+           "cut: its first tokens as in the paper", choices=("all", "first", "cut")),
+    Option("clitics", bool, False, "whether the prediction of 's counts for its possessor in `all` "
+           "too, as in the paper's released notebook"),
+    Option("every_relation", bool, False, "whether Table 1 has rows for root and punct"),
     Option("probes", bool, True, "whether the probes of Table 3 are trained"),
     Option("train", str, None, "corpus for the probes; four fifths of the documents if none"),
     Option("vectors", str, None, "word vectors for the probes; the model's embeddings if none"),
@@ -157,7 +190,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     grid, is_causal, row = setup.grid, setup.model.is_causal, setup.options["row"]
     exemplars = Exemplars(grid, setup.options["exemplars"])
     if has_trees(setup):
-        classes = Classes.of(setup.labels["relation"])
+        classes = Classes.of(setup.labels["relation"], clitics=setup.options["clitics"])
         relations = RelationAccuracy(grid, classes, is_causal, row)
         of_sentences = Part(tree_inputs, (relations, exemplars), of_corpus=False)
     else:

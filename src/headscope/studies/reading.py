@@ -1,4 +1,4 @@
-"""The option of both studies that says how words and tokens meet, and how a report says it."""
+"""How both studies read a corpus: the options they share, and how a report says it."""
 
 from typing import get_args
 
@@ -16,6 +16,9 @@ ALIGNMENT = Option(
     "shared: a token of several words is kept; strict: its sentence is skipped; words: each word "
     "is encoded on its own",
     choices=get_args(Sharing),
+)
+DOCUMENTS = Option(
+    "documents", int, None, "documents drawn first; a sample is drawn from these", least=1
 )
 
 
