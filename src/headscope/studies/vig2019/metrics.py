@@ -31,6 +31,7 @@ NO_NULL = "the tokenizer adds no delimiters, so no token is null"
 NO_MATRICES = "long inputs have no whole matrices in which to look for pairs of a kind"
 NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
+SOUGHT = (Exemplars, KindExemplars)  # metrics that look for exemplars
 OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
 OF_ARCS = ("dependency_alignment", "dependency_baseline", "dependency_probability")
 
@@ -57,8 +58,8 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences, but for exemplars that are sought in more of them."""
     metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
     if setup.numbers is not None:
-        exemplars = tuple(metric for metric in metrics if isinstance(metric, Exemplars))
-        others = tuple(metric for metric in metrics if not isinstance(metric, Exemplars))
+        exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
+        others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
         return Part(number_inputs, others), Part(exemplar_inputs, exemplars, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
     return (Part(inputs, tuple(metrics)),)

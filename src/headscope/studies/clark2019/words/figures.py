@@ -20,7 +20,7 @@ from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 COLUMNS = 4  # two heads, each on two sentences
 
 # Inches of the maps of weights.
-CELL, NARROWEST = 0.22, 1.8
+CELL, NARROWEST, TALLEST = 0.22, 1.8, 3.6
 LEFT, GAP, BAR, BAR_TEXT, BOTTOM, TOP = 0.5, 0.1, 0.08, 0.5, 0.5, 0.45
 RELATIONS = 24
 SHOWN_PROBES = ("attention", "attention_words")
@@ -70,7 +70,8 @@ def draw_weights(result: xr.Dataset) -> Drawing:
     """What each attention probe relies on: the mean weight of every head on gold arcs."""
     weights = result["probe_weight"].sel(attention_probe=list(SHOWN_PROBES))
     layers, heads = weights.sizes["layer"], weights.sizes["head"]
-    wide, high = max(CELL * heads, NARROWEST), CELL * layers
+    cell = min(CELL, TALLEST / layers)
+    wide, high = max(cell * heads, NARROWEST), cell * layers
     panel = (LEFT + wide + GAP + BAR + BAR_TEXT, BOTTOM + high + TOP)
     drawing = Drawing(figsize=(len(ARROWS) * panel[0], len(SHOWN_PROBES) * panel[1]))
     for row, probe in enumerate(SHOWN_PROBES):
