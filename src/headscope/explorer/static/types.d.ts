@@ -227,12 +227,13 @@ export interface Mention {
   column: string;
 }
 
-/** A head worth looking at, for which table, and why. */
+/** A head worth looking at, for which table, and why; its exemplars are pairs of one kind. */
 export interface Choice {
   table: string;
   layer: number;
   head: number;
   why: string;
+  kind: string;
 }
 
 /** A stored sentence: `labels` are its tokens to be shown, `spaces` join `pieces` to a text. */
