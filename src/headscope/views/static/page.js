@@ -2,6 +2,7 @@
 
 import { mount } from "./app.js";
 import { Data, fromBase64 } from "./core/data.js";
+import { reportHeight } from "./core/host.js";
 import { printPage } from "./core/print.js";
 import { bindHash, Store } from "./core/state.js";
 
@@ -14,7 +15,10 @@ const header = JSON.parse(embedded("headscope-header"));
 const store = new Store(header);
 bindHash(store, window);
 const data = new Data(header, (indices) => indices.map((index) => fromBase64(embedded(`headscope-block-${index}`))));
-const app = mount(/** @type {HTMLElement} */ (document.getElementById("headscope")), data, store);
+const main = /** @type {HTMLElement} */ (document.getElementById("headscope"));
+main.replaceChildren(); // what is read where this script may not run
+const app = mount(main, data, store);
+reportHeight(main);
 
 // What is shown, for scripts on the page and for tests.
 Object.assign(window, {
