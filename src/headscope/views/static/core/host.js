@@ -148,3 +148,31 @@ export function reportHeight(el) {
   };
   new ResizeObserver(tell).observe(el);
 }
+
+/**
+ * In a notebook the outputs before this one show the same view, only poorer: a picture, a page without its kernel.
+ * Where the better one works they are hidden. `key` is how the data of the picture ends.
+ * @param {Element | null} el  the widget; without it this page's own frame
+ * @param {string} key
+ */
+export function hidePoorer(el = ownFrame(), key = ownFrame()?.dataset.headscopePicture ?? "") {
+  if (!key) return;
+  for (let [one, steps] = [el, 0]; one && steps < 8; one = one.parentElement, steps++) {
+    let before = one.previousElementSibling;
+    if (!(before && showsNothingBut(before, key))) continue;
+    for (; before && showsNothingBut(before, key); before = before.previousElementSibling) /** @type {HTMLElement} */ (before).style.display = "none";
+    return;
+  }
+}
+
+/** @param {Element} node @param {string} key @returns {boolean} */
+function showsNothingBut(node, key) {
+  const found = [...(node.matches("img, iframe") ? [node] : []), ...node.querySelectorAll("img, iframe, [data-headscope-picture]")];
+  const isOther = node.querySelector("textarea, [contenteditable], input") !== null;
+  return found.length === 1 && !isOther && isPoorer(found[0], key);
+}
+
+/** @param {Element} node @param {string} key @returns {boolean} */
+function isPoorer(node, key) {
+  return node instanceof HTMLElement && (node.dataset.headscopePicture === key || (node.getAttribute("src") ?? "").trimEnd().endsWith(key));
+}
