@@ -8,8 +8,8 @@ import numpy as np
 
 from headscope.head import name_head
 from headscope.views.labels import label, short
-from headscope.views.lines import Drawing, Lines, drawing, lines, strongest
-from headscope.views.state import Kind, ViewState, chosen_stack
+from headscope.views.lines import Drawing, Lines, drawing, lines
+from headscope.views.state import Kind, ViewState, chosen_stack, span
 from headscope.views.weights import chosen_weights
 
 if TYPE_CHECKING:
@@ -57,14 +57,16 @@ def strongest_lines(
     wanted = state.heads if kind == "head" else (state.head,)
     heads, weights = chosen_weights(stack, state.weights, state.layer, wanted)
     picture = drawing(weights, stack, state)
-    found = strongest(_of_query(lines(picture, 1.0), picture, _query(kind, state, stack)), most)
-    names = ["rollout"] if state.weights == "rollout" else [name_head(state.layer, h) for h in heads]
+    found = _of_query(_chosen(lines(picture, 1.0)), picture, _query(kind, state, stack))
+    names = (
+        ["rollout"] if state.weights == "rollout" else [name_head(state.layer, h) for h in heads]
+    )
     return [
         Listed(names[head], picture.queries.labels[query], picture.keys.labels[key], float(weight))
         for head, query, key, weight in sorted(
             zip(found.head, found.query, found.key, found.weight, strict=True),
             key=lambda line: -line[3],
-        )
+        )[:most]
     ]
 
 
@@ -89,8 +91,9 @@ def without_script(trace: "Trace", kind: Kind, state: ViewState) -> str:
 def _heads(state: ViewState) -> str:
     if state.weights == "rollout":
         return f"layer {state.layer}, rollout"
-    numbers = ", ".join(map(str, state.heads))
-    return f"layer {state.layer}, head{'s' * (len(state.heads) != 1)} {numbers}"
+    if not state.heads:
+        return f"layer {state.layer}, no head"
+    return f"layer {state.layer}, head{'s' * (len(state.heads) > 1)} {span(state.heads)}"
 
 
 def _query(kind: Kind, state: ViewState, stack: "StackTrace") -> int | None:
@@ -100,8 +103,18 @@ def _query(kind: Kind, state: ViewState, stack: "StackTrace") -> int | None:
     return len(stack.queries) - 1 if kind == "neuron" else None
 
 
+def _chosen(found: Lines) -> Lines:
+    """Lines of rows that had a choice: the first token of a causal model sees only itself."""
+    rows = np.stack([found.head, found.query])
+    _, row, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
+    return _some(found, count[row.ravel()] > 1)
+
+
 def _of_query(found: Lines, picture: Drawing, query: int | None) -> Lines:
     if query is None:
         return found
-    kept = np.flatnonzero(found.query == query - picture.queries.first)
+    return _some(found, found.query == query - picture.queries.first)
+
+
+def _some(found: Lines, kept: np.ndarray) -> Lines:
     return Lines(found.head[kept], found.query[kept], found.key[kept], found.weight[kept])
