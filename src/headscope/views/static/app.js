@@ -44,7 +44,7 @@ export function mount(el, data, store) {
   const note = element("div", { class: "hs-note", role: "status" });
   note.hidden = true;
   root.append(top, note);
-  keepKeys(root);
+  const stopKeys = keepKeys(root);
   const view = VIEWS[data.header.kind](root, data, store, theme);
   const themeControl = fillTop(top, note, data, store, view);
 
@@ -66,6 +66,7 @@ export function mount(el, data, store) {
   const remove = () => {
     stop();
     stopTheme();
+    stopKeys();
     watch.disconnect();
     view.remove();
     root.remove();

@@ -8,6 +8,7 @@
 
 const DARK_NAMES = /(^|[\s-])(dark|slate|night)([\s-]|$)/;
 const LIGHT_NAMES = /(^|[\s-])light([\s-]|$)/;
+const KEYS = /** @type {const} */ (["keydown", "keypress", "keyup"]);
 const MOST_FRAME_HEIGHT = 1600;
 
 /** The frame that shows this page, null where there is none or where it may not be seen. @returns {HTMLElement | null} */
@@ -49,15 +50,29 @@ export function keepHash(hash) {
 /**
  * Keys pressed inside the view are not the host's: a notebook would move to the next cell or cut it. Combinations
  * with Ctrl, Alt and ⌘, and Shift+Enter, which runs a cell, stay the host's.
+ *
+ * JupyterLab hears keys on their way up, Jupyter Notebook on their way down: the one is kept from them by stopping the
+ * event, the other by the mark that both look for.
  * @param {HTMLElement} root
+ * @returns {() => void} stop
  */
 export function keepKeys(root) {
-  for (const kind of /** @type {const} */ (["keydown", "keypress", "keyup"])) {
-    root.addEventListener(kind, (event) => {
-      const isHosts = event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === "Enter");
-      if (!isHosts) event.stopPropagation();
-    });
+  const mark = (/** @type {KeyboardEvent} */ event) => {
+    if (root.contains(/** @type {Node} */ (event.target))) root.toggleAttribute("data-lm-suppress-shortcuts", !isHosts(event));
+  };
+  const stop = (/** @type {KeyboardEvent} */ event) => {
+    if (!isHosts(event)) event.stopPropagation();
+  };
+  for (const kind of KEYS) {
+    window.addEventListener(kind, mark, { capture: true });
+    root.addEventListener(kind, stop);
   }
+  return () => KEYS.forEach((kind) => window.removeEventListener(kind, mark, { capture: true }));
+}
+
+/** @param {KeyboardEvent} event @returns {boolean} */
+function isHosts(event) {
+  return event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === "Enter");
 }
 
 /** Documents around the view that say what theme they have, nearest first. @returns {Document[]} */
@@ -174,5 +189,5 @@ function showsNothingBut(node, key) {
 
 /** @param {Element} node @param {string} key @returns {boolean} */
 function isPoorer(node, key) {
-  return node instanceof HTMLElement && (node.dataset.headscopePicture === key || (node.getAttribute("src") ?? "").trimEnd().endsWith(key));
+  return node.getAttribute("data-headscope-picture") === key || (node.getAttribute("src") ?? "").trimEnd().endsWith(key);
 }
