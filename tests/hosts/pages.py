@@ -11,7 +11,7 @@ model = trace.model_view(layer=4, head=0, enlarged=False)
 neuron = trace.neuron_view(layer=5, head=5, pinned=10)
 '''
 
-GRADIO = f'''
+GRADIO = f"""
 import gradio as gr
 {_VIEWS}
 with gr.Blocks() as page:
@@ -20,16 +20,16 @@ with gr.Blocks() as page:
     gr.HTML(neuron.iframe(height=700))
 
 page.launch(server_port=int(__import__("sys").argv[1]), quiet=True)
-'''
+"""
 
-STREAMLIT = f'''
+STREAMLIT = f"""
 import streamlit as st
 {_VIEWS}
 for view in (head, model, neuron):
     st.components.v1.html(view.html(), height=700, scrolling=True)
-'''
+"""
 
-MARIMO = f'''
+MARIMO = f"""
 import marimo
 
 app = marimo.App()
@@ -61,4 +61,4 @@ def _(neuron):
 
 if __name__ == "__main__":
     app.run()
-'''
+"""

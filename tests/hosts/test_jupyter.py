@@ -62,7 +62,9 @@ def open_notebook(context: BrowserContext, address: str, name: str, *, kernel: b
     page.goto(address + PATHS[name] + ("?reset" if name == "lab" else ""))
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE)
     for _ in range(100 if kernel else 0):
-        found = [one["kernel"] for one in json.load(urllib.request.urlopen(f"{address}api/sessions"))]
+        found = [
+            one["kernel"] for one in json.load(urllib.request.urlopen(f"{address}api/sessions"))
+        ]
         if any(one["connections"] and one["execution_state"] == "idle" for one in found):
             break
         page.wait_for_timeout(300)

@@ -29,6 +29,7 @@ _MOST_MASS = 0.7
 _DPI = 100
 _COLORS = 64
 _CELL = 24  # pixels of a head in the mosaic of the model view
+_LEAST_INCHES = 3  # of the mosaic
 _MATRIX = 128  # pixels of a head that is shown alone
 
 
@@ -76,10 +77,11 @@ def _mosaic(trace: "Trace", state: ViewState) -> Figure:
             tall, wide = tile.shape
             at = slice(row * step, row * step + tall), slice(column * step, column * step + wide)
             image[at] = tile
-    tall, wide = image.shape
-    drawn = Figure(figsize=(0.5 + wide / 72, 0.7 + tall / 72))
+    inch = min(72.0, image.shape[1] / _LEAST_INCHES)  # pixels; a few heads are drawn larger
+    tall, wide = (length / inch for length in image.shape)
+    drawn = Figure(figsize=(0.5 + wide, 0.7 + tall))
     room = drawn.get_size_inches()
-    axes = drawn.add_axes((0.4 / room[0], 0.05 / room[1], wide / 72 / room[0], tall / 72 / room[1]))
+    axes = drawn.add_axes((0.4 / room[0], 0.05 / room[1], wide / room[0], tall / room[1]))
     axes.imshow(image, cmap=_colors(), vmin=0, vmax=1, interpolation="nearest")
     middle = _CELL / 2
     axes.set_yticks([row * step + middle for row in range(len(state.layers))])

@@ -52,13 +52,14 @@ export function keepHash(hash) {
  * with Ctrl, Alt and ⌘, and Shift+Enter, which runs a cell, stay the host's.
  *
  * JupyterLab hears keys on their way up, Jupyter Notebook on their way down: the one is kept from them by stopping the
- * event, the other by the mark that both look for.
+ * event, the other by a mark that both look for, on the very element that has the focus.
  * @param {HTMLElement} root
  * @returns {() => void} stop
  */
 export function keepKeys(root) {
   const mark = (/** @type {KeyboardEvent} */ event) => {
-    if (root.contains(/** @type {Node} */ (event.target))) root.toggleAttribute("data-lm-suppress-shortcuts", !isHosts(event));
+    const { target } = event;
+    if (target instanceof Element && root.contains(target)) target.toggleAttribute("data-lm-suppress-shortcuts", !isHosts(event));
   };
   const stop = (/** @type {KeyboardEvent} */ event) => {
     if (!isHosts(event)) event.stopPropagation();
