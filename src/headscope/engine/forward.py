@@ -43,6 +43,7 @@ CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 LEAST, MOST = 1024, 131072
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
+ENOUGH = 6 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
 _one_at_a_time = Lock()
@@ -99,7 +100,7 @@ def fitting_tokens(free: int, *, heads: int, width: int) -> int:
     thirty vectors of the network's width, all of four bytes.
     """
     each = 4 * (10 * heads * SENTENCE + 30 * width)
-    tokens = max(LEAST, min(MOST, int(SHARE * free) // each))
+    tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 
 
@@ -157,6 +158,12 @@ class _Loop:
     of_batches: list[BatchMetric]
     ratios: RatioGroup | None
 
+    @property
+    def needs_matrices(self) -> bool:
+        """Whether any metric asks for whole matrices."""
+        of_ratios = any(isinstance(metric, MatrixRatio) for metric in self.metrics)
+        return bool(self.of_matrices or self.of_batches or self.of_model or of_ratios)
+
     def add_layer(self, layer: Layer) -> None:
         """Update whatever needs one layer."""
         if self.ratios is not None:
@@ -187,7 +194,7 @@ def _make_loop(
 
 def _observe_batch(model: Model, cut: Cut, loop: _Loop, choice: Attention) -> None:
     batch, annotated = cut.batch, cut.annotated
-    way = choose_way(model, batch.ids.shape[1], choice)
+    way = choose_way(model, batch.ids.shape[1], choice, needs_matrices=loop.needs_matrices)
     if way != "dense":
         refuse_matrices(loop.metrics, batch.ids.shape[1])
     kept: list[DenseLayer] = []
