@@ -18,7 +18,6 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 PATIENCE = 60_000  # milliseconds
 ARTEFACTS = Path(__file__).parents[1] / "artefacts"
-TEXT = "The old cat sat on the mat. The old cat was tired, so the old dog barked."
 Serve = Callable[..., str]
 
 
@@ -48,10 +47,10 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     log = tmp_path_factory.mktemp("log") / "server.log"
 
     def start(*command: str, folder: Path, path: str = "") -> str:
-        port = _free_port()
+        port = free_port()
         with log.open("ab") as written:
             server = subprocess.Popen(
-                [sys.executable, "-m", *(part.format(port=port) for part in command)],
+                [sys.executable, *(part.format(port=port) for part in command)],
                 cwd=folder,
                 stdout=written,
                 stderr=written,
@@ -68,7 +67,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         server.wait(20)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody has."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

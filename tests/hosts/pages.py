@@ -6,8 +6,8 @@ _VIEWS = f'''
 import headscope as hs
 
 trace = hs.load("mini-gpt2").trace("{TEXT}")
-head = trace.head_view(layer=4, heads=[0, 1])
-model = trace.model_view(layer=4, head=0, enlarged=False)
+head = trace.head_view(layer=4, heads=[0, 1], hide=(), mass=1.0)
+model = trace.model_view(layer=4, head=0, enlarged=False, hide=(), mass=1.0)
 neuron = trace.neuron_view(layer=5, head=5, pinned=10)
 '''
 
@@ -27,6 +27,12 @@ import streamlit as st
 {_VIEWS}
 for view in (head, model, neuron):
     st.components.v1.html(view.html(), height=700, scrolling=True)
+"""
+
+# In dark, while the system is light: the views must see it.
+MARIMO_CONFIG = """
+[display]
+theme = "dark"
 """
 
 MARIMO = f"""
@@ -62,3 +68,5 @@ def _(neuron):
 if __name__ == "__main__":
     app.run()
 """
+
+NOTEBOOK = [_VIEWS.strip(), "head", "model", "neuron"]

@@ -12,7 +12,8 @@ import nbformat
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from tests.hosts.conftest import ARTEFACTS, PATIENCE, TEXT, Serve
+from tests.hosts.conftest import ARTEFACTS, PATIENCE, Serve
+from tests.hosts.pages import TEXT
 
 VIEWS = ["head", "model", "neuron"]
 CELLS = [
@@ -49,9 +50,8 @@ def opened(
     nbformat.write(notebook, folder / "views.ipynb")
     options = ["--no-browser", "--allow-root", "--port={port}", "--IdentityProvider.token="]
     options += ["--ServerApp.disable_check_xsrf=True"]  # kernels are stopped from here
-    address = serve(
-        "jupyterlab" if request.param == "lab" else "notebook", *options, folder=folder, path="api"
-    )
+    module = "jupyterlab" if request.param == "lab" else "notebook"
+    address = serve("-m", module, *options, folder=folder, path="api")
     return address.removesuffix("api"), folder, request.param
 
 

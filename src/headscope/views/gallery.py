@@ -45,7 +45,7 @@ class Gallery:
         return frame(self.html(), self.title, height)
 
     def _repr_html_(self) -> str:
-        return self.iframe()
+        return str(self.iframe())
 
     def __repr__(self) -> str:
         listed = [f"  {name or _text(view)}" for name, view in self.views]

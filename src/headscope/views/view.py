@@ -92,7 +92,7 @@ class View:
 
     def _repr_html_(self) -> str:
         """For hosts that take HTML and know nothing of kernels."""
-        return self.iframe()
+        return str(self.iframe())  # marimo wants a str and nothing derived from it
 
     def __repr__(self) -> str:
         return f"<{self.kind} view of {self.trace.model}: {len(self.trace.tokens)} tokens>"
