@@ -25,10 +25,11 @@ from headscope.metrics.metric import (
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
 from headscope.model.model import Model
+from headscope.model.norms import Reading
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
-from headscope.observe.show import Attention, choose_way, show_layers
+from headscope.observe.show import Attention, choose_way, is_packed, show_layers
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -42,8 +43,9 @@ CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
 LEAST, MOST = 1024, 131072
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
+PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
-ENOUGH = 6 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
+ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
 _one_at_a_time = Lock()
@@ -90,16 +92,17 @@ def default_batch_tokens(model: "Model") -> int:
     if model.device.type != "cuda":
         return CPU_TOKENS
     free, _ = torch.cuda.mem_get_info(model.device)
-    return fitting_tokens(free, heads=model.heads, width=_width(model))
+    row = PACKED_ROW if is_packed(model) else SENTENCE
+    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
 
 
-def fitting_tokens(free: int, *, heads: int, width: int) -> int:
+def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
     A token has a row of weights in every head, of which about ten copies live at once, and some
     thirty vectors of the network's width, all of four bytes.
     """
-    each = 4 * (10 * heads * SENTENCE + 30 * width)
+    each = 4 * (10 * heads * row + 30 * width)
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 
@@ -114,15 +117,19 @@ def observe(
     metrics: Sequence[Metric],
     batch_tokens: int,
     choice: Attention = "dense",
+    reading: Reading = "raw",
 ) -> dict[str, State]:
     """The states of all metrics after the examples; no weights outlive their layer.
 
-    `choice` says how layers are looked at; see `headscope.observe.show`.
+    `choice` says how layers are looked at, `reading` how their weights are read; see
+    `headscope.observe.show`.
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode(), _turn(model.device):
-        return allowance.use(lambda tokens: _observe(model, columns, metrics, tokens, choice))
+        return allowance.use(
+            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading)
+        )
 
 
 def _turn(device: torch.device) -> AbstractContextManager[object]:
@@ -131,13 +138,18 @@ def _turn(device: torch.device) -> AbstractContextManager[object]:
 
 
 def _observe(
-    model: Model, columns: Columns, metrics: Sequence[Metric], batch_tokens: int, choice: Attention
+    model: Model,
+    columns: Columns,
+    metrics: Sequence[Metric],
+    batch_tokens: int,
+    choice: Attention,
+    reading: Reading,
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
     loop = _make_loop(metrics, states, model.device)
     for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
         cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-        _observe_batch(model, cut.to(model.device), loop, choice)
+        _observe_batch(model, cut.to(model.device), loop, choice, reading)
     if loop.ratios is not None:
         loop.ratios.finish(states)
     for state in states.values():
@@ -192,9 +204,17 @@ def _make_loop(
     )
 
 
-def _observe_batch(model: Model, cut: Cut, loop: _Loop, choice: Attention) -> None:
+def _observe_batch(
+    model: Model, cut: Cut, loop: _Loop, choice: Attention, reading: Reading
+) -> None:
     batch, annotated = cut.batch, cut.annotated
-    way = choose_way(model, batch.ids.shape[1], choice, needs_matrices=loop.needs_matrices)
+    way = choose_way(
+        model,
+        batch.ids.shape[1],
+        choice,
+        needs_matrices=loop.needs_matrices,
+        reading=reading,
+    )
     if way != "dense":
         refuse_matrices(loop.metrics, batch.ids.shape[1])
     kept: list[DenseLayer] = []
@@ -208,6 +228,6 @@ def _observe_batch(model: Model, cut: Cut, loop: _Loop, choice: Attention) -> No
         metric.update_text(loop.states[metric.name], annotated)
     for metric in loop.of_model:
         metric.update_model(loop.states[metric.name], model, batch, annotated)
-    show_layers(model, batch, annotated, way, show)
+    show_layers(model, batch, annotated, way, show, reading)
     for metric in loop.of_batches:
         metric.update_batch(loop.states[metric.name], kept)

@@ -20,6 +20,7 @@ from headscope.archive import pack_arrays, unpack_arrays
 from headscope.model.batch import Batch, buckets
 from headscope.model.evaluation import quiet
 from headscope.model.model import Model
+from headscope.model.norms import Reading
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
 from headscope.probes.trained.parsing import (
@@ -44,6 +45,7 @@ from headscope.probes.words import From, all_word_maps, token_units
 from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
+from headscope.text.sharing import Sharing
 from headscope.workers.threads import use_threads
 
 Group = Literal["text", "random network", "network"]
@@ -99,7 +101,9 @@ class ProbeStream:
     vectors: VectorSource
     batch_tokens: int
     row: From = "mean"
+    sharing: Sharing = "shared"  # what becomes of a token of several words
     control_seed: int | None = None  # of the control task, if it is wanted
+    reading: Reading = "raw"  # of the network's weights
 
     def read(self, sentences: Sequence[Sentence]) -> Iterator[ParseBatch]:
         """Batches of the sentences that are trees and can be aligned, the shortest first."""
@@ -111,7 +115,7 @@ class ProbeStream:
     ) -> Iterator[tuple[ParseBatch, list[int]]]:
         """The same with the places of the sentences, and in random order if one is given."""
         places = [place for place, each in enumerate(sentences) if tree_fault(each.words) is None]
-        made = encode_words(self.model, [sentences[place] for place in places])
+        made = encode_words(self.model, [sentences[place] for place in places], self.sharing)
         known = [
             (place, each)
             for place, each in zip(places, made, strict=True)
@@ -133,7 +137,8 @@ class ProbeStream:
             vectors[place, : len(each.sentence.words)] = self.vectors.of(each)
         maps = None
         if self.network is not None:
-            maps = all_word_maps(self.network, batch, token_units(tokens, batch, self.row))
+            units = token_units(tokens, batch, self.row)
+            maps = all_word_maps(self.network, batch, units, self.reading)
         control = None
         if self.control_seed is not None:
             control = control_heads([each.sentence for each in tokens], gold, self.control_seed)

@@ -5,11 +5,13 @@ import json
 import xarray as xr
 
 from headscope.metrics.gradient import why_no_gradient
-from headscope.studies.clark2019.surface.inputs import find_delimiters, segments_of
+from headscope.studies import importance
+from headscope.studies.clark2019.surface.inputs import find_delimiters
 from headscope.studies.study import Setup
+from headscope.text.segments import Segments
 
 NO_PARAGRAPHS = (
-    "the corpus marks no paragraphs, so a segment is two consecutive sentences of a document"
+    "the corpus marks no paragraphs, so a segment is made of consecutive sentences of a document"
 )
 NO_GRADIENTS = "left out as asked (gradients=False)"
 NO_TARGET = "the study reads segments, so only the encoder has input"
@@ -28,13 +30,20 @@ OF_DELIMITER = {
     "cls": ("special_share cls", "entropy_from_cls"),
     "sep": ("special_share sep", "sep_to_sep", "other_to_sep"),
 }
-OF_TREES = ("relation_accuracy", "offset_accuracy", "relation_count", "tree_accuracy")
+OF_TREES = (
+    "relation_accuracy",
+    "offset_accuracy",
+    "relation_count",
+    "tree_accuracy",
+    "noop_applies",
+    "noop_not",
+)
 OF_MENTIONS = ("coref_accuracy", "coref_baseline")
 # Of metrics that may find nothing to count: the count, the variables made of it, and the reason.
 COUNTED = (
     (
         "relation_count",
-        ("relation_", "offset_accuracy", "tree_"),
+        ("relation_", "offset_accuracy", "tree_", "noop_"),
         "no sentence of the corpus is a tree whose words match the tokens",
     ),
     ("coref_count", ("coref_",), "no window of a document has a mention with an antecedent"),
@@ -44,13 +53,13 @@ COUNTED = (
 def left_out(setup: Setup) -> dict[str, str]:
     """Variables that this model or corpus cannot support, with the reason."""
     missing: dict[str, str] = {}
-    if segments_of(setup.corpus).unit == "sentences":
+    if Segments(setup.corpus).unit == "sentences":
         missing["paragraphs"] = NO_PARAGRAPHS
     for absent in find_delimiters(setup.model).absent:
         reason = f"the tokenizer of {setup.model.name} has {NO_DELIMITER[absent]}"
         missing |= dict.fromkeys(OF_DELIMITER[absent], reason)
     if (reason := why_no_gradients(setup)) is not None:
-        missing["gradient"] = reason
+        missing |= dict.fromkeys(("gradient", "noop_gradient"), reason)
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
     if not has_trees(setup):
@@ -59,7 +68,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["parsing_uas"] = reason
     if not setup.corpus.has("mentions"):
         missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
-    return missing
+    return missing | importance.left_out(setup)
 
 
 def why_no_gradients(setup: Setup) -> str | None:

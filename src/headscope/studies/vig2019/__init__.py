@@ -2,8 +2,11 @@
 
 import xarray as xr
 
+from headscope.studies import importance, readings
 from headscope.studies.option import Option
+from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
+from headscope.studies.vig2019 import depth, syntax
 from headscope.studies.vig2019.choices import choose_heads
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.studies.vig2019.findings import FINDINGS
@@ -19,12 +22,21 @@ def notes(result: xr.Dataset) -> str:
         if result.attrs["is_causal"]
         else "the delimiters, as rows and as columns"
     )
-    return (
+    said = (
         "Unless said otherwise, attention to null tokens is left out of every value, as in the "
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
+    return f"{readings.note(result)}{said} {say_words(result)}".strip()
 
+
+SINK = readings.sink_finding("the null token", "null_share", {})
+READINGS = readings.layer_table(
+    {
+        "null share": ("null_share", {}),
+        "alignment": ("dependency_alignment", {"form": "either"}),
+    }
+)
 
 STUDY = Study(
     name="vig2019",
@@ -36,6 +48,15 @@ STUDY = Study(
     options=(
         Option("exemplars", int, 5, "inputs kept per head", least=1),
         Option("self_exemplars", bool, True, "whether a token's attention to itself counts there"),
+        ALIGNMENT,
+        DOCUMENTS,
+        Option(
+            "exemplar_sentences",
+            int,
+            None,
+            "sentences that exemplars are sought in, more than the sample for the numbers",
+            least=1,
+        ),
         Option("corner", int, 10, "first tokens of every input that variability compares", least=1),
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
         Option("context", int, None, "inputs are documents of up to this many tokens", least=2),
@@ -46,14 +67,16 @@ STUDY = Study(
             "how layers are observed; by the length of the inputs if none",
             choices=("dense", "rows", "fused"),
         ),
+        readings.OPTION,
+        importance.OPTION,
     ),
     labels=find_labels,
     left_out=left_out,
     parts=parts,
     derive=derive,
     figures=FIGURES,
-    tables=TABLES,
-    findings=FINDINGS,
+    tables=(*TABLES[:2], syntax.TABLE, READINGS, importance.TABLE, *TABLES[2:]),
+    findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS, SINK),
     choices=choose_heads,
     notes=notes,
 )
