@@ -9,7 +9,7 @@ from headscope.views import head_view, model_view, neuron_view
 from headscope.views.page import script
 from headscope.views.view import View
 from tests.browser.conftest import watch
-from tests.browser.frames import Framed, framed, open_host
+from tests.browser.frames import HOME, Framed, framed, open_host
 from tests.views.traces import known_trace, random_trace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -201,3 +201,26 @@ def test_a_frame_reports_its_height(context: BrowserContext) -> None:
     assert shown.host.evaluate("heights.at(-1)") == pytest.approx(content, abs=1)
     box = shown.host.locator("iframe").bounding_box()
     assert box is not None and box["height"] == pytest.approx(content, abs=6)
+
+
+@pytest.mark.parametrize("attributes", ["", 'sandbox=""'])
+def test_where_scripts_may_not_run_the_page_says_so_in_words(
+    context: BrowserContext, attributes: str
+) -> None:
+    policy = "default-src 'self'" if not attributes else "default-src * 'unsafe-inline'"
+    page = context.new_page()
+    source = framed(head_view(known_trace(), heads=[0], hide=()).html(), attributes)
+    headers = {"Content-Security-Policy": policy, "Content-Type": "text/html; charset=utf-8"}
+    page.route(HOME, lambda route: route.fulfill(body=source, headers=headers))
+    page.goto(HOME)
+    inside = page.frame_locator("iframe")
+    said = inside.locator(".hs-unscripted")
+    said.wait_for()
+    text = said.inner_text()
+    assert "drawn by JavaScript, which is turned off here or forbidden by the policy" in text
+    assert inside.locator("table tr").nth(1).locator("td").all_inner_texts() == [
+        "L0H0",
+        "two",
+        "two",
+        "0.750",
+    ]

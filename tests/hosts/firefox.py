@@ -53,7 +53,8 @@ class Firefox:
     def run(self, body: str, *given: Any) -> Any:
         script = (
             "const done = arguments[arguments.length - 1]; "
-            f"(async (...given) => {{ {body} }})(...arguments).then(done, (error) => done(String(error)))"
+            f"(async (...given) => {{ {body} }})(...arguments)"
+            ".then(done, (error) => done(String(error)))"
         )
         asked = {"script": script, "args": list(given), "newSandbox": False, "sandbox": None}
         return self.ask("WebDriver:ExecuteAsyncScript", asked)["value"]
