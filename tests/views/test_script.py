@@ -11,7 +11,7 @@ from tests.views.generated import STATIC
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
 
 
-@pytest.mark.parametrize("entry", ["page", "widget"])
+@pytest.mark.parametrize("entry", ["page", "gallery", "widget"])
 def test_the_script_imports_nothing(entry: str) -> None:
     text = script(entry)
     assert not re.search(r"^\s*import[ {(]", text, re.MULTILINE)
@@ -24,7 +24,7 @@ def test_the_widget_keeps_its_default_export() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_module_is_reached_from_a_host_and_stays_small(name: str) -> None:
-    reached = {*in_order("page"), *in_order("widget")}
+    reached = {*in_order("page"), *in_order("gallery"), *in_order("widget")}
     assert name.removesuffix(".js") in reached
     assert len(static(name).splitlines()) < 400
 

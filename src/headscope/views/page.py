@@ -10,6 +10,7 @@ import html
 import json
 import posixpath
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -19,12 +20,15 @@ _IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULT
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 _COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 
+_FRAME_HEIGHT = 640  # pixels
+
 # Only what is written in the page itself may run; nothing can be loaded or sent.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 
+# Where scripts run, what is written for pages without them is not shown, not even for a moment.
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -34,12 +38,13 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 {style}
+.hs-scripts .hs-unscripted {{ display: none; }}
 </style>
+<script>document.documentElement.classList.add("hs-scripts");</script>
 </head>
 <body class="hs-page">
-<main id="headscope"></main>
-<script type="application/json" id="headscope-header">{header}</script>
-{blocks}
+<main id="headscope"><div class="hs-unscripted">{unscripted}</div></main>
+{data}
 <script type="module">
 {code}
 </script>
@@ -48,17 +53,66 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(payload: Payload) -> str:
-    """The whole page as text."""
+def page(payload: Payload, unscripted: str) -> str:
+    """The whole page as text; `unscripted` is the HTML that is read where scripts may not run."""
     header = payload.header
     return _PAGE.format(
         policy=_POLICY,
         title=html.escape(f"{header['kind'].capitalize()} view · {header['model']}"),
         style=style(),
-        header=embedded_json(header),
-        blocks="\n".join(map(_block, range(len(payload.blocks)), payload.blocks)),
+        unscripted=unscripted,
+        data="\n".join(_data("headscope", payload)),
         code=script("page"),
     )
+
+
+def gallery_page(title: str, texts: Sequence[tuple[str, str, Payload, str]]) -> str:
+    """A page of several texts: for each its title, the text, its payload and `unscripted` HTML."""
+    listed = [{"title": name, "text": text} for name, text, _, _ in texts]
+    parts = [_json("headscope-gallery", {"title": title, "texts": listed})]
+    for number, (_, _, payload, _) in enumerate(texts):
+        parts += _data(f"headscope-{number}", payload)
+    return _PAGE.format(
+        policy=_POLICY,
+        title=html.escape(title),
+        style=style() + static("gallery.css"),
+        unscripted="".join(unscripted for *_, unscripted in texts),
+        data="\n".join(parts),
+        code=script("gallery"),
+    )
+
+
+class Frame(str):
+    """A frame as HTML text, which a notebook shows and other hosts take as a string."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def frame(source: str, title: str, height: int | None = None, **data: str) -> Frame:
+    """A page in a frame of its own.
+
+    Without a height the frame is made as high as its page where the host allows it. `data` are
+    further attributes, written data-headscope-NAME.
+    """
+    fit = ' data-headscope="fit"' if height is None else ""
+    more = "".join(f' data-headscope-{name}="{html.escape(said)}"' for name, said in data.items())
+    style = f"width:100%;height:{height or _FRAME_HEIGHT}px;border:0"
+    return Frame(
+        f'<iframe title="{html.escape(title)}" style="{style}"{fit}{more} loading="lazy" '
+        f'srcdoc="{html.escape(source)}"></iframe>'
+    )
+
+
+def _data(name: str, payload: Payload) -> list[str]:
+    blocks = map(_block, [name] * len(payload.blocks), range(len(payload.blocks)), payload.blocks)
+    return [_json(f"{name}-header", payload.header), *blocks]
+
+
+def _json(name: str, value: object) -> str:
+    return f'<script type="application/json" id="{name}">{embedded_json(value)}</script>'
 
 
 def embedded_json(value: object) -> str:
@@ -67,9 +121,9 @@ def embedded_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _block(number: int, data: bytes) -> str:
+def _block(name: str, number: int, data: bytes) -> str:
     encoded = base64.b64encode(data).decode("ascii")
-    return f'<script type="text/plain" id="headscope-block-{number}">{encoded}</script>'
+    return f'<script type="text/plain" id="{name}-block-{number}">{encoded}</script>'
 
 
 def style() -> str:

@@ -244,11 +244,12 @@ def _check_mass(mass: Any) -> None:
 def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
     for number in (asked,) if isinstance(asked, int) else asked:
         if number not in captured:
-            raise ViewError(f"{what} {number} is not in this trace; it has {_span(captured)}.")
+            raise ViewError(f"{what} {number} is not in this trace; it has {span(captured)}.")
 
 
-def _span(numbers: Sequence[int]) -> str:
-    if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+def span(numbers: Sequence[int]) -> str:
+    """Numbers as people write them: "0 to 7", or one by one."""
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
 
