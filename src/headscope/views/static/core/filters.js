@@ -127,7 +127,7 @@ export function pairControl(data, store) {
  * Hide the first or the special tokens, with the mass that goes to them written beside it.
  * @param {Data} data
  * @param {Store} store
- * @returns {{controls: Control[], showMass: (drawing: Drawing) => void}}
+ * @returns {{controls: Control[], showMass: (drawing: Drawing) => void, showShares: (toFirst: string, toSpecial: string) => void}}
  */
 export function hideControls(data, store) {
   const [first, special] = options("hide").map(({ value, text }) => hideToggle(store, value, text));
@@ -136,11 +136,13 @@ export function hideControls(data, store) {
     update();
     special.node.hidden = !keysOf(data.stack(store.state.stack)).special.includes(1);
   };
-  const showMass = (/** @type {Drawing} */ drawing) => {
-    first.note.textContent = percent(massTo(drawing, (key) => key === 0));
-    special.note.textContent = percent(massTo(drawing, (key) => drawing.keys.special[key]));
+  const showShares = (/** @type {string} */ toFirst, /** @type {string} */ toSpecial) => {
+    first.note.textContent = toFirst;
+    special.note.textContent = toSpecial;
   };
-  return { controls: [first, special], showMass };
+  const showMass = (/** @type {Drawing} */ drawing) =>
+    showShares(percent(massTo(drawing, (key) => key === 0)), percent(massTo(drawing, (key) => drawing.keys.special[key])));
+  return { controls: [first, special], showMass, showShares };
 }
 
 /** @param {Store} store @param {string} what @param {string} name */
