@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from headscope.metrics.divergence import products
+from headscope.metrics.divergence import pairwise as products
 from headscope.metrics.divergence.pairwise import (
     SMOOTHING,
     _blocks,

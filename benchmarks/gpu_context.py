@@ -25,11 +25,10 @@ if importlib.util.find_spec("xarray") is None:  # results are labelled with it, 
     sys.modules["xarray"] = types.SimpleNamespace(DataArray=object, Dataset=object)  # type: ignore
 
 import headscope
-from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Axis, Grid, State
-from headscope.metrics.ratio import HeadRatio
-from headscope.metrics.ratio_group import RatioGroup
+from headscope.metrics.ratio import HeadRatio, RatioGroup
 from headscope.metrics.variability import Variability
 from headscope.model.attention import PlainAttention, TextAttention
 from headscope.model.batch import Batch
@@ -102,8 +101,8 @@ def make_metrics(grid: Grid) -> list[HeadRatio | Exemplars | Variability]:
     return [
         spread.distance(grid),
         spread.entropy(grid),
-        null.null_share(grid),
-        null.null_share_of_all_queries(grid),
+        spread.null_share(grid),
+        spread.null_share_of_all_queries(grid),
         labels.label_to(labels.POS_TO, grid, tag),
         labels.label_from(labels.POS_FROM, grid, tag),
         labels.label_to(labels.DEPREL_TO, grid, deprel),

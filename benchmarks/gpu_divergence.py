@@ -16,7 +16,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.metrics.divergence import products, triton_kernel
+from headscope.metrics.divergence import pairwise as products
+from headscope.metrics.divergence import triton_kernel
 from headscope.metrics.divergence.pairwise import SMOOTHING, _blocks
 
 SEGMENTS = 8

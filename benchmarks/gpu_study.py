@@ -27,10 +27,9 @@ from benchmarks.absent import stand_in
 
 MISSING = stand_in()
 
-from headscope.engine import partial as files  # noqa: E402
-from headscope.engine.forward import observe  # noqa: E402
+from headscope.engine import job as files  # noqa: E402
+from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
 from headscope.engine.job import Job  # noqa: E402
-from headscope.engine.memory import default_batch_tokens  # noqa: E402
 from headscope.engine.study import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.ratio import HeadRatio  # noqa: E402
@@ -39,7 +38,7 @@ from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402
 from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
-from headscope.text.excerpt import Excerpt  # noqa: E402
+from headscope.text.segments import Excerpt  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
 from headscope.workers.local import LocalPool, map_in_threads  # noqa: E402
 

@@ -19,14 +19,14 @@ import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
-from headscope.engine.memory import CPU_TOKENS as BATCH_TOKENS
+from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
 from headscope.engine.study import SHARD_SENTENCES
 from headscope.model.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt
 
 SHAPES = {"mini": (8, 8, 256), "gpt2": (12, 12, 768)}
 TOKENIZER = Path(hs.__file__).parent / "model" / "bundled" / "mini-gpt2"

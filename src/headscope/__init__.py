@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from headscope.model.model import Model as Model
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
-    from headscope.results.answers import heads as heads
     from headscope.results.compare import compare as compare
+    from headscope.results.heads import heads as heads
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
-    from headscope.text.demo import demo_corpus as demo_corpus
+    from headscope.text.read import demo_corpus as demo_corpus
     from headscope.text.read import read_corpus as read_corpus
     from headscope.text.sentence import Mention as Mention
     from headscope.text.sentence import Sentence as Sentence
@@ -35,8 +35,8 @@ _HOME = {
     "Word": "headscope.text.sentence",
     "annotate": "headscope.text.annotate",
     "compare": "headscope.results.compare",
-    "demo_corpus": "headscope.text.demo",
-    "heads": "headscope.results.answers",
+    "demo_corpus": "headscope.text.read",
+    "heads": "headscope.results.heads",
     "load": "headscope.model.load",
     "read_corpus": "headscope.text.read",
     "report": "headscope.report",

@@ -8,7 +8,7 @@ import pytest
 from headscope.model.trace import Trace
 from headscope.views import head_view
 from headscope.views.lines import drawing, lines
-from headscope.views.quantise import dequantise, quantise
+from headscope.views.payload import dequantise, quantise
 from headscope.views.weights import rollout
 from tests.browser.conftest import Watched
 from tests.views.traces import (

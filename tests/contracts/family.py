@@ -18,8 +18,8 @@ from transformers import (
 )
 
 from headscope.model.batch import Side
+from headscope.model.evaluation import quiet
 from headscope.model.model import Model
-from headscope.model.quiet import quiet
 
 Kind = Literal["causal", "masked", "seq2seq"]
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch, Side, arguments
+from headscope.model.evaluation import quiet
 from headscope.model.model import Model
-from headscope.model.quiet import quiet
 from headscope.model.trace import StackTrace
 from tests.contracts.families import FAMILIES, REFUSED, captured_table, loaded, refused_table
 from tests.contracts.family import Family

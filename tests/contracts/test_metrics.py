@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import partial
+from headscope.engine import job
 from headscope.engine.forward import observe
-from headscope.engine.partial import Counts, Partial
+from headscope.engine.job import Counts, Partial
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
 from headscope.metrics.spread import CORRELATION, CORRELATION_P
@@ -22,7 +22,7 @@ from headscope.results.replicates import GROUPS
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt
 from tests.engine.tiny import MODELS, make_sentences
 
 BATCH_TOKENS = 64
@@ -95,13 +95,13 @@ def test_merging_is_associative_and_zero_changes_nothing(case: tuple) -> None:
 def test_sums_are_float64_and_states_survive_their_file(case: tuple, tmp_path: Path) -> None:
     metric, state = case[0], see(case, 0, 12)
     assert all(values.dtype == np.float64 for values in state.sums.values())
-    packed = partial.pack(Partial({metric.name: state}, Counts(12, 99, {"empty": 1})))
+    packed = job.pack(Partial({metric.name: state}, Counts(12, 99, {"empty": 1})))
     (tmp_path / "0.npz").write_bytes(packed)
-    sums, counts = partial.load_sums(tmp_path / "0.npz")
+    sums, counts = job.load_sums(tmp_path / "0.npz")
     assert counts == Counts(12, 99, {"empty": 1})
     for name, values in state.sums.items():
         np.testing.assert_array_equal(sums[metric.name][name], values)
-    records = partial.load_records(tmp_path / "0.npz", metric.name)
+    records = job.load_records(tmp_path / "0.npz", metric.name)
     assert records.keys() == state.records.keys()
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import study as running
-from headscope.engine.shards import draw_documents, make_shards
+from headscope.engine.job import draw_documents, make_shards
 from headscope.errors import RunError
 from headscope.model.model import Model
 from headscope.observe import show as showing
@@ -18,7 +18,7 @@ from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence, Word
 from tests.contracts.families import FAMILIES
 from tests.engine.tiny import MODELS, causal_model, make_sentences, treebank

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.engine import memory
-from headscope.engine.memory import Allowance, fitting_tokens
+from headscope.engine import forward
+from headscope.engine.forward import Allowance, fitting_tokens
 from headscope.errors import ModelError
 from headscope.model.model import Model
 from tests.engine.tiny import causal_model, treebank
@@ -17,9 +17,9 @@ from tests.engine.tiny import causal_model, treebank
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    memory._lowered.clear()
+    forward._lowered.clear()
     yield
-    memory._lowered.clear()
+    forward._lowered.clear()
 
 
 def fits(limit: int, tried: list[int]):  # noqa: ANN201
@@ -70,5 +70,5 @@ def test_running_out_of_memory_in_the_middle_does_not_change_the_result(
 def test_a_gpu_with_more_free_memory_gets_larger_batches_within_bounds() -> None:
     sizes = [fitting_tokens(free * 2**30, heads=12, width=768) for free in (0, 4, 16, 140)]
     assert sizes == sorted(sizes)
-    assert sizes[0] == memory.LEAST and sizes[-1] == memory.MOST
+    assert sizes[0] == forward.LEAST and sizes[-1] == forward.MOST
     assert all(size & (size - 1) == 0 for size in sizes)

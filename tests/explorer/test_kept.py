@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 
 from headscope.explorer import api
 from headscope.explorer.app import create_app
-from headscope.explorer.kept import Kept
-from headscope.explorer.runs import Library
+from headscope.explorer.runs import Kept, Library
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
 from tests.explorer.runs import write_run

@@ -17,7 +17,7 @@ from headscope.explorer.schemas import TextRequest
 from headscope.explorer.texts import Texts
 from headscope.explorer.tracing import count_weights, token_counts
 from headscope.views import window
-from headscope.views.quantise import Quantised, dequantise, dequantise_tile
+from headscope.views.payload import Quantised, dequantise, dequantise_tile
 from tests.explorer import own_loop
 from tests.explorer.tiny import tiny_model, tiny_translator
 from tests.explorer.wire import unframe

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.divergence import numba_loop, products
+from headscope.metrics.divergence import numba_loop, pairwise
 from headscope.metrics.divergence.pairwise import SMOOTHING, _blocks, divergence
 
 
@@ -49,7 +49,7 @@ def by_kernel(weights: torch.Tensor, causal: bool) -> np.ndarray:
 
 def by_product(weights: torch.Tensor, causal: bool) -> np.ndarray:
     pieces = _blocks(weights, causal, SMOOTHING)
-    found = products.divergence_of_blocks(pieces, floor=SMOOTHING / weights.shape[-1])
+    found = pairwise.divergence_of_blocks(pieces, floor=SMOOTHING / weights.shape[-1])
     return found.numpy()
 
 

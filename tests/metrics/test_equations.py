@@ -11,7 +11,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.dependencies import DependencySpan
 from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Axis, Grid
@@ -81,9 +81,9 @@ def expect(found: dict[str, xr.DataArray], name: str, terms: Callable[[int, int]
 @given(corpora())
 @settings(max_examples=25)
 def test_null_share_is_attention_to_null_over_all_attention(kind: str, inputs: list[Input]) -> None:
-    found = measure(null.null_share(GRID), inputs, kind)
+    found = measure(spread.null_share(GRID), inputs, kind)
     expect(found, "null_share", lambda h, _: [plain.null_terms(e, h, False) for e in inputs])
-    found = measure(null.null_share_of_all_queries(GRID), inputs, kind)
+    found = measure(spread.null_share_of_all_queries(GRID), inputs, kind)
     everything = [[plain.null_terms(e, h, True) for e in inputs] for h in range(HEADS)]
     expect(found, "null_share_all_queries", lambda h, _: everything[h])
 

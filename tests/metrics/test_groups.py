@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.metrics import null, spread, surface
+from headscope.metrics import spread, surface
 from headscope.metrics.metric import Axis, Grid, State, Variables
 from headscope.metrics.ratio import HeadRatio, add_by_group, sum_by_group
 from headscope.metrics.surface import offset_shares
@@ -23,7 +23,7 @@ from headscope.results.replicates import GROUPS
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence
 from tests.engine.tiny import MODELS, make_sentences
 from tests.metrics.inputs import HEADS, Input, make_batch, make_layer, random_input
@@ -64,7 +64,7 @@ def test_errors_of_ratios_differences_and_correlations_are_those_of_a_jackknife_
 ) -> None:
     rng = np.random.default_rng(seed)
     inputs = [random_input(rng, is_causal, len(GRID.layers)) for _ in range(12)]
-    metrics = [spread.distance(GRID), null.null_share_of_all_queries(GRID)]
+    metrics = [spread.distance(GRID), spread.null_share_of_all_queries(GRID)]
     found, terms = observed(metrics, inputs)
     (x0, y0), (x1, y1) = terms["null_share_all_queries"]
     far = terms["distance"]
@@ -290,7 +290,7 @@ def test_even_attention_gives_null_tokens_their_share_of_the_pairs(
 ) -> None:
     rng = np.random.default_rng(seed)
     inputs = [random_input(rng, is_causal) for _ in range(4)]
-    metric = null.null_share_even()
+    metric = spread.null_share_even()
     state = metric.zero(0)
     metric.update_text(state, make_batch(inputs))
     paid = total = 0

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import HeadRatio
-from headscope.metrics.ratio_group import RatioGroup
+from headscope.metrics.ratio import HeadRatio, RatioGroup
 from headscope.metrics.surface import offset_shares
 from headscope.observe.dense import DenseLayer
 from tests.metrics.inputs import HEADS, RELATIONS, TAGS, make_batch, make_layer, random_input
@@ -22,7 +21,7 @@ def ratios() -> list[HeadRatio]:
     return [
         spread.distance(GRID),
         spread.entropy(GRID),
-        null.null_share(GRID),
+        spread.null_share(GRID),
         labels.label_to(labels.POS_TO, GRID, Axis("tag", TAGS)),
         labels.label_to(labels.DEPREL_TO, GRID, Axis("deprel", RELATIONS)),
         dependencies.dependency_alignment(GRID),

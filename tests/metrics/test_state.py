@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from headscope.engine.forward import observe
-from headscope.metrics import state as states
-from headscope.metrics.state import State
+from headscope.metrics import metric as states
+from headscope.metrics.metric import State
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt
 from tests.engine.tiny import MODELS, make_sentences
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headscope.model.capture.masks import DeferredMask
+from headscope.model.capture.rows import DeferredMask
 from headscope.model.origin import Copy
 from tests.model.tiny import tiny
 

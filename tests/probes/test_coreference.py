@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.coreference.mentions import Phrase, phrases
+from headscope.probes.coreference.mentions import SYSTEMS, Phrase, phrases, resolve
 from headscope.probes.coreference.metric import (
     CANDIDATES,
     KINDS,
@@ -14,7 +14,6 @@ from headscope.probes.coreference.metric import (
     find_resolved,
     make_queries,
 )
-from headscope.probes.coreference.rules import SYSTEMS, resolve
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from tests.probes.random_text import padded, random_sentence, random_weights
 

@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from headscope.probes.coreference.mentions import phrases
+from headscope.probes.coreference.mentions import SYSTEMS, phrases
 from headscope.probes.coreference.metric import (
     KINDS,
     find_baselines,
     make_queries,
 )
-from headscope.probes.coreference.rules import SYSTEMS
 from headscope.text.read import read_corpus
+from headscope.text.segments import join
 from headscope.text.sentence import Sentence
-from headscope.text.windows import join
 
 CONLL2012 = """#begin document (d); part 000
 d 0 0 The DT * - - - - * (1

@@ -22,8 +22,7 @@ from headscope.probes.trained.experiment import (
     split_documents,
     train,
 )
-from headscope.probes.trained.probes import Seeds
-from headscope.probes.trained.training import Learner
+from headscope.probes.trained.probes import Learner, Seeds
 from headscope.probes.trained.vectors import InputEmbeddings
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import bidirectional_model, make_sentences

@@ -21,10 +21,11 @@ from headscope.probes.trained.probes import (
     AttentionProbe,
     AttentionWordsProbe,
     DistanceWordsProbe,
+    Learner,
     Seeds,
+    count_parameters,
     distance_features,
 )
-from headscope.probes.trained.training import Learner, count_parameters
 from headscope.probes.words import END, EXTRA, START
 from headscope.text.sentence import ROOT, Sentence
 from tests.probes.random_text import LABELS, random_heads, random_sentence

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from headscope.probes.proportion import accuracy, wilson
+from headscope.probes.gold import accuracy, wilson
 from headscope.probes.selection import RelationCounts, best_heads, choose
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from headscope.probes.gold import Classes, is_punctuation, make_gold
-from headscope.probes.trees import (
+from headscope.probes.relations import (
     Symmetry,
     count_arcs,
     count_neighbours,

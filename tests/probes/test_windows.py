@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headscope.text.segments import cut, join
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
-from headscope.text.windows import cut, join
 
 FIRST = Sentence(
     "Ada came.",

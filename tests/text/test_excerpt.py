@@ -3,7 +3,7 @@
 import pytest
 
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.excerpt import Excerpt, documents_around, documents_of, read_around
+from headscope.text.segments import Excerpt, documents_around, documents_of, read_around
 from headscope.text.sentence import Sentence
 
 LENGTHS = (3, 1, 4, 2)

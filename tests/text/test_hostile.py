@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import faults, storage
+from headscope.text import storage
 from headscope.text.corpus import Corpus
 from headscope.text.documents import DocumentFiles
 from headscope.text.readers import lines
@@ -156,7 +156,7 @@ def test_a_text_without_end_in_a_cell_is_refused(
 ) -> None:
     path = tmp_path / "c.parquet"
     Corpus.write(path, [GOOD, Sentence("a" * 2000)])
-    monkeypatch.setattr(faults, "LONGEST_TEXT", 1000)
+    monkeypatch.setattr(storage, "LONGEST_TEXT", 1000)
     with pytest.raises(CorpusError, match="sentence 2: the text is longer than 1,000 characters"):
         list(Corpus.open(path))
 

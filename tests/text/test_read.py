@@ -190,8 +190,8 @@ def test_a_cache_that_cannot_be_written_is_named(
 
 def test_reading_annotating_and_aligning_need_no_torch() -> None:
     code = (
-        "import sys, headscope.text.annotate, headscope.text.alignment, headscope.text.demo\n"
-        "headscope.text.demo.demo_corpus()\n"
+        "import sys, headscope.text.annotate, headscope.text.alignment, headscope.text.read\n"
+        "headscope.text.read.demo_corpus()\n"
         "print({'torch', 'transformers', 'spacy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

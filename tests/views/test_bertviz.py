@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headscope import bertviz
-from headscope.bertviz.page import Page
+from headscope.bertviz.attention import Page
 from headscope.errors import CaptureError, ViewError
 
 

@@ -11,7 +11,7 @@ from headscope.errors import ViewError
 from headscope.model.trace import Trace
 from headscope.views import head_view, model_view, neuron_view
 from headscope.views.page import embedded_json
-from headscope.views.quantise import Quantised, dequantise, unpack
+from headscope.views.payload import Quantised, dequantise, unpack
 from headscope.views.weights import no_rollout
 from tests.views.traces import HOSTILE, encoder_decoder_trace, random_trace, side
 

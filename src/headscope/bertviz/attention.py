@@ -1,12 +1,14 @@
-"""Attention weights as BertViz takes them, made into a trace."""
+"""BertViz's head view and model view: attention weights as it takes them, made into a trace."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+from headscope import views
 from headscope.errors import ViewError
 from headscope.model.attention import Stack
 from headscope.model.trace import Side, StackTrace, Trace
+from headscope.views import View
 
 Tokens = Sequence[str]
 Attention = Any  # one tensor per layer, batch × head × query × key; or all of them stacked
@@ -16,6 +18,7 @@ _KEPT_NONE = (
     "output_attentions=True and take outputs.attentions: outputs[-1] may be an empty tuple of "
     "cross attentions."
 )
+Action = Literal["view", "return"]
 
 
 def trace_of(
@@ -135,3 +138,90 @@ def _chosen(what: str, wanted: Sequence[int] | None, there: Sequence[int]) -> tu
         asked = f"{what} {unknown[0]}" if unknown else f"no {what}"
         raise ViewError(f"include_{what}s asks for {asked}; there are {there[0]} to {there[-1]}.")
     return tuple(sorted(set(counted)))
+
+
+class Page(View):
+    """A view that also has the attribute that BertViz users write to a file."""
+
+    @property
+    def data(self) -> str:
+        """The page as text."""
+        return self.html()
+
+
+def check_action(html_action: str) -> None:
+    """Refuse an action before anything is computed."""
+    if html_action not in ("view", "return"):
+        raise ViewError(f"html_action is {html_action!r}; choose 'view' or 'return'.")
+
+
+def act(view: View, html_action: Action) -> Page | None:
+    """Display the view, wherever in a cell the call stands, or return it."""
+    page = Page(view.trace, view.kind, view.state, view.scores)
+    if html_action == "return":
+        return page
+    try:
+        from IPython.display import display
+    except ImportError as error:
+        raise ViewError(
+            'A view is shown by IPython, which is not installed; give html_action="return" and '
+            "save what comes back."
+        ) from error
+    display(page)
+    return None
+
+
+def head_view(
+    attention: Attention | None = None,
+    tokens: Tokens | None = None,
+    sentence_b_start: int | None = None,
+    prettify_tokens: bool = True,
+    layer: int | None = None,
+    heads: Sequence[int] | None = None,
+    encoder_attention: Attention | None = None,
+    decoder_attention: Attention | None = None,
+    cross_attention: Attention | None = None,
+    encoder_tokens: Tokens | None = None,
+    decoder_tokens: Tokens | None = None,
+    include_layers: Sequence[int] | None = None,
+    html_action: Action = "view",
+) -> Page | None:
+    """The head view of attention weights, one entry per layer."""
+    check_action(html_action)
+    trace = trace_of(
+        (attention, encoder_attention, decoder_attention, cross_attention),
+        (tokens, encoder_tokens, decoder_tokens),
+        sentence_b_start,
+        prettify_tokens,
+    )
+    chosen = restricted(trace, include_layers, None)
+    if isinstance(heads, int):
+        raise ViewError(f"heads is {heads}; give a list, such as [{heads}].")
+    return act(views.head_view(chosen, layer=layer, heads=heads), html_action)
+
+
+def model_view(
+    attention: Attention | None = None,
+    tokens: Tokens | None = None,
+    sentence_b_start: int | None = None,
+    prettify_tokens: bool = True,
+    display_mode: Literal["light", "dark"] = "dark",
+    encoder_attention: Attention | None = None,
+    decoder_attention: Attention | None = None,
+    cross_attention: Attention | None = None,
+    encoder_tokens: Tokens | None = None,
+    decoder_tokens: Tokens | None = None,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+    html_action: Action = "view",
+) -> Page | None:
+    """The model view of attention weights, one entry per layer."""
+    check_action(html_action)
+    trace = trace_of(
+        (attention, encoder_attention, decoder_attention, cross_attention),
+        (tokens, encoder_tokens, decoder_tokens),
+        sentence_b_start,
+        prettify_tokens,
+    )
+    chosen = restricted(trace, include_layers, include_heads)
+    return act(views.model_view(chosen, theme=display_mode), html_action)

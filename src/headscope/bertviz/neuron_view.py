@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from headscope.bertviz.page import Action, Page, act, check_action
+from headscope.bertviz.attention import Action, Page, act, check_action
 from headscope.views import neuron_view
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ def heads(
 ) -> None:
     """Say what each head of a run looks at, strongest role first."""
     from headscope.errors import RunError
-    from headscope.results.answers import choose
+    from headscope.results.heads import choose
     from headscope.results.run import read_finished
     from headscope.results.statements import read_statements
 

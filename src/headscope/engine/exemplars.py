@@ -18,7 +18,7 @@ from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.dataset import without_stack
 from headscope.studies.study import Part, Setup, Study
 from headscope.text.corpus import Shard
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence
 
 SCHEMA = pa.schema(

@@ -1,16 +1,79 @@
-"""The work of one shard: read sentences, make inputs, observe them, pack a partial result."""
+"""The work of one shard: read sentences, make inputs, observe them, pack a partial result.
 
+What one shard contributes to a study, and its file, which holds arrays only.
+"""
+
+import json
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from random import Random
 
+import numpy as np
+
+from headscope import archive
 from headscope.engine.forward import observe
-from headscope.engine.partial import Counts, Partial, pack
-from headscope.metrics.metric import State
+from headscope.errors import RunError
+from headscope.metrics.metric import State, Sums
 from headscope.studies.study import Part, Setup
-from headscope.text.corpus import Shard
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.segments import documents_of
 from headscope.workers.threads import use_threads
+
+SUMS, RECORDS, COUNTS = "sums", "records", "counts"
+LONGEST = 16  # shards' worth of sentences after which even a document is cut
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many inputs and tokens were read, and how many sentences were skipped and why."""
+
+    inputs: int = 0
+    tokens: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "Counts") -> "Counts":
+        skipped = dict(sorted((Counter(self.skipped) + Counter(other.skipped)).items()))
+        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The states of all metrics after one shard."""
+
+    states: Mapping[str, State]
+    counts: Counts
+
+
+def pack(partial: Partial) -> bytes:
+    """A partial result as the content of its file."""
+    arrays = {COUNTS: np.array(json.dumps(vars(partial.counts)))}
+    for name, state in partial.states.items():
+        arrays |= {f"{SUMS}/{name}/{key}": value for key, value in state.sums.items()}
+        arrays |= {f"{RECORDS}/{name}/{key}": value for key, value in state.records.items()}
+    return archive.pack_arrays(arrays)
+
+
+def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:
+    """The sums of every metric by name, and the counts; records stay on disk."""
+    sums: dict[str, Sums] = {}
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        for key in arrays.files:
+            kind, _, rest = key.partition("/")
+            if kind == SUMS:
+                metric, _, name = rest.partition("/")
+                sums.setdefault(metric, {})[name] = arrays[key]
+        return sums, Counts(**json.loads(str(arrays[COUNTS])))
+
+
+def load_records(path: Path, metric: str) -> dict[str, np.ndarray]:
+    """The records of one metric."""
+    prefix = f"{RECORDS}/{metric}/"
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        found = [key for key in arrays.files if key.startswith(prefix)]
+        return {key.removeprefix(prefix): arrays[key] for key in found}
 
 
 @dataclass(frozen=True)
@@ -63,3 +126,43 @@ class Job:
                 self.setup.attention,
             )
         return Partial(states, counts)
+
+
+def make_shards(setup: Setup, size: int) -> list[Shard]:
+    """The shards of a run; where documents are inputs, a shard holds whole ones."""
+    if setup.context is None:
+        return setup.corpus.shards(size)
+    return list(_of_documents(setup.corpus, size))
+
+
+def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
+    """Whole documents drawn with the seed until they have `count` sentences, in corpus order."""
+    documents = documents_of(corpus)
+    chosen: list[tuple[int, int]] = []
+    for document in Random(seed).sample(documents, len(documents)):
+        if sum(stop - start for start, stop in chosen) >= count:
+            break
+        chosen.append(document)
+    return corpus.select([row for document in sorted(chosen) for row in range(*document)])
+
+
+def check_context(setup: Setup) -> None:
+    """Refuse inputs longer than the model has positions for."""
+    context, limit = setup.context, setup.model.max_length
+    if context is not None and limit is not None and context > limit:
+        raise RunError(
+            f"{setup.model.name} has positions for {limit:,} tokens, fewer than a context of "
+            f"{context:,}; give --context {limit} or less."
+        )
+
+
+def _of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
+    index = begin = end = 0
+    for start, stop in documents_of(corpus):
+        for cut in (*range(start + LONGEST * size, stop, LONGEST * size), stop):
+            end = cut
+            if end - begin >= size:
+                yield Shard(index, begin, end)
+                index, begin = index + 1, end
+    if end > begin:
+        yield Shard(index, begin, end)

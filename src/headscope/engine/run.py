@@ -8,13 +8,23 @@ result.nc                the Dataset
 
 Every piece carries a checksum of its content, its number and its run: a copy in another place is
 damage, and is computed again.
+
+One process at a time works on a run.
+
+The operating system holds the lock and lets it go when the process ends, however it ends: there is
+nothing to clean up after a crash. A run at a URL is not locked, for object stores have no locks;
+whoever starts two studies into one URL computes the same pieces twice, and each is still written in
+one step.
 """
 
 import hashlib
 import json
+import os
 import platform
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial as bind
 from importlib.metadata import version
@@ -24,19 +34,24 @@ from typing import Any
 import numpy as np
 
 import headscope
-from headscope.engine import partial
-from headscope.engine.partial import Counts
+from headscope.engine.job import Counts, load_records, load_sums
 from headscope.errors import RunError
-from headscope.files import SHARDS, clear_unfinished, names_in, reading, write_bytes
+from headscope.files import SHARDS, clear_unfinished, is_local, names_in, reading, write_bytes
 from headscope.metrics.metric import Metric, Records, Sums
-from headscope.results.inspection import inspect_folder, require_folder
+from headscope.results.inspection import inspect_folder, require_file, require_folder
 from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
 from headscope.seal import is_intact, seal, unseal
 from headscope.workers.local import map_in_threads
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 RECORDS_AT_ONCE = 3  # shards
+LOCK_FILE = "run.lock"
 SHARD = re.compile(r"\d+\.npz")
 
 # What must be the same for a run to be continued, in words for the person who changed it.
@@ -129,7 +144,7 @@ class RunFolder:
         counts = Counts()
         for index in range(count):
             with reading(self.path):
-                sums, counted = partial.load_sums(self.shards.file(index))
+                sums, counted = load_sums(self.shards.file(index))
             total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
             counts += counted
         return total, counts
@@ -152,7 +167,7 @@ class RunFolder:
 
     def _load_records(self, metric: str, index: int) -> dict[str, np.ndarray]:
         with reading(self.path):
-            return partial.load_records(self.shards.file(index), metric)
+            return load_records(self.shards.file(index), metric)
 
 
 def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
@@ -216,3 +231,49 @@ def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
 
 def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+@contextmanager
+def lock_run(path: Path) -> Iterator[None]:
+    """Hold the lock of a run directory; a RunError if another process has it."""
+    if not is_local(path):
+        yield
+        return
+    file = _open(path)
+    try:
+        _take(file, path)
+        yield
+    finally:
+        os.close(file)  # which lets go of the lock
+
+
+def _open(path: Path) -> int:
+    require_file(path / LOCK_FILE)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        return os.open(
+            path / LOCK_FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644
+        )
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written ({error.strerror or error}); make room or choose another "
+            "place and run the same command again."
+        ) from error
+
+
+def _take(file: int, path: Path) -> None:
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:
+        raise RunError(
+            f"Another process is working on {path}; wait until it has ended, or choose another "
+            "directory."
+        ) from error
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be locked ({error.strerror or error}); choose a directory on a "
+            "filesystem that can lock files."
+        ) from error

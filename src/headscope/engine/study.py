@@ -12,12 +12,9 @@ from typing import Any
 import xarray as xr
 
 from headscope.engine.exemplars import write_exemplars
-from headscope.engine.job import Job
-from headscope.engine.lock import lock_run
-from headscope.engine.memory import default_batch_tokens
-from headscope.engine.partial import Counts
-from headscope.engine.run import PieceFiles, RunFolder, open_run
-from headscope.engine.shards import check_context, draw_documents, make_shards
+from headscope.engine.forward import default_batch_tokens
+from headscope.engine.job import Counts, Job, check_context, draw_documents, make_shards
+from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Variables
@@ -25,13 +22,12 @@ from headscope.model.model import Model
 from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
-from headscope.results.dataset import without_stack
+from headscope.results.dataset import check_result, without_stack
 from headscope.results.exemplars import CHECKSUM, exemplars_of
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import attach
 from headscope.results.replicates import add_q_values
 from headscope.results.run import read_settings
-from headscope.results.schema import check_result
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
 from headscope.studies.option import Option

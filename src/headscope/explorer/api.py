@@ -18,9 +18,7 @@ from starlette.routing import Route
 import headscope
 from headscope.errors import HeadscopeError
 from headscope.explorer.card import card
-from headscope.explorer.kept import Kept
 from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.openapi import describe
 from headscope.explorer.pictures import (
     catalogue,
     clusters,
@@ -31,7 +29,7 @@ from headscope.explorer.pictures import (
     picture,
     whole_numbers,
 )
-from headscope.explorer.runs import Library, OpenRun, Stamp
+from headscope.explorer.runs import Kept, Library, OpenRun, Stamp
 from headscope.explorer.schemas import (
     Card,
     Cell,
@@ -49,7 +47,7 @@ from headscope.explorer.schemas import (
     TextRequest,
 )
 from headscope.explorer.texts import Texts
-from headscope.explorer.typed import read, typescript_interfaces
+from headscope.explorer.typed import describe, read, typescript_interfaces
 from headscope.results.dataset import left_out
 from headscope.results.statements import Table
 

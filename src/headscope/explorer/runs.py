@@ -1,6 +1,13 @@
-"""The runs named on the command line: found by their short name, never by a path from a request."""
+"""The runs named on the command line: found by their short name, never by a path from a request.
 
-from collections.abc import Iterable
+Answers that are computed once and kept, up to a number of bytes, the least used going first.
+"""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +21,7 @@ from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
 Stamp = tuple[tuple[str, int, int], ...]
+THREADS = 4
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -102,3 +110,47 @@ def _stamp(path: Path) -> Stamp:
 def _is_there(file: Path) -> bool:
     """Whether anything is under that name, be it a link to nowhere."""
     return file.is_symlink() or file.exists()
+
+
+class Kept:
+    """Bytes by key; visitors who ask for the same at the same time wait for one computation."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._done: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._running: dict[Hashable, Future[bytes]] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="headscope-reads")
+
+    async def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """What is kept under the key, or what `make` makes, in a thread; an error is not kept."""
+        with self._lock:
+            if key in self._done:
+                self._done.move_to_end(key)
+                return self._done[key]
+            running = self._running.get(key)
+            if running is None:
+                running = self._running[key] = self._threads.submit(self._make, key, make)
+        return await asyncio.shield(asyncio.wrap_future(running))
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        try:
+            made = make()
+            with self._lock:
+                self._keep(key, made)
+            return made
+        finally:
+            with self._lock:
+                del self._running[key]
+
+    def _keep(self, key: Hashable, made: bytes) -> None:
+        self._done[key] = made
+        self._size += len(made)
+        while self._size > self._most:
+            _, dropped = self._done.popitem(last=False)
+            self._size -= len(dropped)

@@ -2,8 +2,12 @@
 
 Weights are only right without dropout, and only eager attention computes them at all. A network may
 belong to somebody who is training it with another implementation, so both settings are put back.
+
+Silence for messages of transformers that would only confuse a user of Headscope.
 """
 
+import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,8 +16,30 @@ from weakref import WeakKeyDictionary
 
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging as hf_logging
 
-from headscope.model.quiet import quiet
+_lock = Lock()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars or advice from transformers and the hub; their errors still come through."""
+    hub = logging.getLogger("huggingface_hub")
+    level = hub.level
+    hub.setLevel(logging.CRITICAL)
+    verbosity = hf_logging.get_verbosity()
+    bars = hf_logging.is_progress_bar_enabled()
+    hf_logging.set_verbosity(logging.CRITICAL)
+    hf_logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        hub.setLevel(level)
+        hf_logging.set_verbosity(verbosity)
+        if bars:
+            hf_logging.enable_progress_bar()
 
 
 @dataclass
@@ -27,7 +53,6 @@ class _Settings:
 
 
 _settings: WeakKeyDictionary[nn.Module, _Settings] = WeakKeyDictionary()
-_lock = Lock()
 
 
 @contextmanager

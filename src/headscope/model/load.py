@@ -20,10 +20,10 @@ from transformers.models.auto import modeling_auto
 from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
+from headscope.model.evaluation import quiet
 from headscope.model.family import check_family
 from headscope.model.model import Model
 from headscope.model.origin import Origin, find_place_of
-from headscope.model.quiet import quiet
 from headscope.model.source import (
     INDEX,
     Source,

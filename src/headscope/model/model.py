@@ -40,10 +40,9 @@ from headscope.model.capture.plan import (
 from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
 from headscope.model.encode import Encoded, decoder_start, encode, encode_target
-from headscope.model.evaluation import evaluating
+from headscope.model.evaluation import evaluating, quiet
 from headscope.model.family import check_family
 from headscope.model.origin import Copy, Origin, fingerprint, sketch
-from headscope.model.quiet import quiet
 from headscope.model.trace import Trace
 
 Observer = Callable[[LayerAttention], None]

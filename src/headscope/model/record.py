@@ -12,13 +12,12 @@ from transformers.pytorch_utils import Conv1D
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
 from headscope.model.capture.call import Call, bias, sink, softcap
-from headscope.model.capture.events import Projection
+from headscope.model.capture.hooks import Projection
 from headscope.model.capture.plan import Plan, StackPlan
-from headscope.model.encode import Encoded
+from headscope.model.encode import Encoded, words_of_tokens
 from headscope.model.generate import continue_greedily, write_target
 from headscope.model.memory import check_memory, needed
 from headscope.model.trace import Side, StackTrace, Trace
-from headscope.model.words import words_of_tokens
 
 if TYPE_CHECKING:
     from headscope.model.model import Model

@@ -1,4 +1,7 @@
-"""Charts: layer profiles, shares by layer and label, curves, scatter plots, maps of heads."""
+"""Charts: layer profiles, shares by layer and label, curves, scatter plots, maps of heads.
+
+Attention of single heads over a short text: queries left, keys right, a line for each weight.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -15,6 +20,9 @@ WIDEST = 6.4  # inches for the cells of two grids side by side
 MARKS = ("o", "s", "^", "D")  # series are told apart without colour, too
 BEHAVIOURS = (SECOND, ACCENT, *SERIES[2:])
 NAMED = 40  # points of a map with a name; more would cover one another
+WEAK = 0.02  # lines fainter than this cannot be seen
+LINE = 1.1
+TOKEN = "x-small"
 
 
 @dataclass(frozen=True)
@@ -210,3 +218,43 @@ def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     bar = figure.colorbar(image, ax=axes, fraction=0.045, pad=0.02, label=unit)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     return figure
+
+
+def draw_ribbons(panels: Sequence[tuple[str, xr.DataArray]], columns: int = 4) -> Figure:
+    """One small drawing per head; every panel has the same tokens."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    tokens = [str(text).partition(" ")[2] for text in panels[0][1]["query"].values]
+    lines = max(title.count("\n") for title, _ in panels)
+    high = 0.155 * len(tokens) + 0.15 * lines + 0.5
+    figure = Figure(figsize=(2.5 * columns, high * rows), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    for axes in grid:
+        axes.axis("off")
+    for axes, (title, weights) in zip(grid, panels, strict=False):
+        _draw(axes, title, weights.transpose("query", "key").values, tokens)
+    return figure
+
+
+def _draw(axes: Axes, title: str, weights: np.ndarray, tokens: Sequence[str]) -> None:
+    draw_lines(axes, weights, ACCENT)
+    write_tokens(axes, title, tokens)
+
+
+def draw_lines(axes: Axes, weights: np.ndarray, colour: str) -> None:
+    """A line from every query to every key, the darker the larger the weight."""
+    pairs = np.argwhere(weights > WEAK)
+    lines = [np.array([(0, query), (1, key)]) for query, key in pairs]
+    colours = [to_rgba(colour, float(min(1, weights[query, key]))) for query, key in pairs]
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=LINE))
+
+
+def write_tokens(axes: Axes, title: str, tokens: Sequence[str]) -> None:
+    """The tokens on both sides, and the title above."""
+    for place, token in enumerate(tokens):
+        text = token.strip()
+        axes.text(-0.04, place, text, ha="right", va="center", fontsize=TOKEN, color=INK)
+        axes.text(1.04, place, text, ha="left", va="center", fontsize=TOKEN, color=INK)
+    axes.set_xlim(-0.75, 1.75)
+    axes.set_ylim(len(tokens) - 0.4, -0.6)
+    axes.set_title(title, fontsize="medium", loc="center")

@@ -3,16 +3,21 @@
 A class is a set of words that is counted together: one for every relation label as the corpus has
 it, ALL for every word, CONTENT for every word but punctuation and roots, and "poss with 's" (in
 Universal Dependencies "nmod:poss with 's") where possessors are marked by a clitic.
+
+Proportions of counted words with confidence intervals.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+import xarray as xr
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headscope.metrics.metric import Axis
+from headscope.results.replicates import aligned, informed, share_interval
 from headscope.text.sentence import ROOT, Sentence, Word
 
 ALL = "all"
@@ -21,6 +26,8 @@ POSSESSIVE = ("poss", "nmod:poss")  # ClearNLP and Stanford, Universal Dependenc
 CLITICS = ("'s", "’s", "'", "’")
 PUNCTUATION = ("punct", "p")
 NO_HEAD = -2  # of padding
+Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
+BOUND = Axis("bound", ("low", "high"))
 
 
 @dataclass(frozen=True)
@@ -124,3 +131,38 @@ def _memberships(words: Sequence[Word], index: int) -> list[tuple[str, bool]]:
         marked = index + 1 < len(words) and words[index + 1].text in CLITICS
         found.append((f"{relation} with 's", not marked))
     return found
+
+
+def counted(total: np.ndarray) -> np.ndarray:
+    """The counts, or NaN everywhere if nothing at all was counted: nothing is not zero."""
+    return total if total.sum() > 0 else np.full(total.shape, np.nan)
+
+
+def accuracy(correct: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """correct / total, NaN where nothing was counted."""
+    correct, total = np.broadcast_arrays(np.asarray(correct, float), np.asarray(total, float))
+    return np.divide(correct, total, out=np.full(total.shape, np.nan), where=total > 0)
+
+
+def interval_variable(found: Mapping[str, xr.DataArray], name: str) -> xr.DataArray:
+    """The 95 % interval of a share of counted words along a last dimension `bound`."""
+    share, error = found[name], found[f"{name}_se"].values
+    _, words = aligned(found[f"{name}_numerator"], found[f"{name}_denominator"])
+    ends = share_interval(share.values, error, informed(words), words.sum(0), counted=True)
+    wide = share.expand_dims({BOUND.name: list(BOUND.labels)}, axis=-1)
+    return wide.copy(data=np.stack(ends, axis=-1))
+
+
+def wilson(correct: np.ndarray, total: np.ndarray, z: float = Z95) -> Float[np.ndarray, "2 *item"]:
+    """Lower and upper end of Wilson's score interval (Wilson 1927), NaN where nothing was counted.
+
+    (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n): unlike p ± z·se it stays within 0 … 1 and
+    says something of proportions that are 0 or 1. Only for words that are independent; where sums
+    of groups are known, `share_interval` is right.
+    """
+    share = accuracy(correct, total)
+    n = np.where(np.isnan(share), np.nan, np.asarray(total, float))
+    middle = share + z**2 / (2 * n)
+    reach = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    bounds = np.stack([middle - reach, middle + reach]) / (1 + z**2 / n)
+    return np.clip(bounds, 0.0, 1.0)  # rounding alone leaves the range

@@ -6,10 +6,18 @@ diagonal is zeroed, and of equal weights the first word wins.
 
 A causal head cannot see what follows. A word is *scored* if the pair of word and governor is one
 that the head could see; the share of scored words is the coverage that stands next to accuracy.
+
+Undirected trees from attention: how many dependency arcs each head's strongest tree has (UUAS).
+
+Every head gives a graph over the words of a sentence. An edge weighs as much as the stronger of its
+two directions: a head that looks from dependent to governor says nothing in the other direction,
+and adding what it says there would add noise. The maximum spanning tree is grown by Prim's
+algorithm, for all heads and sentences at once: as many steps as the longest sentence has words.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,9 +28,15 @@ from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Va
 from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
-from headscope.probes import trees
-from headscope.probes.gold import CONTENT, Classes, GoldTrees, make_gold
-from headscope.probes.proportion import accuracy, counted, interval_variable
+from headscope.probes.gold import (
+    CONTENT,
+    Classes,
+    GoldTrees,
+    accuracy,
+    counted,
+    interval_variable,
+    make_gold,
+)
 from headscope.probes.words import From, word_layer
 from headscope.results import papers
 from headscope.results.measure import Baseline, Measure, Role
@@ -119,6 +133,7 @@ MEASURES = (
     TREE_ACCURACY,
     TREE_BASELINE,
 )
+Symmetry = Literal["max", "sum"]
 
 
 @dataclass(frozen=True)
@@ -159,8 +174,8 @@ class RelationAccuracy:
             "words": counts.words,
             "scored": counts.scored,
             "offset_correct": counts.correct,
-            "arcs": trees.counted_arcs(gold).sum(1),
-            "arcs_of_neighbours": trees.count_neighbours(gold),
+            "arcs": counted_arcs(gold).sum(1),
+            "arcs_of_neighbours": count_neighbours(gold),
         }
         for name, values in found.items():
             state.sums[name] += sum_by_group(values, batch.groups).cpu().numpy()
@@ -171,7 +186,7 @@ class RelationAccuracy:
         maps = word_layer(layer, self.row)
         predicted = predict(maps, gold.words)
         correct = count_correct(predicted, gold, self._scored(gold))
-        found = {"correct": correct, "arcs_found": trees.count_arcs(maps, gold)}
+        found = {"correct": correct, "arcs_found": count_arcs(maps, gold)}
         for name, values in found.items():
             sums = sum_by_group(values, layer.batch.groups)
             state.sums[name][:, layer.index] += sums.cpu().numpy()
@@ -306,3 +321,69 @@ def _class_counts(
 ) -> Float[Tensor, "batch head direction class"]:
     counted = (hits & scored[:, :, None]).float()
     return (counted @ classes).permute(1, 2, 0, 3)
+
+
+def spanning_parents(
+    weights: Float[Tensor, "graph word word"], words: Bool[Tensor, "graph word"]
+) -> Int[Tensor, "graph word"]:
+    """Maximum spanning tree of symmetric graphs: for each word the word it was joined to.
+
+    The first word starts the tree and has the parent −1, as has padding. Of equal edges the one to
+    the first word wins, and of those the one that entered the tree first.
+    """
+    graphs, size = words.shape
+    rows = torch.arange(graphs, device=weights.device)
+    parents = torch.full_like(words, -1, dtype=torch.long)
+    outside = words.clone()
+    outside[:, :1] = False
+    strongest = weights[:, 0].clone()
+    joined = torch.zeros_like(parents)
+    for _ in range(size - 1):
+        new = strongest.masked_fill(~outside, -torch.inf).argmax(-1)
+        growing = outside[rows, new]
+        parents[rows[growing], new[growing]] = joined[rows, new][growing]
+        outside[rows, new] = False
+        edges = weights[rows, new]
+        stronger = (edges > strongest) & growing[:, None]
+        joined = torch.where(stronger, new[:, None], joined)
+        strongest = torch.where(stronger, edges, strongest)
+    return parents
+
+
+def symmetric(
+    maps: Float[Tensor, "*batch word word"], symmetry: Symmetry = "max"
+) -> Float[Tensor, "*batch word word"]:
+    """One weight for every pair of words."""
+    other = maps.transpose(-1, -2)
+    return torch.maximum(maps, other) if symmetry == "max" else maps + other
+
+
+def count_arcs(
+    maps: Float[Tensor, "batch head word word"], gold: GoldTrees, symmetry: Symmetry = "max"
+) -> Float[Tensor, "batch head"]:
+    """Gold arcs of each sentence in each head's tree; arcs to punctuation do not count."""
+    batch, heads, size, _ = maps.shape
+    words = gold.words[:, None].expand(-1, heads, -1).reshape(-1, size)
+    parents = spanning_parents(symmetric(maps, symmetry).reshape(-1, size, size), words)
+    parents = parents.reshape(batch, heads, size)
+    return (_is_edge(parents, gold.heads) & counted_arcs(gold)[:, None]).sum(2).double()
+
+
+def counted_arcs(gold: GoldTrees) -> Bool[Tensor, "batch word"]:
+    """Words whose arc to their governor counts."""
+    return (gold.heads >= 0) & ~gold.punctuation
+
+
+def count_neighbours(gold: GoldTrees) -> Float[Tensor, "batch"]:
+    """Arcs of each sentence between neighbours: what the tree of a chain of words has."""
+    place = torch.arange(gold.heads.shape[1], device=gold.heads.device)
+    return (((gold.heads - place).abs() == 1) & counted_arcs(gold)).sum(1).double()
+
+
+def _is_edge(
+    parents: Int[Tensor, "batch head word"], heads: Int[Tensor, "batch word"]
+) -> Bool[Tensor, "batch head word"]:
+    """Whether word and governor are joined in the tree, whichever of them was joined first."""
+    place = torch.arange(heads.shape[1], device=heads.device)
+    governor = heads.clamp(min=0)[:, None].expand_as(parents)
+    return (parents == governor) | (parents.gather(-1, governor) == place)

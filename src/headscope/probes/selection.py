@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.probes.proportion import accuracy
+from headscope.probes.gold import accuracy
 from headscope.probes.relations import DIRECTIONS, OFFSETS
 from headscope.results.findings import SHARE, Found, find_interval
 from headscope.results.selection import ratio_over_groups

@@ -1,5 +1,10 @@
-"""Tables of all heads and of all layers: one column for each slice of a measure, and its error."""
+"""Tables of all heads and of all layers: one column for each slice of a measure, and its error.
 
+Tables as CSV that a spreadsheet opens as data: no text in them is taken for a formula.
+"""
+
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +15,7 @@ from headscope.results.measure import GRID, measure_names
 from headscope.results.slices import select
 
 BY_LAYER = "_by_layer"
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -59,3 +65,27 @@ def _cells(place: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str)
         if f"{name}_se" in place:
             row[f"{column.heading}{mark}"] = float(select(place[f"{name}_se"], column.at))
     return row
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """One line per row below the header; what is not a number is an empty cell or a text."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(map(_cell, header))
+    writer.writerows(map(_cell, row) for row in rows)
+    return buffer.getvalue().encode("utf-8")
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would compute gets an apostrophe, which it does not show."""
+    if not isinstance(value, str) or not value.startswith(_BEGINS_FORMULA) or _is_number(value):
+        return value
+    return f"'{value}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -18,6 +18,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.files import replacing
 from headscope.head import Head
+from headscope.results.columns import to_csv
 from headscope.results.differences import Difference, Sample, differ, mixed, sample_of
 from headscope.results.matching import Matching, heads_of, match_heads
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
@@ -25,7 +26,6 @@ from headscope.results.relation import Relation, relate
 from headscope.results.replicates import CONFIDENCE, q_values, replicated, sums_of
 from headscope.results.run import Run, find_run, read_run
 from headscope.results.slices import MARK, plain_label
-from headscope.results.spreadsheet import to_csv
 
 By = Literal["auto", "index", "matched", "depth"]
 Kind = Literal["heads", "layers"]

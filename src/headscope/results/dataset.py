@@ -1,6 +1,13 @@
-"""The result of a study as a labelled Dataset: built, saved as sealed NetCDF, and loaded again."""
+"""The result of a study as a labelled Dataset: built, saved as sealed NetCDF, and loaded again.
+
+What a result must look like: checked once, when a run is opened, and before one is saved.
+
+Everything that shows a result trusts what is checked here: the axes of the heads, the kind and the
+dimensions of every variable, its measure, and what is said of the whole.
+"""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +18,35 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, find_place, write_bytes
-from headscope.results.inspection import inspect_result, require_file
-from headscope.results.received import said
+from headscope.head import name_head
+from headscope.results.inspection import (
+    check_text,
+    inspect_result,
+    parse,
+    require,
+    require_file,
+    said,
+)
+from headscope.results.measure import ATTRIBUTE, GRID, Measure, measure_names, measure_of
+from headscope.results.statements import ATTRIBUTE as STATEMENTS
+from headscope.results.statements import Statements, read_statements
 from headscope.seal import is_intact, seal
+from headscope.wording import plain, shorten
+
+MOST = 1e30  # of a number: its square can still be computed
+HEADS = 1_000_000  # layers × heads
+LABELS = 20_000  # slices of all measures together
+_JSON = {"left_out": Mapping[str, str], "skipped": Mapping[str, int], "options": Mapping[str, Any]}
+_TEXTS = ("study", "model", "corpus", "exemplars_sha256")
+_NUMBERS = ("is_causal", "sentences", "tokens", "mean_tokens")
+# Dimensions of the variables that are read by name wherever a result is shown.
+_SHAPES = {
+    "head_position": ("unit", "axis"),
+    "head_divergence": ("unit", "other"),
+    "behaviour": GRID,
+    "relation_count": ("relation",),
+}
+_OF_MEASURE = {"_se": (), "_by_layer": ("head",), "_by_layer_se": ("head",)}  # dimensions less
 
 
 def build(variables: Mapping[str, xr.DataArray], attributes: Mapping[str, Any]) -> xr.Dataset:
@@ -86,3 +119,142 @@ def left_out(dataset: xr.Dataset) -> dict[str, str]:
 def skipped(dataset: xr.Dataset) -> dict[str, int]:
     """How many sentences were skipped, by reason."""
     return json.loads(dataset.attrs.get("skipped", "{}"))
+
+
+def check_result(result: xr.Dataset) -> xr.Dataset:
+    """The result itself; a RunError that says what no result has."""
+    _check_grid(result)
+    for name, array in result.variables.items():
+        _check_variable(_plain(name), array)
+    _check_attributes(result.attrs)
+    _check_measures(result)
+    _check_shapes(result)
+    if STATEMENTS in result.attrs:
+        _check_heads(read_statements(result), result)
+    return result
+
+
+def _check_grid(result: xr.Dataset) -> None:
+    for dim in GRID:
+        if dim not in result.dims or dim not in result.coords:
+            raise RunError(f"The result has no {dim}s.")
+        numbers = result[dim].values
+        if numbers.dtype.kind not in "iu" or not len(numbers) or int(numbers[0]) < 0:
+            raise RunError(f"The {dim}s of the result are not numbers from 0.")
+        if (np.diff(numbers.astype(np.int64)) <= 0).any():
+            raise RunError(f"The {dim}s of the result are not in order, each once.")
+    if result.sizes["layer"] * result.sizes["head"] > HEADS:
+        raise RunError("The result has more heads than any model.")
+    if int(result["head"][-1]) != result.sizes["head"] - 1:
+        raise RunError("The heads of the result are not counted from 0.")
+
+
+def _check_variable(name: str, array: xr.Variable) -> None:
+    kind = array.dtype.kind
+    if kind not in "biufUO":
+        raise RunError(f"{name} of the result holds neither numbers nor texts.")
+    if kind == "f" and (np.abs(array.values) > MOST).any():
+        raise RunError(f"{name} of the result is infinite, or as good as that, for some head.")
+    if kind == "O":
+        for text in array.values.flat:
+            if not isinstance(text, str):
+                raise RunError(f"{name} of the result holds neither numbers nor texts.")
+            check_text(text, name)
+
+
+def _check_attributes(attributes: Mapping[str, Any]) -> None:
+    for name, value in attributes.items():
+        if not isinstance(value, str | int | float | np.number | np.bool_):
+            raise RunError(f"The attribute {_plain(name)} of the result is no text and no number.")
+    for name in _TEXTS:
+        if not isinstance(attributes.get(name, ""), str):
+            raise RunError(f"The {name} of the result is not a text.")
+        check_text(attributes.get(name, ""), name)
+    for name in _NUMBERS:
+        value = attributes.get(name, 0)
+        if isinstance(value, str) or not 0 <= float(value) < math.inf:
+            raise RunError(f"{name} of the result is not a number from 0.")
+    for name, kind in _JSON.items():
+        if name in attributes:
+            require(kind, parse(attributes[name], f"{name} of the result"), name)
+
+
+def _check_measures(result: xr.Dataset) -> None:
+    for name in result.data_vars:
+        if ATTRIBUTE in result[name].attrs:
+            _check_measure(result, measure_of(result, str(name)), str(name))
+    slices = 0
+    for name in measure_names(result):
+        slices += math.prod(size for dim, size in result[name].sizes.items() if dim not in GRID)
+        _check_labels(result, name)
+        _check_derived(result, name)
+    if slices > LABELS:
+        raise RunError(f"The measures of the result have {slices:,} slices, more than {LABELS:,}.")
+
+
+def _check_measure(result: xr.Dataset, measure: Measure, name: str) -> None:
+    if measure.name != name:
+        raise RunError(f"{_plain(name)} has the measure of {_plain(measure.name)}.")
+    for baseline in measure.baselines:
+        value = result.attrs.get(baseline.variable, 0.0)
+        array = result[baseline.variable] if baseline.variable in result else xr.DataArray(0.0)
+        over = baseline.best_over
+        known = isinstance(value, int | float | np.number) and array.dtype.kind in "iuf"
+        if not known or (over in array.dims and over not in array.coords):
+            raise RunError(f"The baseline of {_plain(name)} is not a number.")
+        _check_template(baseline.means, name)
+
+
+def _check_template(means: str, name: str) -> None:
+    try:
+        means.format("")
+    except (ValueError, LookupError, AttributeError) as error:
+        raise RunError(f"The baseline of {_plain(name)} is not said in words.") from error
+
+
+def _check_labels(result: xr.Dataset, name: str) -> None:
+    for dim in set(result[name].dims) - set(GRID):
+        labels = [] if dim not in result.coords else [str(one) for one in result[dim].values]
+        if len(labels) != len(set(labels)) or not labels:
+            raise RunError(f"{_plain(name)} has no labels for its {_plain(dim)}.")
+
+
+def _check_derived(result: xr.Dataset, name: str) -> None:
+    for ending, less in _OF_MEASURE.items():
+        other = name + ending
+        if other in result:
+            expected = {dim for dim in result[name].dims if dim not in less}
+            if set(result[other].dims) != expected or result[other].dtype.kind not in "iuf":
+                raise RunError(f"{_plain(other)} is not of the same heads as {_plain(name)}.")
+
+
+def _check_shapes(result: xr.Dataset) -> None:
+    for name, dims in _SHAPES.items():
+        if name in result and (
+            set(result[name].dims) != set(dims) or not set(dims) <= set(result.coords)
+        ):
+            raise RunError(f"{name} is not one of {' and '.join(dims)}.")
+    if "head_position" in result and result.sizes["axis"] != 2:
+        raise RunError("The map of heads has not two axes.")
+    for name in ("head_position", "head_divergence", "relation_count"):
+        if name in result and result[name].dtype.kind not in "iuf":
+            raise RunError(f"{name} of the result are not numbers.")
+    for dim in ("unit", "other"):
+        if dim in result.coords and set(result[dim].values.tolist()) != _names(result):
+            raise RunError("The map is of other heads than the result.")
+
+
+def _names(result: xr.Dataset) -> set[str]:
+    layers, heads = (result[dim].values.tolist() for dim in GRID)
+    return {name_head(layer, head) for layer in layers for head in heads}
+
+
+def _check_heads(said: Statements, result: xr.Dataset) -> None:
+    layers, heads = (set(result[dim].values.tolist()) for dim in GRID)
+    for choice in said.choices:
+        if choice.layer not in layers or choice.head not in heads:
+            raise RunError("What is said of the result names a head that it does not have.")
+
+
+def _plain(name: object) -> str:
+    return shorten(plain(str(name)), 60)

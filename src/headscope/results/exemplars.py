@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.results.inspection import require_file
-from headscope.results.received import check_text, said
+from headscope.results.inspection import check_text, require_file, said
 from headscope.seal import checksum
 
 FILE = "exemplars.parquet"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import xarray as xr
 
-from headscope.results.received import parse, read_as
+from headscope.results.inspection import parse, read_as
 from headscope.wording import plain, shorten
 
 Unit = Literal["share", "nats", "tokens", "divergence", ""]

@@ -18,12 +18,10 @@ import xarray as xr
 import headscope
 from headscope.errors import RunError
 from headscope.files import find_place, write_text
-from headscope.results.dataset import load, without_stack
+from headscope.results.dataset import check_result, load, without_stack
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.exemplars import Exemplar, exemplars_of
-from headscope.results.inspection import LIMITS, inspect_folder, require_file
-from headscope.results.received import parse, require, said
-from headscope.results.schema import check_result
+from headscope.results.inspection import LIMITS, inspect_folder, parse, require, require_file, said
 from headscope.wording import plain
 
 SETTINGS, RESULT = "run.json", "result.nc"

@@ -16,7 +16,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
-from headscope.results.received import parse, read_as, require
+from headscope.results.inspection import parse, read_as, require
 from headscope.results.replicates import replicated
 from headscope.results.roles import HeadRoles, describe_heads
 

@@ -11,7 +11,7 @@ from headscope.metrics.metric import Grid, Metric
 from headscope.results.replicates import group_of
 from headscope.studies.option import Option, fill
 from headscope.text.corpus import count_documents
-from headscope.text.excerpt import Excerpt, read_around
+from headscope.text.segments import Excerpt, read_around
 from headscope.workers.engine import Piece, Work
 
 if TYPE_CHECKING:

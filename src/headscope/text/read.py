@@ -2,6 +2,8 @@
 
 Everything but Parquet is converted once, into a directory of .parquet files named by what they were
 made from.
+
+The bundled corpus: short articles with tags, trees and coreference.
 """
 
 import os
@@ -9,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
@@ -16,9 +19,8 @@ from headscope.errors import CorpusError
 from headscope.files import find_place, is_local, write_text
 from headscope.seal import checksum
 from headscope.text.corpus import Corpus, Source
-from headscope.text.demo import demo_corpus
 from headscope.text.readers import SUFFIXES, Format, Reading, find_format
-from headscope.text.readers.conllu import Fused
+from headscope.text.readers.conllu import Fused, read_conllu
 from headscope.text.readers.lines import Layout, document_numbers
 from headscope.text.sentence import Sentence
 from headscope.text.storage import FORMAT
@@ -26,6 +28,19 @@ from headscope.wording import counted
 
 READERS = 2  # raise when a reader gives other sentences for the same file
 _BLOCK = 1 << 20
+
+
+def demo_corpus() -> Corpus:
+    """The corpus that comes with Headscope; small enough to be held in memory without a cache."""
+    with as_file(files("headscope.text") / "bundled" / "demo.conllu") as path:
+        try:
+            corpus = Corpus.from_sentences(read_conllu(path, document_numbers()))
+        except CorpusError as error:
+            raise CorpusError(
+                f"The bundled corpus is missing or damaged ({error}); repair the installation with "
+                "`pip install --force-reinstall headscope`."
+            ) from error
+    return replace(corpus, source=Source("demo", "demo", "CoNLL-U"))
 
 
 def read_corpus(

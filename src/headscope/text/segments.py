@@ -6,23 +6,36 @@ segments  [ A   B ][ A   B ]          counts twice; the odd one at the end is le
 ```
 
 A corpus without paragraphs is paired sentence by sentence instead.
+
+Documents cut into windows of whole sentences, each window one text with one list of words.
+
+Sentences of a shard together with those around it that its inputs reach over to.
+
+```
+documents     |  d0   |      d1      |   d2   |
+shard              [ s2 s3 s4 s5 s6 ]
+excerpt         [before  sentences   after]      an input that begins in the shard may end behind
+                                                  it, or depend on where its document began
+```
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import groupby, zip_longest
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from random import Random
-from typing import Literal
+from typing import Literal, overload
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.sentence import Sentence
+from headscope.text.sentence import Mention, Sentence, Word
 
 Unit = Literal["paragraphs", "sentences"]
 Place = tuple[str, int]  # document and paragraph
+GAP = " "  # between consecutive sentences
+Bounds = tuple[int, int]  # first sentence, and the one after the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +146,110 @@ def places(corpus: Corpus) -> Iterator[Place]:
         table = corpus.storage.group(group).select(["document", "paragraph"])
         chosen = table.take([row - group * size for row in rows])
         yield from zip(*(column.to_pylist() for column in chosen.columns), strict=True)
+
+
+def join(sentences: Sequence[Sentence]) -> Sentence:
+    """Consecutive sentences as one: spans, governors and mentions are moved along.
+
+    Every sentence keeps its own root, so the result has as many roots as sentences.
+    """
+    words: list[Word] = []
+    mentions: list[Mention] = []
+    text = ""
+    for sentence in sentences:
+        text += GAP if text else ""
+        mentions += [_move_mention(mention, len(words)) for mention in sentence.mentions]
+        words += [_move_word(word, len(text), len(words)) for word in sentence.words]
+        text += sentence.text
+    first = sentences[0]
+    return replace(first, text=text, words=tuple(words), mentions=tuple(mentions))
+
+
+def cut(lengths: Iterable[int], size: int) -> tuple[list[list[int]], list[int]]:
+    """Pack sentences of these lengths, in order, into windows of at most `size` tokens.
+
+    Returns the windows and the sentences that are too long for any window. A window never reaches
+    over a sentence that was left out: what precedes it is no context of what follows.
+    """
+    windows: list[list[int]] = [[]]
+    too_long: list[int] = []
+    used = 0
+    for index, length in enumerate(lengths):
+        if length > size:
+            too_long.append(index)
+            windows.append([])
+            used = 0
+            continue
+        if used + length > size:
+            windows.append([])
+            used = 0
+        windows[-1].append(index)
+        used += length
+    return [window for window in windows if window], too_long
+
+
+def _move_word(word: Word, characters: int, words: int) -> Word:
+    head = word.head + words if word.head is not None and word.head >= 0 else word.head
+    return replace(word, start=word.start + characters, end=word.end + characters, head=head)
+
+
+def _move_mention(mention: Mention, words: int) -> Mention:
+    spans = tuple((start + words, end + words) for start, end in mention.spans)
+    return replace(mention, spans=spans)
+
+
+@dataclass(frozen=True)
+class Excerpt(Sequence[Sentence]):
+    """A sequence of sentences that knows its neighbours."""
+
+    sentences: Sequence[Sentence]
+    before: Sequence[Sentence] = ()
+    after: Sequence[Sentence] = ()
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @overload
+    def __getitem__(self, place: int) -> Sentence: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Sentence]: ...
+
+    def __getitem__(self, place: int | slice) -> Sentence | Sequence[Sentence]:
+        return self.sentences[place]
+
+    @property
+    def whole(self) -> list[Sentence]:
+        """The sentences between their neighbours."""
+        return [*self.before, *self.sentences, *self.after]
+
+
+def read_around(
+    corpus: Corpus, shard: Shard, sentences: Sequence[Sentence], bounds: Bounds
+) -> Excerpt:
+    """The sentences of a shard with those around them within the bounds."""
+    start, stop = min(bounds[0], shard.start), max(bounds[1], shard.stop)
+    return Excerpt(
+        sentences,
+        before=corpus.read(Shard(0, start, shard.start)),
+        after=corpus.read(Shard(0, shard.stop, stop)),
+    )
+
+
+@lru_cache(maxsize=4)
+def documents_of(corpus: Corpus) -> tuple[Bounds, ...]:
+    """The bounds of every document; only the names of documents are read, and once."""
+    bounds: list[Bounds] = []
+    for _, run in groupby(enumerate(places(corpus)), key=lambda item: item[1][0]):
+        rows = list(map(itemgetter(0), run))
+        bounds.append((rows[0], rows[-1] + 1))
+    return tuple(bounds)
+
+
+def documents_around(corpus: Corpus, shard: Shard) -> Bounds:
+    """The bounds of the documents that a shard has a sentence of."""
+    documents = documents_of(corpus)
+    low = bisect_right(documents, shard.start, key=itemgetter(1))
+    high = bisect_left(documents, shard.stop, key=itemgetter(0))
+    touched = documents[low:high]
+    return (touched[0][0], touched[-1][1]) if touched else (shard.start, shard.stop)

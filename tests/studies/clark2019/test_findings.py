@@ -11,7 +11,7 @@ from headscope.probes.relations import DIRECTIONS, OFFSETS
 from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import GROUPS, replicated
 from headscope.studies.clark2019.surface.findings import FINDINGS as SURFACE
-from headscope.studies.clark2019.words.best import clear_relations, name_linguistic
+from headscope.studies.clark2019.words.choices import clear_relations, name_linguistic
 from headscope.studies.clark2019.words.findings import FINDINGS as WORDS
 from tests.report.results import put, with_sums
 

@@ -22,8 +22,7 @@ from headscope.studies import find_study
 from headscope.studies.clark2019.surface.inputs import segment_inputs
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
-from headscope.text.segments import Segments
+from headscope.text.segments import Excerpt, Segments
 from headscope.text.sentence import Sentence
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019 import plain_reading as plain

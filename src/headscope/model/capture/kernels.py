@@ -16,8 +16,8 @@ from headscope.model.attention import PlainAttention, Stack, TextAttention, wide
 from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with, scale
-from headscope.model.capture.masks import DeferredMask, Kind, rows_of
 from headscope.model.capture.plan import Plan
+from headscope.model.capture.rows import DeferredMask, Kind, rows_of
 from headscope.model.capture.validate import Expectation
 
 Attended = tuple[Float[Tensor, "head query dim"], Float[Tensor, "head query"]]

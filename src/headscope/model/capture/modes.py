@@ -19,9 +19,8 @@ from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with
 from headscope.model.capture.kernels import attend_texts, spans_of
-from headscope.model.capture.masks import deferring
 from headscope.model.capture.plan import Plan
-from headscope.model.capture.rows import cut
+from headscope.model.capture.rows import cut, deferring
 from headscope.model.capture.validate import Expectation
 
 Mode = Literal["dense", "rows", "fused"]

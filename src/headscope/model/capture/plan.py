@@ -15,8 +15,15 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from headscope.errors import CaptureError
 from headscope.model.attention import Stack
 from headscope.model.capture.call import Backend, BackendName, Forward, rebuilds, sink
-from headscope.model.capture.events import Event, Projection, Recorder
-from headscope.model.capture.hooks import HooksBackend, OutputsBackend, find_sites, reported
+from headscope.model.capture.hooks import (
+    Event,
+    HooksBackend,
+    OutputsBackend,
+    Projection,
+    Recorder,
+    find_sites,
+    reported,
+)
 from headscope.model.capture.interface import InterfaceBackend
 from headscope.model.capture.validate import TOLERANCE
 from headscope.model.family import query_streams, reports_scores

@@ -1,9 +1,17 @@
 """Mentions of entities as phrases: where they are, their head word, what kind they are, and what
 they must share with other mentions of the same entity: number, gender and person, from features if
 the corpus has them, else from words.
+
+What coreference can do without a network: three systems that pick an earlier mention.
+
+- nearest: the mention just before;
+- head match: the nearest with the same head word, else the nearest;
+- rules: the nearest that passes the first of four sieves which lets any through: same words, same
+  head word, no clash of number, gender or person, anything (after Lee et al. 2011, as in Clark et
+  al. 2019, §4.3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +39,26 @@ _AFTER_HEAD = (
     "PUNCT",
 )
 _POSSESSIVE_TAG = "POS"
+_MALE = (
+    "mr mr. sir lord king prince duke father dad man men boy boys son sons brother brothers "
+    "husband uncle nephew grandfather grandson gentleman gentlemen guy guys actor waiter monk "
+    "james john robert michael william david richard joseph thomas charles daniel matthew anthony "
+    "mark paul steven george kenneth andrew edward peter henry adam jack ben samuel frank jason "
+    "alexander patrick simon martin tom bob jim joe bill"
+)
+_FEMALE = (
+    "mrs mrs. ms ms. miss madam lady queen princess duchess mother mum mom woman women girl girls "
+    "daughter daughters sister sisters wife aunt niece grandmother granddaughter actress waitress "
+    "nun mary patricia jennifer linda elizabeth barbara susan jessica sarah karen lisa nancy "
+    "margaret sandra emily anna anne laura rebecca helen amy ruth julia maria jane alice emma kate "
+    "rachel claire diana sophie"
+)
+_PLURAL = "people men women children police folks parents guys"
+_GENDERS: dict[str, str] = dict.fromkeys(_MALE.split(), "Masc")
+_PLURALS = frozenset(_PLURAL.split())
+_NUMBER_OF_TAG = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
+_NUMBER_OF_FEATURE = {"Sing": "Sing", "Plur": "Plur", "Ptan": "Plur"}
+SYSTEMS = ("nearest", "head_match", "rules")
 
 
 @dataclass(frozen=True)
@@ -68,26 +96,7 @@ PRONOUNS = (
     | _entries("who whom whose which", None, None, "3")
 )
 
-_MALE = (
-    "mr mr. sir lord king prince duke father dad man men boy boys son sons brother brothers "
-    "husband uncle nephew grandfather grandson gentleman gentlemen guy guys actor waiter monk "
-    "james john robert michael william david richard joseph thomas charles daniel matthew anthony "
-    "mark paul steven george kenneth andrew edward peter henry adam jack ben samuel frank jason "
-    "alexander patrick simon martin tom bob jim joe bill"
-)
-_FEMALE = (
-    "mrs mrs. ms ms. miss madam lady queen princess duchess mother mum mom woman women girl girls "
-    "daughter daughters sister sisters wife aunt niece grandmother granddaughter actress waitress "
-    "nun mary patricia jennifer linda elizabeth barbara susan jessica sarah karen lisa nancy "
-    "margaret sandra emily anna anne laura rebecca helen amy ruth julia maria jane alice emma kate "
-    "rachel claire diana sophie"
-)
-_PLURAL = "people men women children police folks parents guys"
-_GENDERS: dict[str, str] = dict.fromkeys(_MALE.split(), "Masc")
 _GENDERS |= dict.fromkeys(_FEMALE.split(), "Fem")
-_PLURALS = frozenset(_PLURAL.split())
-_NUMBER_OF_TAG = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
-_NUMBER_OF_FEATURE = {"Sing": "Sing", "Plur": "Plur", "Ptan": "Plur"}
 
 
 @dataclass(frozen=True)
@@ -208,3 +217,43 @@ def _gender(inside: Sequence[Word], head: Word) -> str | None:
         return _GENDERS[head.text.lower()]
     is_name = (head.upos or head.xpos) in ("PROPN", "NNP")
     return _GENDERS.get(inside[0].text.lower()) if is_name else None
+
+
+Test = Callable[[Phrase, Phrase], bool]
+
+
+def same_text(mention: Phrase, earlier: Phrase) -> bool:
+    """Word for word the same, whatever the case."""
+    return mention.text == earlier.text
+
+
+def same_head(mention: Phrase, earlier: Phrase) -> bool:
+    """The same head word, whatever the case."""
+    return mention.head_text == earlier.head_text
+
+
+def agrees(mention: Phrase, earlier: Phrase) -> bool:
+    """Number, gender and person do not clash."""
+    return mention.agreement.allows(earlier.agreement)
+
+
+def anything(mention: Phrase, earlier: Phrase) -> bool:
+    """Every earlier mention will do."""
+    return True
+
+
+SIEVES: dict[str, tuple[Test, ...]] = {
+    "nearest": (anything,),
+    "head_match": (same_head, anything),
+    "rules": (same_text, same_head, agrees, anything),
+}
+
+
+def resolve(system: str, found: Sequence[Phrase], index: int) -> int | None:
+    """The place of the earlier mention that a system picks; None where there is none."""
+    near_first = candidates(found, index)[::-1]
+    for test in SIEVES[system]:
+        for place in near_first:
+            if test(found[index], found[place]):
+                return place
+    return None

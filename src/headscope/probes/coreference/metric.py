@@ -18,9 +18,15 @@ from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Va
 from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
-from headscope.probes.coreference.mentions import Phrase, antecedents, candidates, phrases
-from headscope.probes.coreference.rules import SYSTEMS, resolve
-from headscope.probes.proportion import accuracy, counted, interval_variable
+from headscope.probes.coreference.mentions import (
+    SYSTEMS,
+    Phrase,
+    antecedents,
+    candidates,
+    phrases,
+    resolve,
+)
+from headscope.probes.gold import accuracy, counted, interval_variable
 from headscope.probes.relations import SUMS
 from headscope.probes.words import From, word_layer
 from headscope.results import papers

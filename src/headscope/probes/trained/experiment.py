@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from headscope.archive import pack_arrays, unpack_arrays
 from headscope.model.batch import Batch, buckets
+from headscope.model.evaluation import quiet
 from headscope.model.model import Model
-from headscope.model.quiet import quiet
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
 from headscope.probes.trained.parsing import (
@@ -29,14 +29,12 @@ from headscope.probes.trained.parsing import (
     right_branching,
 )
 from headscope.probes.trained.probes import (
+    LEARNING_RATE,
     AttentionProbe,
     AttentionWordsProbe,
     DistanceWordsProbe,
-    Seeds,
-)
-from headscope.probes.trained.training import (
-    LEARNING_RATE,
     Learner,
+    Seeds,
     count_parameters,
     restore,
     save,

@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.metrics.behaviour import BEHAVIOUR, Thresholds, behaviour
 from headscope.metrics.surface import SINK_RATE, sink_rate
 from headscope.studies.clark2019.left_out import drop_uncounted
-from headscope.studies.clark2019.words.best import name_linguistic
+from headscope.studies.clark2019.words.choices import name_linguistic
 
 LINES = ("uniform_entropy", "visible_uniform_entropy")
 

@@ -5,8 +5,7 @@ import json
 import xarray as xr
 
 from headscope.metrics.gradient import why_no_gradient
-from headscope.studies.clark2019.surface.delimiters import find_delimiters
-from headscope.studies.clark2019.surface.inputs import segments_of
+from headscope.studies.clark2019.surface.inputs import find_delimiters, segments_of
 from headscope.studies.study import Setup
 
 NO_PARAGRAPHS = (

@@ -7,9 +7,8 @@ from matplotlib.figure import Figure as Drawing
 
 from headscope.head import name_head
 from headscope.observe.batch import FORMS
-from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
+from headscope.plots.charts import draw_curve, draw_ribbons, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.plots.ribbons import draw_ribbons
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.choices import telling_heads
 

@@ -22,7 +22,7 @@ from headscope.results.heads import (
     whole,
 )
 from headscope.results.selection import hold_out
-from headscope.studies.vig2019.factors import TWICE, Factor, factor, label_factors
+from headscope.studies.vig2019.choices import TWICE, Factor, factor, label_factors
 
 LITTLE = 0.05  # share of heads that counts as "the least variable"
 NEAR_ONE = 0.5  # tokens: how far from 1 the mean distance of a head to the previous token may be

@@ -30,8 +30,8 @@ from headscope.text.alignment import (
     align_flat,
     related_tokens,
 )
+from headscope.text.segments import GAP, cut, join
 from headscope.text.sentence import Sentence, Word
-from headscope.text.windows import GAP, cut, join
 
 if TYPE_CHECKING:
     from headscope.text.corpus import Corpus

@@ -4,7 +4,7 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, null, spread
+from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
@@ -70,8 +70,8 @@ def _of_attention(setup: Setup) -> list[Metric]:
         ExampleMap(grid, partial(display, setup.model.tokenizer), options["example_tokens"]),
     ]
     if _has_null(setup):
-        metrics += [null.null_share(grid), null.null_share_of_all_queries(grid)]
-        metrics.append(null.null_share_even())
+        metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
+        metrics.append(spread.null_share_even())
     return metrics
 
 

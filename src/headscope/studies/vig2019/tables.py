@@ -11,7 +11,7 @@ from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
 from headscope.results.slices import select
 from headscope.results.statements import Tabulation
-from headscope.studies.vig2019.factors import factor
+from headscope.studies.vig2019.choices import factor
 
 COLUMNS = (
     Column("null_share"),

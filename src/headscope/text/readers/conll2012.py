@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headscope.text.readers.lines import mistake, read_lines
-from headscope.text.readers.mentions import BracketError, MentionBuilder
+from headscope.text.readers.words import BracketError, MentionBuilder
 from headscope.text.sentence import Sentence, Word
 
 _BEGIN = re.compile(r"#begin document \((?P<name>.*)\)(?:;\s*part\s+(?P<part>\d+))?\s*")

@@ -8,8 +8,16 @@ from typing import Literal
 
 from headscope.errors import CorpusError
 from headscope.text.readers.lines import mistake, quoted, read_lines, whole_number
-from headscope.text.readers.mentions import BracketError, EntityNotation, MentionBuilder
-from headscope.text.readers.words import SurfaceError, find_cycle, join, locate, merge_fused
+from headscope.text.readers.words import (
+    BracketError,
+    EntityNotation,
+    MentionBuilder,
+    SurfaceError,
+    find_cycle,
+    join,
+    locate,
+    merge_fused,
+)
 from headscope.text.sentence import Sentence, Word
 
 Fused = Literal["merge", "keep"]

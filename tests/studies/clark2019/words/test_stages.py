@@ -11,7 +11,7 @@ import headscope as hs
 from headscope.probes.trained import experiment
 from headscope.probes.trained.experiment import GROUPS, PROBES, Outcome
 from headscope.probes.trained.parsing import ParseBatch
-from headscope.probes.trained.training import Learner
+from headscope.probes.trained.probes import Learner
 from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.examples import ExampleStage

@@ -15,17 +15,16 @@ from headscope.probes.coreference.mentions import phrases
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES
-from headscope.probes.trained.training import Learner
+from headscope.probes.trained.probes import Learner
 from headscope.report.tables import show_table
 from headscope.results.exemplars import read_exemplars
 from headscope.studies import find_study
-from headscope.studies.clark2019.words.inputs import tree_inputs, window_inputs, window_reach
+from headscope.studies.clark2019.words.metrics import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.tables import TABLES, table1_rows
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
-from headscope.text.excerpt import Excerpt
+from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence
-from headscope.text.windows import join
 from tests.engine.tiny import MODELS, make_sentences
 from tests.probes.test_words import plain_map
 

@@ -8,9 +8,15 @@ from headscope.head import name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.metrics.gradient import TARGETS
 from headscope.observe.batch import SPECIAL
-from headscope.plots.charts import Plot, Series, draw_head_map, draw_matrix, draw_plots
+from headscope.plots.charts import (
+    Plot,
+    Series,
+    draw_head_map,
+    draw_matrix,
+    draw_plots,
+    draw_ribbons,
+)
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.plots.ribbons import draw_ribbons
 from headscope.results.heads import top_heads
 from headscope.studies.study import Figure
 

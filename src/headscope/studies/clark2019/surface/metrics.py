@@ -9,8 +9,8 @@ from headscope.metrics.gradient import HeadGradient
 from headscope.metrics.metric import Metric
 from headscope.model.display import display
 from headscope.studies.clark2019.left_out import why_no_gradients
-from headscope.studies.clark2019.surface.delimiters import find_delimiters
 from headscope.studies.clark2019.surface.inputs import (
+    find_delimiters,
     longest_period,
     repeated_inputs,
     segment_inputs,

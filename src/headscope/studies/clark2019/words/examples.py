@@ -18,10 +18,10 @@ from headscope.probes.gold import tree_fault
 from headscope.probes.selection import BestHead
 from headscope.probes.words import all_word_maps, token_units
 from headscope.results.measure import Measure
-from headscope.studies.clark2019.words.best import best_resolver, clear_relations, layer_number
+from headscope.studies.clark2019.words.choices import best_resolver, clear_relations, layer_number
 from headscope.studies.study import Setup
+from headscope.text.segments import join
 from headscope.text.sentence import Sentence
-from headscope.text.windows import join
 from headscope.workers.threads import use_threads
 
 Pairs = frozenset[tuple[int, int]]  # query word, key word

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
+from headscope.plots.charts import draw_lines, write_tokens
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.plots.ribbons import draw_lines, write_tokens
-from headscope.studies.clark2019.words.best import relation_rows
+from headscope.studies.clark2019.words.choices import relation_rows
 from headscope.studies.clark2019.words.tables import ARROWS, PROBE_NAMES
 from headscope.studies.study import Figure
 from headscope.theme import ACCENT, FAINT, SECOND, SIGNED

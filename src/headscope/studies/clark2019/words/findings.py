@@ -11,7 +11,7 @@ from headscope.probes.selection import DIFFERENCE, BestHead
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, percent
 from headscope.results.heads import whole
 from headscope.results.papers import SAME_RELATION, TABLE1, TABLE3
-from headscope.studies.clark2019.words.best import (
+from headscope.studies.clark2019.words.choices import (
     best_resolver,
     layer_number,
     relation_row,

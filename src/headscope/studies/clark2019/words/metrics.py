@@ -1,24 +1,125 @@
-"""The metrics of clark2019's second part (§4): heads as parsers and resolvers."""
+"""The metrics of clark2019's second part (§4): heads as parsers and resolvers.
 
+The inputs of clark2019's second part: single sentences with trees, windows of documents.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 from headscope.errors import CorpusError
 from headscope.metrics.examples import Exemplars
-from headscope.probes.coreference.metric import CorefAccuracy
-from headscope.probes.gold import Classes
+from headscope.observe.inputs import Example
+from headscope.probes.coreference.metric import CorefAccuracy, make_queries
+from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
+from headscope.probes.gold import Classes, tree_fault
 from headscope.probes.relations import RelationAccuracy
-from headscope.probes.trained.training import LEARNING_RATE
+from headscope.probes.trained.probes import LEARNING_RATE
 from headscope.probes.trained.vectors import check_vectors
+from headscope.probes.words import word_example
 from headscope.studies.clark2019.left_out import has_trees
-from headscope.studies.clark2019.words.inputs import (
-    plain_inputs,
-    tree_inputs,
-    window_inputs,
-    window_reach,
-)
 from headscope.studies.option import Option
-from headscope.studies.study import Part, Setup
-from headscope.text.corpus import Corpus
+from headscope.studies.study import Inputs, Part, Setup
+from headscope.studies.vig2019.inputs import sentence_inputs
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.segments import GAP, Excerpt, cut, documents_around, join
+from headscope.text.sentence import Sentence
+
+NO_MENTION = "windows without a scored mention"
+
+
+def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence that is a tree and whose words match its tokens."""
+    skipped: Counter[str] = Counter()
+    numbers, trees = [], []
+    for number, sentence in enumerate(sentences, start=first):
+        fault = tree_fault(sentence.words)
+        if fault is None:
+            numbers.append(number)
+            trees.append(sentence)
+        else:
+            skipped[f"trees: {fault}"] += 1
+    examples: list[Example] = []
+    for number, made in zip(numbers, encode_words(setup.model, trees), strict=True):
+        if isinstance(made, WordTokens):
+            examples.append(_example(setup, number, made))
+        else:
+            skipped[f"trees: {made}"] += 1
+    return Inputs(examples, skipped)
+
+
+def plain_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence of a corpus without trees."""
+    made = sentence_inputs(setup, sentences, first)
+    return Inputs(made.examples, {f"sentences: {why}": n for why, n in made.skipped.items()})
+
+
+def window_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
+    """Where a window begins depends on the length of everything before it in its document."""
+    return documents_around(setup.corpus, shard)
+
+
+def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
+    """One example for every window that begins among these sentences and has a scored mention."""
+    skipped: Counter[str] = Counter()
+    examples: list[Example] = []
+    shard = range(first, first + len(sentences))
+    numbered = enumerate(sentences.whole, start=first - len(sentences.before))
+    for _, document in groupby(numbered, key=lambda item: item[1].document):
+        for number, window in _windows(setup, list(document), shard, skipped):
+            if len(make_queries([window.sentence])):
+                examples.append(_example(setup, number, window))
+            else:
+                skipped[NO_MENTION] += 1
+    return Inputs(examples, skipped)
+
+
+def _example(setup: Setup, number: int, made: WordTokens) -> Example:
+    group = setup.group(made.sentence, number)
+    return word_example(number, made, is_causal=setup.model.is_causal, group=group)
+
+
+def window_size(setup: Setup) -> int:
+    """The most tokens of a window without the special ones around it."""
+    limit, asked = setup.model.max_length, setup.options["window"]
+    whole = asked if limit is None else min(asked, limit)
+    return whole - len(find_frame(setup.model.tokenizer))
+
+
+def _windows(
+    setup: Setup, document: Sequence[tuple[int, Sentence]], shard: range, skipped: Counter[str]
+) -> Iterator[tuple[int, WordTokens]]:
+    """Windows of one document that begin in the shard, with the number of their first sentence."""
+    numbers, sentences = zip(*document, strict=True)
+    # A sentence inside a window has a space before it, which some tokenizers count to its token.
+    lengths = _lengths(setup, [_indented(sentence) for sentence in sentences])
+    windows, too_long = cut(lengths, window_size(setup))
+    unusable = sum(numbers[place] in shard for place in too_long)
+    skipped["windows: sentence cannot be used"] += unusable
+    for window in windows if setup.options["windows"] == "all" else windows[:1]:
+        if numbers[window[0]] in shard:
+            (made,) = encode_words(setup.model, [join([sentences[place] for place in window])])
+            if isinstance(made, SkipError):
+                skipped[f"windows: {made}"] += 1
+            else:
+                yield numbers[window[0]], made
+
+
+def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
+    """Tokens of every sentence; one more than fits for those that cannot be used."""
+    made, frame = encode_words(setup.model, sentences), len(find_frame(setup.model.tokenizer))
+    unusable = window_size(setup) + 1
+    return [
+        len(each.encoded) - frame if isinstance(each, WordTokens) else unusable for each in made
+    ]
+
+
+def _indented(sentence: Sentence) -> Sentence:
+    words = tuple(replace(word, start=word.start + 1, end=word.end + 1) for word in sentence.words)
+    return replace(sentence, text=GAP + sentence.text, words=words)
+
 
 OPTIONS = (
     Option("row", str, "mean", "how a split word attends: as its pieces on average, or as the "

@@ -15,7 +15,7 @@ from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
 from headscope.probes.encoding import find_frame
-from headscope.probes.proportion import accuracy, interval_variable
+from headscope.probes.gold import accuracy, interval_variable
 from headscope.probes.relations import DIRECTION, SUMS
 from headscope.probes.trained.experiment import (
     CONTROL,
@@ -39,8 +39,7 @@ from headscope.results.measure import Measure
 from headscope.studies.clark2019.left_out import why_no_probes
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
-from headscope.text.demo import demo_corpus
-from headscope.text.read import read_corpus
+from headscope.text.read import demo_corpus, read_corpus
 from headscope.workers.threads import use_threads
 
 STREAM_TOKENS = 512  # per batch: all layers' word maps of a batch are held at once

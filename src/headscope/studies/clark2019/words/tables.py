@@ -12,7 +12,7 @@ from headscope.results.heads import top_heads
 from headscope.results.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.results.selection import hold_out
 from headscope.results.statements import Tabulation
-from headscope.studies.clark2019.words.best import (
+from headscope.studies.clark2019.words.choices import (
     BestResolver,
     best_resolver,
     layer_number,
