@@ -61,15 +61,17 @@ def hidden_at_first(
     if is_long(stack):
         return ()
     places = [stack.heads.index(head) for head in heads]
-    rows = np.stack([checked_weights(stack, layer)[places] for layer in layers])
-    rows = rows[:, :, 1:]  # of a causal model the first token can look at nothing else
-    total = rows.sum()
-    if total == 0:
-        return ()
     special = np.array(stack.keys.special, bool)
-    if rows[..., 0].sum() / total > MOST_IN_SIGHT:
+    first = delimiters = total = 0.0
+    for layer in layers:
+        # Of a causal model the first token can look at nothing else.
+        rows = checked_weights(stack, layer)[places, 1:]
+        first += float(rows[..., 0].sum())
+        delimiters += float(rows[..., special].sum())
+        total += float(rows.sum())
+    if first > MOST_IN_SIGHT * total:
         return ("first",)
-    return ("special",) if rows[..., special].sum() / total > MOST_IN_SIGHT else ()
+    return ("special",) if delimiters > MOST_IN_SIGHT * total else ()
 
 
 def telling_query(stack: "StackTrace", layer: int, head: int) -> int | None:
@@ -87,19 +89,19 @@ def telling_query(stack: "StackTrace", layer: int, head: int) -> int | None:
 
 
 def _best(stack: "StackTrace") -> Iterator[tuple[float, Worth]]:
+    """The clearest head of every pattern with its strength, weighted by how much it teaches."""
     labels = tuple(map(label, stack.queries.tokens))
-    layers = np.stack([checked_weights(stack, layer) for layer in stack.layers])
     resting = np.array(stack.keys.special, bool)
-    resting[0] = True
-    seen = (layers > 0).any((0, 1)) & ~resting  # query key
-    asking = ~np.array(stack.queries.special, bool)
+    resting[:1] = True
+    seen = _seen(stack) & ~resting  # query key
+    asking = ~np.array(stack.queries.special, bool)[:, None]
     for pattern in _PATTERNS:
-        mask = pattern.mask(labels) & seen & asking[:, None]
+        mask = pattern.mask(labels) & seen & asking
         rows = mask.any(1)
         if rows.sum() < FEWEST:
             continue
-        shares = _shares(layers, mask) / rows.sum()
-        awake = 1 - layers[..., rows, :][..., resting].sum((-2, -1)) / rows.sum()
+        found = [_shares(checked_weights(stack, layer), mask, resting) for layer in stack.layers]
+        shares, awake = (np.stack(part) for part in zip(*found, strict=True))  # layer head
         chance = float((mask.sum(1) / np.maximum(1, seen.sum(1)))[rows].mean())
         strength = (shares / np.maximum(awake, 1e-9) - chance) / max(1e-9, 1 - chance)
         clear = np.where((shares >= LEAST) & (strength >= CLEAR), shares, 0.0)
@@ -110,12 +112,24 @@ def _best(stack: "StackTrace") -> Iterator[tuple[float, Worth]]:
             yield pattern.interest * float(strength[at, head]), worth
 
 
+def _seen(stack: "StackTrace") -> Bool[np.ndarray, "query key"]:
+    """What any head gives any attention to: masked tokens get none."""
+    seen = np.zeros((len(stack.queries), len(stack.keys)), bool)
+    for layer in stack.layers:
+        seen |= checked_weights(stack, layer).any(0)
+    return seen
+
+
 def _shares(
-    weights: Float[np.ndarray, "layer head query key"], mask: Bool[np.ndarray, "query key"]
-) -> Float[np.ndarray, "layer head"]:
-    """Attention of each head within the mask."""
+    weights: Float[np.ndarray, "head query key"],
+    mask: Bool[np.ndarray, "query key"],
+    resting: Bool[np.ndarray, "key"],
+) -> tuple[Float[np.ndarray, "head"], Float[np.ndarray, "head"]]:
+    """Mean attention within the mask, and mean attention that does not rest, of each head."""
+    rows = mask.any(1)
     queries, keys = np.nonzero(mask)
-    return weights[:, :, queries, keys].sum(-1)
+    inside = weights[:, queries, keys].sum(1) / rows.sum()
+    return inside, 1 - weights[:, rows][..., resting].sum((1, 2)) / rows.sum()
 
 
 def _at_offset(offset: int) -> Callable[[Labels], np.ndarray]:

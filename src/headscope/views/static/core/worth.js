@@ -35,7 +35,7 @@ export function worthControl(data, store, shown, open) {
 
 /** @param {Worth[]} ways @returns {string} */
 function sentence(ways) {
-  return `looks at ${ways.map(({ words, share }) => `${words} (${Math.round(100 * share)} %)`).join(" and ")}. `;
+  return `looks at ${ways.map(({ words, share }) => `${words} (${Math.round(100 * share)} % where there is one)`).join(" and ")}. `;
 }
 
 /** One button for each head. @param {Worth[]} worth @returns {Worth[]} */

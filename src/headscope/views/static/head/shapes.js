@@ -28,12 +28,12 @@ import { isShown } from "../core/units.js";
  * @param {Drawing} drawing
  * @param {Geometry} g
  * @param {Look} look
- * @param {number} sharing  heads whose lines lie over each other
+ * @param {number} sharing  heads whose lines lie over each other; 1 keeps them apart
  * @returns {Curve}
  */
 export function curveOf(line, drawing, g, look, sharing) {
   const strength = line.weight / drawing.reference;
-  const shift = headShift(g, drawing.heads.indexOf(line.head), drawing.heads.length);
+  const shift = sharing > 1 ? 0 : headShift(g, drawing.heads.indexOf(line.head), drawing.heads.length);
   return {
     kind: "curve",
     from: place(g, middle(g, line.query) + shift, lineEnd(g, "q")),

@@ -27,6 +27,7 @@ import { columnsOf, NeuronTable, sizesOf } from "./table.js";
 import { QueryList } from "./queries.js";
 import { Stage } from "../head/stage.js";
 import { drawingOf } from "../core/units.js";
+import { worthControl } from "../core/worth.js";
 
 const PLOT = { width: 420, height: 210 };
 
@@ -43,7 +44,9 @@ export function neuronView(root, data, store, theme) {
   const body = element("div", { class: "hs-neuron-view" });
   const steps = element("div", { class: "hs-neuron-steps" });
   const frame = element("div", { class: "hs-frame" });
-  root.append(controlBar(first, rest), readout, body, steps, frame);
+  const shown = () => ({ layer: store.state.layer, heads: [store.state.head] });
+  const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head }));
+  root.append(controlBar(first, rest), worth.node, readout, body, steps, frame);
   const list = new QueryList(body, (query) => store.set({ pinned: `q${query}` }));
   const table = new NeuronTable(element("div", { class: "hs-neuron-scroll", tabindex: "0", role: "region", "aria-label": "Weights and what they are made of" }), (key) => plotSoftmax(steps, table.current(), key));
   if (table.root.parentElement) body.append(table.root.parentElement);
@@ -58,7 +61,7 @@ export function neuronView(root, data, store, theme) {
   );
 
   const update = async () => {
-    for (const control of [...first, ...rest]) control.update();
+    for (const control of [...first, ...rest, worth]) control.update();
     const state = store.state;
     const stack = data.stack(state.stack);
     const weights = await data.weights(stack, "raw", state.layer, state.window);
