@@ -1,6 +1,6 @@
 """What the pages draw of a result: measures over heads, two runs side by side, the map of heads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from headscope.results.slices import (
     further_axes,
     plain_label,
     select,
+    slices,
 )
 
 FEWEST = 3  # with two heads every r is ±1
@@ -110,7 +111,7 @@ def correlation(data: xr.Dataset, x: str, y: str) -> Correlation:
 def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
     """Every head with its place, or a RefusedError that says why there is no map."""
     if "head_position" not in data:
-        raise RefusedError(409, _why_no_map(data))
+        raise RefusedError(409, why_no_map(data))
     positions = data["head_position"].transpose("unit", "axis")
     heads = [
         MappedHead(
@@ -185,6 +186,54 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
     )
 
 
+# Columns that clark2019 names by what they are of, not by the measure.
+OF_OFFSETS = {"previous token": "-1", "same token": "0", "next token": "1"}
+_PARTS = (  # of a column's name, and what they say of the measure before them
+    ("_by_layer", ", pooled over heads"),
+    ("_head_mean", ", mean of heads"),
+)
+
+
+def column_titles(data: xr.Dataset, columns: Sequence[str]) -> list[str]:
+    """The columns of a stored table under the names that their measures have everywhere."""
+    known = {one.measure.name: one.measure.title for one in every_slice(data)}
+    known |= {f"{one.measure.name} {label}": one.title for one, label in _labelled(data)}
+    known |= {
+        label: one.title for one, label in _labelled(data) if one.measure.name == "special_share"
+    }
+    offsets = {
+        label: one.title for one, label in _labelled(data) if one.measure.name == "offset_share"
+    }
+    known |= {name: offsets[label] for name, label in OF_OFFSETS.items() if label in offsets}
+    measured = any(_bare(column)[0] in known for column in columns if "_" in column)
+    return [_column_title(column, known if measured else {}) for column in columns]
+
+
+def _column_title(column: str, known: Mapping[str, str]) -> str:
+    base, said, is_error = _bare(column)
+    title = known.get(base, plain_label(base)) + said
+    return f"± {title}" if is_error else title
+
+
+def _bare(column: str) -> tuple[str, str, bool]:
+    """A column's name without what was appended to it."""
+    base = column.removesuffix("_se").removesuffix(" se")
+    for part, said in _PARTS:
+        if base.endswith(part):
+            return base.removesuffix(part), said, base != column
+    return base, "", base != column
+
+
+def _labelled(data: xr.Dataset) -> Iterator[tuple[Slice, str]]:
+    """Every slice along one further dimension, with its label."""
+    return ((one, next(iter(one.at.values()))) for one in every_slice(data) if len(one.at) == 1)
+
+
+def every_slice(data: xr.Dataset) -> Iterator[Slice]:
+    """All slices of all measures."""
+    return (one for name in measure_names(data) for one in slices(data, name))
+
+
 def _require_results(*runs: OpenRun) -> None:
     """Runs without a result are refused with their notes."""
     for each in runs:
@@ -227,7 +276,8 @@ def _row(row: Row) -> DifferenceRow:
     )
 
 
-def _why_no_map(data: xr.Dataset) -> str:
+def why_no_map(data: xr.Dataset) -> str:
+    """What a run without a map of heads has instead."""
     if "head_divergence" not in data:
         known = left_out(data).get("head_divergence")
         return known or "This study has no map of heads; `headscope study clark2019` makes one."

@@ -71,7 +71,7 @@ function numberRoom(heads, room, vertical) {
 
 /** @param {Drawing} drawing @param {number} size @param {(text: string, size: number) => number} measure @param {number} most */
 function labelDepth(drawing, size, measure, most) {
-  const limit = Math.min(220, most);
+  const limit = Math.min(180, most);
   let widest = 40;
   for (const text of new Set([...drawing.queries.labels, ...drawing.keys.labels])) {
     widest = Math.max(widest, text.length > 60 ? limit : measure(text, size) + 14);
