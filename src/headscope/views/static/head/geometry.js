@@ -43,7 +43,8 @@ export function geometryOf(drawing, direction, room, measure, touched = false) {
   const size = close >= 28 ? 16 : close >= 23 ? 13 : close >= 19 ? 12 : 11;
   const label = labelDepth(drawing, size, measure, vertical ? Math.max(96, room * 0.3) : 180);
   const least = room < NARROW ? 56 : 160;
-  const { columns, cell, numbers } = numberRoom(drawing.heads.length, vertical ? (room - least) / 2 - label - 2 * GAP : 2 * COLUMN, vertical);
+  const beside = vertical ? (room - least) / 2 - label - GAP : Infinity;
+  const { columns, cell, numbers } = numberRoom(drawing.heads.length, beside, vertical);
   const free = vertical ? room - 2 * (numbers + label + GAP) : 260;
   const span = Math.max(least, Math.min(room >= LARGE ? 640 : 420, free));
   const margin = pitch * 1.5;
@@ -55,7 +56,8 @@ export function geometryOf(drawing, direction, room, measure, touched = false) {
 }
 
 /**
- * A number for each head where there is room, else a cell for each and the largest as a number.
+ * A number for each head where there is room, else a cell for each and the largest as a number; where there
+ * is no room at all the largest is written over the lines.
  * @param {number} heads
  * @param {number} room
  * @param {boolean} vertical
@@ -63,8 +65,9 @@ export function geometryOf(drawing, direction, room, measure, touched = false) {
  */
 function numberRoom(heads, room, vertical) {
   const columns = Math.max(1, heads);
-  if (columns === 1 || (columns <= (vertical ? 4 : 2) && columns * COLUMN <= room)) return { columns, cell: 0, numbers: columns * COLUMN + GAP };
-  const cell = vertical ? Math.min(8, Math.floor((room - LARGEST) / heads)) : 0;
+  if (columns <= (vertical ? 4 : 2) && columns * COLUMN + GAP <= room) return { columns, cell: 0, numbers: columns * COLUMN + GAP };
+  if (LARGEST + GAP > room) return { columns: columns === 1 ? 1 : 0, cell: 0, numbers: 0 };
+  const cell = vertical ? Math.min(8, Math.floor((room - LARGEST - GAP) / heads)) : 0;
   const kept = cell >= 3 ? cell : 0;
   return { columns: 0, cell: kept, numbers: LARGEST + kept * heads + GAP };
 }
@@ -137,8 +140,9 @@ export function labelBox(g, side, index) {
  * @returns {[number, number]}
  */
 export function numberAt(g, side, index, column) {
-  const start = side === "q" ? 0 : labelStart(g, "k") + g.label;
   const wide = g.columns ? COLUMN : LARGEST;
+  if (g.numbers === 0) return place(g, middle(g, index), side === "q" ? lineEnd(g, "q") + wide : lineEnd(g, "k") - GAP);
+  const start = side === "q" ? 0 : labelStart(g, "k") + g.label;
   const inset = g.vertical ? wide - 4 : wide / 2;
   return place(g, middle(g, index), start + column * COLUMN + inset);
 }

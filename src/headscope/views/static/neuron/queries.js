@@ -77,7 +77,7 @@ export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) 
   const { pitch, link } = sizes;
   const middle = (/** @type {number} */ row) => top + (row + 0.5) * pitch;
   return [...parts.weights].flatMap((weight, key) =>
-    weight < VISIBLE ? [] : [/** @type {Shape} */ ({ kind: "curve", from: [left, middle(query)], to: [left + link, middle(key)], across: true, color: headColor(theme, number), alpha: Math.sqrt(weight), width: lineWidth(weight) })],
+    Math.sqrt(weight) < VISIBLE ? [] : [/** @type {Shape} */ ({ kind: "curve", from: [left, middle(query)], to: [left + link, middle(key)], across: true, color: headColor(theme, number), alpha: Math.sqrt(weight), width: lineWidth(weight) })],
   );
 }
 

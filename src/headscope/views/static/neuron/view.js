@@ -137,7 +137,7 @@ function fillSteps(steps, rows) {
     ...legendShapes("query × key", most.products, [0, 4 + LEGEND.height], theme),
   ]);
   const plot = element("canvas", { class: "hs-softmax", role: "img", "aria-label": "Weight against score: e to the score, divided by the sum over all keys" });
-  const caption = element("p", { class: "hs-faint" }, "From score to weight: e^score, divided by the sum of all of them. A score larger by 1 means 2.7 times the weight.");
+  const caption = element("p", { class: "hs-faint" }, "From score to weight, the softmax: e^score, divided by the sum of all of them. A score larger by 1 means 2.7 times the weight.");
   steps.replaceChildren(element("div", {}, plot, caption), element("div", {}, legend));
   plotSoftmax(steps, rows, null);
 }
