@@ -5,12 +5,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar, get_type_hints
 
-import xarray as xr
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -27,6 +26,7 @@ from headscope.explorer.pictures import (
     comparison,
     correlation,
     difference,
+    measure_columns,
     number,
     picture,
     whole_numbers,
@@ -135,8 +135,8 @@ class Api:
     def statements(self, request: Request) -> Said:
         """The tables, judged claims and chosen heads that are stored with the run."""
         said = self._run(request).statements
-        data = self._run(request).data
-        tables = [stored(one, data) for one in said.tables]
+        known = measure_columns(self._run(request).data)
+        tables = [stored(one, known) for one in said.tables]
         return Said(tables, list(said.findings), list(said.choices))
 
     def compare(self, request: Request) -> Comparison:
@@ -322,11 +322,11 @@ def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
         yield "findings", "This study makes no claims to be judged."
 
 
-def stored(table: Table, data: xr.Dataset) -> StoredTable:
+def stored(table: Table, known: Mapping[str, str]) -> StoredTable:
     """A stored table with its rows as lists, in the order of the columns."""
     columns = list(dict.fromkeys(column for row in table.rows for column in row))
     rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
-    titles = column_titles(data, columns)
+    titles = column_titles(known, columns)
     return StoredTable(table.name, table.title, table.caption, columns, titles, rows)
 
 

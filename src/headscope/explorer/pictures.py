@@ -1,6 +1,6 @@
 """What the pages draw of a result: measures over heads, two runs side by side, the map of heads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ from headscope.results.slices import (
     further_axes,
     plain_label,
     select,
-    slices,
 )
 
 FEWEST = 3  # with two heads every r is ±1
@@ -194,17 +193,28 @@ _PARTS = (  # of a column's name, and what they say of the measure before them
 )
 
 
-def column_titles(data: xr.Dataset, columns: Sequence[str]) -> list[str]:
+def measure_columns(data: xr.Dataset) -> dict[str, str]:
+    """How columns of stored tables may name a measure or one of its slices, and their titles."""
+    known: dict[str, str] = {}
+    for name in measure_names(data):
+        title, axes = measure_of(data, name).title, further_axes(data, name)
+        known[name] = title
+        for label in next(iter(axes.values())) if len(axes) == 1 else ():
+            sliced = f"{title}: {plain_label(label)}"
+            known[f"{name} {label}"] = sliced
+            if name == "special_share":
+                known[label] = sliced
+            if name == "offset_share" and label in OF_OFFSETS.values():
+                known[_named(label)] = sliced
+    return known
+
+
+def _named(offset: str) -> str:
+    return next(name for name, label in OF_OFFSETS.items() if label == offset)
+
+
+def column_titles(known: Mapping[str, str], columns: Sequence[str]) -> list[str]:
     """The columns of a stored table under the names that their measures have everywhere."""
-    known = {one.measure.name: one.measure.title for one in every_slice(data)}
-    known |= {f"{one.measure.name} {label}": one.title for one, label in _labelled(data)}
-    known |= {
-        label: one.title for one, label in _labelled(data) if one.measure.name == "special_share"
-    }
-    offsets = {
-        label: one.title for one, label in _labelled(data) if one.measure.name == "offset_share"
-    }
-    known |= {name: offsets[label] for name, label in OF_OFFSETS.items() if label in offsets}
     measured = any(_bare(column)[0] in known for column in columns if "_" in column)
     return [_column_title(column, known if measured else {}) for column in columns]
 
@@ -222,16 +232,6 @@ def _bare(column: str) -> tuple[str, str, bool]:
         if base.endswith(part):
             return base.removesuffix(part), said, base != column
     return base, "", base != column
-
-
-def _labelled(data: xr.Dataset) -> Iterator[tuple[Slice, str]]:
-    """Every slice along one further dimension, with its label."""
-    return ((one, next(iter(one.at.values()))) for one in every_slice(data) if len(one.at) == 1)
-
-
-def every_slice(data: xr.Dataset) -> Iterator[Slice]:
-    """All slices of all measures."""
-    return (one for name in measure_names(data) for one in slices(data, name))
 
 
 def _require_results(*runs: OpenRun) -> None:
