@@ -45,18 +45,11 @@ export function curveOf(line, drawing, g, look, sharing) {
   };
 }
 
-/**
- * The weights between the pinned token and each one on the other side, a row for each.
- * @param {Drawing} drawing
- * @param {Pin} pin
- * @returns {number[][]}
- */
-export function weightsOf(drawing, pin) {
+/** @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {number[]} one for each head */
+function weightsBetween(drawing, pin, other) {
   const columns = drawing.keys.labels.length;
-  const others = pin.side === "q" ? columns : drawing.queries.labels.length;
-  return Array.from({ length: others }, (_, other) =>
-    drawing.weights.map((values) => values[pin.side === "q" ? pin.index * columns + other : other * columns + pin.index]),
-  );
+  const at = pin.side === "q" ? pin.index * columns + other : other * columns + pin.index;
+  return drawing.weights.map((values) => values[at]);
 }
 
 /**
@@ -65,12 +58,14 @@ export function weightsOf(drawing, pin) {
  * @param {Pin} pin
  * @param {Geometry} g
  * @param {Look} look
+ * @param {(along: number) => boolean} [seen]  whether a token there is on screen
  * @returns {Shape[]}
  */
-export function numberShapes(drawing, pin, g, look) {
+export function numberShapes(drawing, pin, g, look, seen = () => true) {
   const side = pin.side === "q" ? "k" : "q";
   const shown = (/** @type {number} */ other) => (side === "k" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index));
-  const rows = weightsOf(drawing, pin).map((row, other) => ({ row, other })).filter(({ other }) => shown(other));
+  const others = Array.from({ length: (side === "k" ? drawing.keys : drawing.queries).labels.length }, (_, other) => other);
+  const rows = others.filter((other) => seen(middle(g, other)) && shown(other)).map((other) => ({ other, row: weightsBetween(drawing, pin, other) }));
   return g.columns ? everyNumber(drawing, rows, side, g, look) : largestNumbers(drawing, rows, side, g, look);
 }
 

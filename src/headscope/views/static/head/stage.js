@@ -147,7 +147,8 @@ export class Stage {
     if (!active || bottom <= top) return;
     fit(this.detail, g.width, bottom - top);
     this.detail.style.top = `${top}px`;
-    this.paintOn(this.detail, this.detailShapes(active).filter((shape) => reaches(shape, top, bottom)), top);
+    const seen = (/** @type {number} */ along) => !g.vertical || (along >= top - g.pitch && along <= bottom + g.pitch);
+    this.paintOn(this.detail, this.detailShapes(active, seen).filter((shape) => reaches(shape, top, bottom)), top);
   }
 
   /** The visible part of the stage and a little more. @returns {{top: number, bottom: number}} */
@@ -160,11 +161,11 @@ export class Stage {
     };
   }
 
-  /** @param {Pin} active @returns {Shape[]} */
-  detailShapes(active) {
+  /** @param {Pin} active @param {(along: number) => boolean} seen @returns {Shape[]} */
+  detailShapes(active, seen) {
     const { drawing, look } = this.current();
     const g = this.placed();
-    return [...markShapes(drawing, g, look), ...this.curves(this.drawn, 1), ...numberShapes(drawing, active, g, look)];
+    return [...markShapes(drawing, g, look), ...this.curves(this.drawn, 1), ...numberShapes(drawing, active, g, look, seen)];
   }
 
   /** @param {Line[]} lines @param {number} sharing @returns {Shape[]} */

@@ -18,7 +18,7 @@ import { headColor } from "../core/colors.js";
 import { chips, element } from "../core/controls.js";
 import { hideControls, layerControl, massControl, pairControl, percent, settingControl, stackControl, weightsControl, windowControls } from "../core/filters.js";
 import { nameHead, nameLayer } from "../core/heads.js";
-import { format, weightsOf } from "./shapes.js";
+import { format } from "./shapes.js";
 import { Stage } from "./stage.js";
 import { drawingOf, isShown, massTo } from "../core/units.js";
 import { hiddenControl, worthControl } from "../core/worth.js";
@@ -158,13 +158,15 @@ function strongest(drawing, pin) {
   const shown = (/** @type {number} */ other) => (pin.side === "q" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index));
   /** @type {{head: number, other: number, weight: number}[]} */
   const best = [];
-  weightsOf(drawing, pin).forEach((row, other) => {
-    if (!shown(other)) return;
-    row.forEach((weight, at) => {
-      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight)) return;
-      best.push({ head: drawing.heads[at], other, weight });
+  const columns = drawing.keys.labels.length;
+  const others = (pin.side === "q" ? drawing.keys : drawing.queries).labels.length;
+  drawing.weights.forEach((values, place) => {
+    for (let other = 0; other < others; other++) {
+      const weight = values[pin.side === "q" ? pin.index * columns + other : other * columns + pin.index];
+      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) || !shown(other)) continue;
+      best.push({ head: drawing.heads[place], other, weight });
       best.sort((a, b) => b.weight - a.weight).splice(TOLD);
-    });
+    }
   });
   return best;
 }
