@@ -15,9 +15,10 @@ import numpy as np
 
 from headscope import archive
 from headscope.engine.forward import observe
+from headscope.engine.prepare import Readers, read_inputs
 from headscope.errors import RunError
 from headscope.metrics.metric import State, Sums
-from headscope.studies.study import Part, Setup
+from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
 from headscope.workers.threads import use_threads
@@ -84,6 +85,7 @@ class Job:
     make_parts: Callable[[Setup], tuple[Part, ...]]
     threads: int
     fingerprint: str  # of the model that the run is of
+    readers: Readers | None = field(default=None, compare=False)  # who makes inputs, if not we
 
     @property
     def needs_gpu(self) -> bool:
@@ -108,13 +110,16 @@ class Job:
         """What is read and measured; made anew in every process."""
         return self.make_parts(self.setup)
 
+    def _read(self, shard: Shard) -> list[Inputs]:
+        if self.readers is not None:
+            return self.readers.read(shard)
+        return read_inputs(self.setup, self.parts, shard)
+
     def compute(self, shard: Shard) -> Partial:
         """The partial result of one shard."""
-        sentences = self.setup.corpus.read(shard)
         states: dict[str, State] = {}
         counts = Counts()
-        for part in self.parts:
-            made = part.read(self.setup, shard, sentences)
+        for part, made in zip(self.parts, self._read(shard), strict=True):
             counts += Counts(skipped=Counter(made.skipped))
             if part.of_corpus:
                 counts += Counts(len(made.examples), made.tokens)

@@ -4,8 +4,8 @@ import json
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.forward import default_batch_tokens
 from headscope.engine.job import Counts, Job, check_context, draw_documents, make_shards
+from headscope.engine.prepare import open_readers
 from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
@@ -40,7 +41,7 @@ from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
-SHARDS_AT_ONCE = 3  # on a GPU of this machine
+SHARDS_AT_ONCE = 5  # on a GPU of this machine: some are read, one is computed, one is packed
 THREADS = "threads"  # in run.json
 SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
@@ -252,12 +253,15 @@ class _Running:
     def _compute_shards(self, shards: list[Shard]) -> None:
         model = self.setup.model
         job = Job(self.setup, self.study.parts, self.threads, model.fingerprint)
-        missing = _missing(self.run.shards, len(shards))
-        done = _pool_for_shards(self.pool, model).run(job, [shards[index] for index in missing])
-        kept = _keep(self.run.shards, ((shard.index, shard, content) for shard, content in done))
-        total = sum(len(shards[index]) for index in missing)
-        for _ in show_progress(kept, total, "sentences", label=self.label, size=len):
-            pass
+        missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
+        pool = _pool_for_shards(self.pool, model)
+        reads_ahead = missing and isinstance(pool, LocalPool) and pool.at_once > 1
+        with open_readers(self.setup, job.parts) if reads_ahead else nullcontext() as readers:
+            done = pool.run(replace(job, readers=readers), missing)
+            kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
+            total = sum(map(len, missing))
+            for _ in show_progress(kept, total, "sentences", label=self.label, size=len):
+                pass
 
     def _merge(self, shards: int) -> tuple[xr.Dataset, Counts]:
         metrics = self.study.metrics(self.setup)

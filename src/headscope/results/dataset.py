@@ -28,6 +28,7 @@ from headscope.results.inspection import (
     said,
 )
 from headscope.results.measure import ATTRIBUTE, GRID, Measure, measure_names, measure_of
+from headscope.results.netcdf import to_netcdf
 from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
 from headscope.seal import is_intact, seal
@@ -74,7 +75,7 @@ def save(dataset: xr.Dataset, path: Path) -> None:
 
     It is made in memory, for HDF5 ends the process when a disk is full.
     """
-    write_bytes(path, seal(bytes(dataset.to_netcdf(engine="h5netcdf"))), kept=SHARDS)
+    write_bytes(path, seal(to_netcdf(dataset)), kept=SHARDS)
 
 
 def load(path: str | Path) -> xr.Dataset:

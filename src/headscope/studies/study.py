@@ -53,9 +53,13 @@ class Setup:
 
     @property
     def attention(self) -> "Attention":
-        """The way of looking at layers: as chosen, or whole matrices unless inputs may be long."""
-        by_length = "dense" if self.context is None else "auto"
-        return self.options.get("attention") or by_length
+        """The way of looking at layers: as chosen, or by what suits their length and the device.
+
+        On a CPU whole matrices suit sentences, however long.
+        """
+        on_cpu = self.model.device.type == "cpu"
+        usual = "dense" if self.context is None and on_cpu else "auto"
+        return self.options.get("attention") or usual
 
     @cached_property
     def has_documents(self) -> bool:
