@@ -62,20 +62,23 @@ class ViewState:
     pinned: str | None = _setting("Pinned", "q3 is query token 3, k0 is key token 0", default=None)
     weights: str = _setting(
         "Weights",
-        "what the lines show",
+        "raw: as the model computed them; norm: times the size of what is passed on; rollout: "
+        "followed through all layers up to this one",
         _LINES,
         default="raw",
         choices={"raw": "Raw", "norm": "Norm", "rollout": "Rollout"},
     )
     unit: str = _setting(
-        "Unit",
+        "Between",
         "what the lines join",
         _LINES,
         default="token",
         choices={"token": "Tokens", "word": "Words"},
     )
     mass: float = _setting(
-        "Mass", "the share of each row that is kept, strongest lines first", default=0.95
+        "Strongest lines",
+        "of every attending token, the strongest lines that together hold this share",
+        default=0.95,
     )
     hide: tuple[str, ...] = _setting(
         "Hide",
@@ -105,7 +108,7 @@ class ViewState:
         choices={theme: theme.capitalize() for theme in get_args(Theme)},
     )
     thumbnail: str = _setting(
-        "Thumbnails",
+        "Draw heads as",
         "how a head is drawn small",
         ("model",),
         default="lines",
@@ -144,11 +147,17 @@ def javascript() -> str:
         for one in fields(ViewState)
     ]
     shown = {
-        name: {"title": setting.title, "kinds": setting.kinds, "choices": setting.choices}
+        name: {
+            "title": setting.title,
+            "meaning": setting.meaning,
+            "kinds": setting.kinds,
+            "choices": setting.choices,
+        }
         for name, setting in SETTINGS.items()
     }
     lines = [f"  {name}: {json.dumps(one, ensure_ascii=False)}," for name, one in shown.items()]
-    typed = "Record<keyof State, {title: string, kinds: string[], choices: Record<string, string>}>"
+    one = "{title: string, meaning: string, kinds: string[], choices: Record<string, string>}"
+    typed = f"Record<keyof State, {one}>"
     return "\n".join([
         "/**",
         " * Kinds and settings of the views, generated from views/state.py: change them there.",
@@ -167,10 +176,11 @@ def javascript() -> str:
     ])  # fmt: skip
 
 
-def javascript_of_kinds() -> str:
-    """The module that finds the view of a kind."""
-    imports = [f'import {{ {kind}View }} from "./{kind}/view.js";' for kind in KINDS]
-    known = ", ".join(f"{kind}: {kind}View" for kind in KINDS)
+def javascript_of_kinds(kinds: Iterable[Kind] = KINDS) -> str:
+    """The module that finds the view of a kind, for these kinds alone."""
+    chosen = tuple(kinds)
+    imports = [f'import {{ {kind}View }} from "./{kind}/view.js";' for kind in chosen]
+    known = ", ".join(f"{kind}: {kind}View" for kind in chosen)
     first = (
         "/** The view of every kind, generated from views/state.py: declare a new kind there. */"
     )

@@ -29,7 +29,9 @@ export function options(name) {
  * @returns {Control}
  */
 export function settingControl(store, name, blocked) {
-  return segments(SETTINGS[name].title, options(name), () => String(store.state[name]), (value) => store.set({ [name]: value }), blocked);
+  const made = segments(SETTINGS[name].title, options(name), () => String(store.state[name]), (value) => store.set({ [name]: value }), blocked);
+  made.node.title = SETTINGS[name].meaning;
+  return made;
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */
@@ -109,8 +111,8 @@ export function weightsControl(data, store) {
 /** @param {Store} store @returns {Control} */
 export function massControl(store) {
   const percent = (/** @type {number} */ mass) => `${Math.round(mass * 100)} %`;
-  const made = slider("Mass", { min: 0.05, max: 1, step: 0.01 }, () => store.state.mass, (mass) => store.set({ mass }), percent);
-  made.node.title = "Of every row, the strongest lines that together hold this share of it";
+  const made = slider(SETTINGS.mass.title, { min: 0.05, max: 1, step: 0.01 }, () => store.state.mass, (mass) => store.set({ mass }), percent);
+  made.node.title = SETTINGS.mass.meaning;
   return made;
 }
 

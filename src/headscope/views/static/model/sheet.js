@@ -25,8 +25,9 @@ const TOUCHED = 40; // smallest thumbnail for a finger
 const RANKED = 82; // wide enough for L11H11 and a score
 
 export class Sheet {
-  /** @param {HTMLElement} parent @param {Data} data @param {Store} store */
-  constructor(parent, data, store) {
+  /** @param {HTMLElement} parent @param {Data} data @param {Store} store @param {() => void} onOpen  a head was clicked */
+  constructor(parent, data, store, onOpen) {
+    this.onOpen = onOpen;
     this.data = data;
     this.store = store;
     this.root = element("div", { class: "hs-sheet", role: "grid", "aria-label": "Heads" });
@@ -194,7 +195,9 @@ export class Sheet {
   /** @param {EventTarget | null} target */
   open(target) {
     const thumb = this.thumbs.find(({ node }) => target instanceof Node && node.contains(target));
-    if (thumb) this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true });
+    if (!thumb) return;
+    this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true });
+    this.onOpen();
   }
 
   /** @param {KeyboardEvent} event */

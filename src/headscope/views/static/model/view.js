@@ -32,7 +32,8 @@ export function modelView(root, data, store, theme) {
   const rest = [...orderControls(data, store), settingControl(store, "thumbnail"), massControl(store), ...hide.controls, settingControl(store, "unit"), pairControl(data, store), weightsControl(data, store)];
   const body = element("div", { class: "hs-model-body" });
   root.append(controlBar(first, rest), worth.node, hidden.node, body);
-  const sheet = new Sheet(body, data, store);
+  // Where the enlarged head stands below the grid, a click leads to it.
+  const sheet = new Sheet(body, data, store, () => enlarged.root.scrollIntoView({ block: "nearest" }));
   const enlarged = new Enlarged(body, data, store);
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && store.state.enlarged) store.set({ enlarged: false });
