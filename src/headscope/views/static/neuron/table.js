@@ -33,15 +33,15 @@ export const PITCH = 22;
 export const SUM = 104; // width of the running sum
 const FIXED = 376; // what stands beside the strips, without the steps
 const STEP = 70; // a step's column of numbers
-const WIDE = 760; // from here on the queries stand beside the keys
+const WIDE = 860; // from here on the queries stand beside the keys
 
 /** @param {number} dim @param {number} steps @param {number} room @param {boolean} [touched] @returns {Sizes} */
 export function sizesOf(dim, steps, room, touched = isTouched()) {
   const beside = room >= WIDE;
   const link = beside ? Math.max(56, Math.min(140, Math.round(room * 0.08))) : 0;
   const strips = Math.max(150, room - FIXED - steps * STEP - (beside ? 118 + link : 0));
-  const cell = cellOf(dim, beside ? Math.min(208, strips * 0.38) : 132);
-  return { pitch: touched && beside ? 40 : PITCH, tall: 15, cell, own: beside ? cellOf(dim, Math.min(104, strips * 0.2)) : 0, link };
+  const cell = cellOf(dim, beside ? Math.max(96, Math.min(208, strips * 0.38)) : 132);
+  return { pitch: touched && beside ? 40 : PITCH, tall: 15, cell, own: beside ? cellOf(dim, Math.max(48, Math.min(104, strips * 0.2))) : 0, link };
 }
 
 /** @param {number} dim @param {number} width @returns {number} */

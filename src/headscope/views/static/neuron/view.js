@@ -75,7 +75,7 @@ export function neuronView(root, data, store, theme) {
       stage.show({ drawing, look, direction: "vertical", mass: state.mass, pin: { side: "q", index: query } });
       return;
     }
-    const rows = await rowsOf(data, stack, state, query, theme(), root.clientWidth);
+    const rows = await rowsOf(data, stack, state, query, theme(), body.clientWidth || root.clientWidth);
     if (state !== store.state) return;
     body.classList.toggle("hs-beside", rows.sizes.own > 0);
     list.show(rows);
