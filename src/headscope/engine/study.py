@@ -13,7 +13,15 @@ import xarray as xr
 
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.forward import default_batch_tokens
-from headscope.engine.job import Counts, Job, check_context, draw_documents, make_shards
+from headscope.engine.job import (
+    Counts,
+    Job,
+    check_context,
+    check_exemplars,
+    draw_documents,
+    make_shards,
+    pick_documents,
+)
 from headscope.engine.prepare import open_readers
 from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
@@ -81,8 +89,8 @@ def study(
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
     most = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
-    drawn = _draw(chosen, corpus, sentences, seed, options.get("context"))
-    setup = Setup(model, drawn, options, chosen.labels(drawn), most, seed)
+    drawn, sampled = _draw(chosen, corpus, sentences, seed, options)
+    setup = Setup(model, drawn, options, chosen.labels(drawn), most, seed, sampled)
     check_context(setup)
     chosen.check(setup)
     known_as = chosen.name if isinstance(name, Study) else name
@@ -131,14 +139,20 @@ def _batch_tokens(model: Model, path: Path) -> int:
 
 
 def _draw(
-    study: Study, corpus: Corpus, sentences: int | None, seed: int, context: int | None
-) -> Corpus:
+    study: Study, corpus: Corpus, sentences: int | None, seed: int, options: Mapping[str, Any]
+) -> tuple[Corpus, int | None]:
+    """What is read, and how many sentences of it the numbers are from, if not all."""
     if len(corpus) == 0:
         raise CorpusError("The corpus has no sentences; give one that has at least one.")
+    if options.get("documents") is not None:
+        corpus = pick_documents(corpus, options["documents"], seed)
+    more = check_exemplars(options, sentences)
     if sentences is None:
-        return corpus
-    draw = study.draw if context is None else draw_documents
-    return draw(corpus, sentences, seed)
+        return corpus, None
+    if options.get("context") is not None:
+        return draw_documents(corpus, sentences, seed), None
+    drawn = study.draw(corpus, more or sentences, seed, options)
+    return drawn, sentences if more and sentences < len(drawn) else None
 
 
 def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) -> dict[str, Any]:
@@ -331,6 +345,7 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "tokens": counts.tokens,
         "mean_tokens": counts.tokens / counts.inputs,
         "skipped": json.dumps(dict(counts.skipped)),
+        "words": json.dumps(dict(counts.words)),
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }
