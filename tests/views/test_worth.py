@@ -42,7 +42,7 @@ def plainly(stack: StackTrace, way: Callable[[Sequence[str], int, int], bool]) -
     words, special = stack.queries.tokens, stack.queries.special
     found = np.zeros((len(stack.layers), len(stack.heads), 2))
     weights = {layer: stack.weights[layer].numpy() for layer in stack.layers}
-    visible = sum(weights[layer].sum(0) for layer in stack.layers) > 0
+    visible = np.sum([weights[layer].sum(0) for layer in stack.layers], 0) > 0
     for place, layer in enumerate(stack.layers):
         for head in range(len(stack.heads)):
             shares, rests, chances = [], [], []
