@@ -18,6 +18,7 @@ export interface RunDetail {
   corpus: string | null;
   layers: number[];
   heads: number[];
+  closed: Record<string, string>;
   about: Record<string, unknown>;
   measures: MeasureEntry[];
   left_out: Record<string, string>;
@@ -160,6 +161,7 @@ export interface RunSummary {
   corpus: string | null;
   layers: number[];
   heads: number[];
+  closed: Record<string, string>;
 }
 
 /** One measure in the menus. */
@@ -266,6 +268,7 @@ export interface StoredTable {
   title: string;
   caption: string;
   columns: string[];
+  titles: string[];
   rows: ((string | number | boolean | null)[])[];
 }
 
