@@ -1,0 +1,39 @@
+// Three small things: other versions, frames that follow light and dark, scrollable areas by keyboard.
+
+/** Fill the list of versions where the site is published; a copy on a disk has none. */
+async function showVersions() {
+  const list = document.querySelector("#versions");
+  if (!list || !location.protocol.startsWith("http")) return;
+  const root = new URL(`${list.dataset.root || "."}/..`, location.href);
+  const answer = await fetch(new URL("versions.json", root)).catch(() => null);
+  if (!answer || !answer.ok) return;
+  for (const name of await answer.json()) {
+    const here = location.pathname.includes(`/${name}/`);
+    list.append(new Option(name, new URL(`${name}/index.html`, root).href, here, here));
+  }
+  list.addEventListener("change", () => location.assign(list.value));
+  list.parentElement.hidden = false;
+}
+
+/** A view in a frame takes the scheme of the page around it. */
+function followTheme() {
+  const chosen = document.body.dataset.theme;
+  const scheme = chosen === "auto" ? "light dark" : chosen || "light dark";
+  for (const frame of document.querySelectorAll(".live iframe")) frame.style.colorScheme = scheme;
+}
+
+/** What scrolls sideways can be reached and scrolled by keyboard. */
+function makeReachable() {
+  for (const area of document.querySelectorAll(".table-wrapper, .highlight pre, dl.py > dt")) {
+    if (area.scrollWidth > area.clientWidth) area.setAttribute("tabindex", "0");
+    else area.removeAttribute("tabindex");
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  showVersions();
+  followTheme();
+  makeReachable();
+  new MutationObserver(followTheme).observe(document.body, { attributeFilter: ["data-theme"] });
+  addEventListener("resize", makeReachable);
+});
