@@ -21,13 +21,15 @@ from headscope.views.state import ViewState
 
 BEGIN = """# The API on one page
 
-For programs that write code, and for people who know what they look for. Printed by `python docs/compact_page.py` from the
-package itself; a test holds it to it. Facts that save a wrong guess:
+For programs that write code, and for people who know what they look for. Printed by
+`python docs/compact_page.py` from the package itself. Facts that save a wrong guess:
 
-- Layers and heads count from 0; `L5H2` is layer 5, head 2. Axes are layer, head, query, key, in this order.
+- Layers and heads count from 0; `L5H2` is layer 5, head 2. Axes are layer, head, query, key.
 - `trace.weights` is a mapping from layer number to a tensor of head × query × key; rows sum to 1.
-- Models are `mini-gpt2` and `mini-bert` (bundled, no network), a directory, a `.gguf` file, a hub id, or a `PreTrainedModel` with `tokenizer=`.
-- Corpora are `hs.demo_corpus()` (bundled), or what `hs.read_corpus` reads; raw text needs `headscope annotate` for tags and trees.
+- Models are `mini-gpt2` and `mini-bert` (bundled, no network), a directory, a `.gguf` file, a hub
+  id, or a `PreTrainedModel` with `tokenizer=`.
+- Corpora are `hs.demo_corpus()` (bundled), or what `hs.read_corpus` reads; raw text needs
+  `headscope annotate` for tags and trees.
 - A study returns an `xarray.Dataset`. `NAME_se` is the standard error of `NAME`.
 - Every mistake of a caller raises a `HeadscopeError` whose message says what to do.
 
@@ -94,7 +96,8 @@ def _members(kind: type) -> Iterator[str]:
         function = getattr(value, "__func__", None) or getattr(value, "func", None) or value
         function = getattr(function, "fget", function)
         if isinstance(value, property) or hasattr(value, "attrname"):  # also a cached property
-            yield f".{name}: {_short(inspect.signature(function).return_annotation)}  {_says(function)}"
+            kind = _short(inspect.signature(function).return_annotation)
+            yield f".{name}: {kind}  {_says(function)}"
         elif inspect.isfunction(function):
             yield f".{_call(function)}  {_says(function)}".rstrip()
 
@@ -121,7 +124,7 @@ def _says(thing: Any) -> str:
 
 def _settings() -> str:
     names = ", ".join(f"`{field.name}`" for field in dataclasses.fields(ViewState))
-    return f"\n## Settings of views\n\nKeywords of `head_view`, `model_view`, `neuron_view`: {names}.\n"
+    return f"\n## Settings of views\n\nKeywords of `trace.head_view` and its siblings: {names}.\n"
 
 
 def _studies() -> str:
@@ -140,7 +143,7 @@ def _commands() -> str:
         f"- `headscope {name}`: {_says(each)}\n"
         for name, each in zip(names, functions, strict=True)
     )
-    return f"\n## Commands\n\n`headscope COMMAND --help` says more; [commands](../cli.md) has it all.\n\n{lines}"
+    return f"\n## Commands\n\nIn full: [commands](../cli.md).\n\n{lines}"
 
 
 if __name__ == "__main__":

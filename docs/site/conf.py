@@ -1,7 +1,6 @@
 """How Sphinx builds the site: `make docs`.
 
-Sphinx, because its builder, its search and its reading of docstrings are kept by many hands and work
-without a server; pages stay plain Markdown (see `stage.py`), so that another builder can follow.
+Pages stay plain Markdown (see `stage.py`); docs/releasing.md says why the builder is Sphinx.
 """
 
 import re
@@ -26,7 +25,7 @@ show_warning_types = True
 # Anchors as the repository's own page shows them, checked by MyST.
 myst_heading_anchors = 4
 
-autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True, "undoc-members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -57,9 +56,10 @@ html_sidebars = {
     ]
 }
 html_theme_options = {
-    "source_repository": f"{repository()}/",
-    "source_branch": "main",
-    "source_directory": "docs/",
+    "top_of_page_buttons": [],  # many pages are made from another file
+    "footer_icons": [
+        {"name": "Repository", "url": repository(), "html": "Repository", "class": ""},
+    ],
     "light_css_variables": {
         "color-brand-primary": "#1a5a96",
         "color-brand-content": "#1a5a96",

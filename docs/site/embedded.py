@@ -48,7 +48,7 @@ def _bert() -> hs.Trace:
 FRAMES = {
     "head-view": Frame(
         "Head view of mini-gpt2: an induction head",
-        560,
+        640,
         lambda: _gpt2().head_view(layer=5, heads=[5], hide="first", pinned=10),
     ),
     "model-view": Frame(

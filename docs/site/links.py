@@ -1,4 +1,4 @@
-"""Check the finished site: every link and anchor leads somewhere, and no page fetches from elsewhere.
+"""Check the finished site: every link and anchor leads somewhere, and nothing comes from elsewhere.
 
 python -m docs.site.links dist/site
 """

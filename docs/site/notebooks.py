@@ -1,7 +1,7 @@
 """Notebooks as pages and as programs.
 
-`to_markdown` shows a notebook with the outputs that are stored in it. `python -m docs.site.notebooks`
-runs the notebooks of the gallery again, each in a kernel, and stores what they show.
+`to_markdown` shows a notebook with the outputs that are stored in it. `make gallery` runs the
+notebooks of the gallery again, each in a kernel, and stores what they show.
 """
 
 import base64

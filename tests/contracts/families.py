@@ -1,7 +1,7 @@
 """The family matrix: what Headscope must capture, what it must refuse.
 
-`python -m tests.contracts.families > docs/families.json` writes down what each shows; from that file
-`python docs/models_page.py` makes the tables of docs/models.md.
+`python -m tests.contracts.families > docs/families.json` writes down what each shows; from that
+file `python docs/models_page.py` makes the tables of docs/models.md.
 """
 
 import json

@@ -1,4 +1,4 @@
-// Three small things: other versions, frames that follow light and dark, scrollable areas by keyboard.
+// What the theme lacks: other versions, frames that follow light and dark, areas that scroll by keyboard, names.
 
 /** Fill the list of versions where the site is published; a copy on a disk has none. */
 async function showVersions() {
@@ -30,7 +30,39 @@ function makeReachable() {
   }
 }
 
+/** Names and roles that the theme leaves out and a screen reader needs. */
+function nameParts() {
+  const parts = {
+    ".sidebar-drawer": { "aria-label": "Pages" },
+    ".toc-drawer": { "aria-label": "On this page" },
+    ".content-icon-container": { role: "region", "aria-label": "Colours and contents" },
+    ".mobile-header": { role: "banner" },
+    ".caption[role=heading]": { "aria-level": "2" },
+  };
+  for (const [selector, attributes] of Object.entries(parts)) {
+    for (const part of document.querySelectorAll(selector)) {
+      for (const [name, value] of Object.entries(attributes)) part.setAttribute(name, value);
+    }
+  }
+}
+
+/** The parameters of a long signature are a list, not definitions without terms. */
+function listParameters() {
+  for (const found of document.querySelectorAll(".sig dl")) {
+    const list = document.createElement("ul");
+    list.className = "parameters";
+    for (const parameter of found.children) {
+      const item = document.createElement("li");
+      item.append(...parameter.childNodes);
+      list.append(item);
+    }
+    found.replaceWith(list);
+  }
+}
+
 document.addEventListener("DOMContentLoaded", () => {
+  listParameters();
+  nameParts();
   showVersions();
   followTheme();
   makeReachable();
