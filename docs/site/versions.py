@@ -1,7 +1,7 @@
 """Put a built site beside those of other versions: `python docs/site/versions.py NEW PAGES REF`.
 
-`dev` is the main branch; a tag `v1.2.3` becomes `1.2.3`, and `stable` if it is the highest. The list
-in versions.json fills the menu of every page. Uses the standard library alone.
+`dev` is the main branch; a tag `v1.2.3` becomes `1.2.3`, and `stable` if it is the highest. The
+list in versions.json fills the menu of every page. Uses the standard library alone.
 """
 
 import json
