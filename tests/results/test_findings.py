@@ -161,9 +161,10 @@ def test_selection_from_noise_gains_nothing_where_it_is_scored() -> None:
 def test_a_half_without_data_has_no_choice_and_no_score() -> None:
     data = heads(np.ones((4, 2)))
     data["x_denominator"][1::2] = 0
-    x, y = sums_at(data, "x")
-    assert choose(x.values[1::2], y[1::2]) is None
-    assert choose(x.values[::2], y[::2]) == (0, 0)
+    sums = sums_at(data, "x")
+    x, y = sums.numerator, sums.denominator
+    assert choose(x[1::2], y[1::2]) is None
+    assert choose(x[::2], y[::2]) == (0, 0)
     assert np.isnan(hold_out(data, "x").find().value)
 
 

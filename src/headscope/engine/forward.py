@@ -28,7 +28,7 @@ from headscope.model.model import Model
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
-from headscope.observe.show import Attention, choose_way, show_layers
+from headscope.observe.show import Attention, choose_way, is_packed, show_layers
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -42,7 +42,9 @@ CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
 LEAST, MOST = 1024, 131072
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
+PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
+ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
 _one_at_a_time = Lock()
@@ -89,17 +91,18 @@ def default_batch_tokens(model: "Model") -> int:
     if model.device.type != "cuda":
         return CPU_TOKENS
     free, _ = torch.cuda.mem_get_info(model.device)
-    return fitting_tokens(free, heads=model.heads, width=_width(model))
+    row = PACKED_ROW if is_packed(model) else SENTENCE
+    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
 
 
-def fitting_tokens(free: int, *, heads: int, width: int) -> int:
+def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
     A token has a row of weights in every head, of which about ten copies live at once, and some
     thirty vectors of the network's width, all of four bytes.
     """
-    each = 4 * (10 * heads * SENTENCE + 30 * width)
-    tokens = max(LEAST, min(MOST, int(SHARE * free) // each))
+    each = 4 * (10 * heads * row + 30 * width)
+    tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 
 
@@ -157,6 +160,12 @@ class _Loop:
     of_batches: list[BatchMetric]
     ratios: RatioGroup | None
 
+    @property
+    def needs_matrices(self) -> bool:
+        """Whether any metric asks for whole matrices."""
+        of_ratios = any(isinstance(metric, MatrixRatio) for metric in self.metrics)
+        return bool(self.of_matrices or self.of_batches or self.of_model or of_ratios)
+
     def add_layer(self, layer: Layer) -> None:
         """Update whatever needs one layer."""
         if self.ratios is not None:
@@ -187,7 +196,7 @@ def _make_loop(
 
 def _observe_batch(model: Model, cut: Cut, loop: _Loop, choice: Attention) -> None:
     batch, annotated = cut.batch, cut.annotated
-    way = choose_way(model, batch.ids.shape[1], choice)
+    way = choose_way(model, batch.ids.shape[1], choice, needs_matrices=loop.needs_matrices)
     if way != "dense":
         refuse_matrices(loop.metrics, batch.ids.shape[1])
     kept: list[DenseLayer] = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 Stack = Literal["self", "encoder", "decoder", "cross"]
@@ -109,6 +109,70 @@ class PlainAttention:
 
     def __repr__(self) -> str:
         return f"PlainAttention({self.stack!r}, layer {self.layer}, {len(self.texts)} texts)"
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Where the tokens of a batch lie when texts follow one another without padding.
+
+    ```
+      a b c ·        place   0 1 2 4 5          firsts  0 3 5
+      d e · ·        text    0 0 0 1 1
+    ```
+    """
+
+    shape: tuple[int, int]  # of the batch
+    place: Int[Tensor, "token"]  # of every token in the flat batch
+    text: Int[Tensor, "token"]
+    firsts: Int[Tensor, "text+1"]  # the first token of every text, and the end
+    longest: int
+
+    @classmethod
+    def of(cls, mask: Bool[Tensor, "batch token"]) -> "Packing":
+        """The tokens of a batch; its texts may be padded on either side."""
+        lengths = mask.sum(-1)
+        firsts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).int()
+        place = mask.flatten().nonzero()[:, 0]
+        shape = (mask.shape[0], mask.shape[1])
+        return cls(shape, place, (place // shape[1]).int(), firsts, int(lengths.max()))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no text has padding."""
+        return len(self.place) == self.shape[0] * self.shape[1]
+
+    def pack(self, values: Shaped[Tensor, "batch token *more"]) -> Shaped[Tensor, "all *more"]:
+        """The values of all tokens, text after text."""
+        flat = values.flatten(0, 1)
+        return flat if self.is_full else flat[self.place]
+
+    def unpack(self, values: Shaped[Tensor, "*more all"], fill: float = 0) -> Tensor:
+        """The values at the places of their tokens: … × batch × token."""
+        if not self.is_full:
+            spread = values.new_full((*values.shape[:-1], self.shape[0] * self.shape[1]), fill)
+            spread[..., self.place] = values
+            values = spread
+        return values.unflatten(-1, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedAttention:
+    """One layer's attention without its matrix, all texts of a batch at once."""
+
+    stack: Stack
+    layer: int
+    query: Float[Tensor, "batch head query dim"]  # as the network has it, with padding
+    key: Float[Tensor, "batch key_head key dim"]
+    packed_query: Float[Tensor, "token head dim"]
+    packed_key: Float[Tensor, "token key_head dim"]
+    scaling: float
+    lse: Float[Tensor, "head token"]
+    kind: Literal["causal", "full"]
+    packing: Packing
+
+    def __repr__(self) -> str:
+        texts, tokens = self.packing.shape
+        return f"PackedAttention({self.stack!r}, layer {self.layer}, {texts} × {tokens} tokens)"
 
 
 Look = Callable[

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.model.attention import PlainAttention, TextAttention, widen
+from headscope.model.attention import PackedAttention, PlainAttention, TextAttention, widen
 from headscope.model.capture.kernels import block_rows
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
@@ -30,7 +30,9 @@ from headscope.observe.layer import (
     renormalised_entropy,
     separation,
     sum_distances,
+    to_the_total,
 )
+from headscope.observe.packed import PackedLayer, pack_layer
 from headscope.observe.rows import Look, RowsBuilder, RowsLayer
 
 PAIRS_AT_A_TIME = 2**14
@@ -81,9 +83,11 @@ class PassSums:
 
 
 def fuse_layer(
-    index: int, attention: PlainAttention, batch: AnnotatedBatch
-) -> FusedLayer | RowsLayer:
-    """All sums of a layer; texts one by one, each without its padding."""
+    index: int, attention: PlainAttention | PackedAttention, batch: AnnotatedBatch
+) -> FusedLayer | PackedLayer | RowsLayer:
+    """All sums of a layer; texts at once, or one by one, each without its padding."""
+    if isinstance(attention, PackedAttention):
+        return pack_layer(index, attention, batch)
     places = batch.once("places", lambda: [_places(batch, row) for row in range(len(batch.rows))])
     tokens = batch.mask.shape[1]
     if any(text.kind is None for text in attention.texts):
@@ -136,7 +140,7 @@ def _sum_text(text: TextAttention, places: _Places) -> LayerSums:
     own = weights_of_pairs(text, torch.stack([tokens, tokens], -1))
     related = [weights_of_pairs(text, pairs).double().sum(-1) for pairs in places.related]
     return LayerSums(
-        rows=_to_the_total(rows, found.columns) if found.rows is None else found.rows,
+        rows=to_the_total(rows, found.columns) if found.rows is None else found.rows,
         to_null=to_null,
         everything=torch.ones_like(to_null),  # a plain softmax pays all it has
         own=own.masked_fill(~content, 0.0),
@@ -219,14 +223,6 @@ def _on_offset(text: TextAttention, place: _Places, offset: int) -> Float[Tensor
     pairs = torch.stack([query, key], -1)[inside]
     counted = place.content[pairs].all(-1)
     return weights_of_pairs(text, pairs[counted]).double().sum(-1)
-
-
-def _to_the_total(
-    rows: Float[Tensor, "head query"], columns: Float[Tensor, "head key"]
-) -> Float[Tensor, "head query"]:
-    """1 − null weight is rounded where nearly all is null; the columns have the exact sum."""
-    total = rows.double().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
-    return (rows * (columns.sum(-1, keepdim=True) / total)).float()
 
 
 def weights_of_pairs(

@@ -259,3 +259,11 @@ def largest_apart(kept: Float[Tensor, "*text query key"], start: int) -> PeakPai
     by_query, key = kept.max(-1)
     weight, query = by_query.max(-1)
     return PeakPairs(weight, query + start, key.gather(-1, query[..., None]).squeeze(-1))
+
+
+def to_the_total(
+    rows: Float[Tensor, "head query"], columns: Float[Tensor, "head key"]
+) -> Float[Tensor, "head query"]:
+    """1 − null weight is rounded where nearly all is null; the columns have the exact sum."""
+    total = rows.double().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+    return (rows * (columns.sum(-1, keepdim=True) / total)).float()

@@ -6,6 +6,8 @@
   more, plain attention            fused   never the matrix
   more, any other body             rows    blocks of query rows
 ```
+
+On a GPU plain attention is fused at every length, unless a metric asks for whole matrices.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +17,12 @@ from typing import Literal
 import torch
 
 from headscope.errors import RunError
-from headscope.model.attention import LayerAttention, PlainAttention, RowAttention
+from headscope.model.attention import (
+    LayerAttention,
+    PackedAttention,
+    PlainAttention,
+    RowAttention,
+)
 from headscope.model.batch import Batch
 from headscope.model.capture.kernels import block_rows
 from headscope.model.capture.modes import Mode
@@ -33,11 +40,22 @@ DENSE_TOKENS = 1024  # up to here whole matrices are small, and anything can be 
 Show = Callable[[Layer], None]
 
 
-def choose_way(model: Model, tokens: int, choice: Attention) -> Mode:
+def choose_way(
+    model: Model, tokens: int, choice: Attention, *, needs_matrices: bool = False
+) -> Mode:
     """The way for a batch whose longest input has this many tokens."""
     if choice != "auto":
         return choice
-    return "dense" if tokens <= DENSE_TOKENS else long_way(model)
+    if tokens > DENSE_TOKENS or (not needs_matrices and is_packed(model)):
+        return long_way(model)
+    return "dense"
+
+
+def is_packed(model: Model) -> bool:
+    """Whether a GPU takes all texts of a batch at once; windows of attention are too narrow."""
+    config = model.network.config.get_text_config()
+    has_window = getattr(config, "sliding_window", None) is not None
+    return model.device.type == "cuda" and not has_window and "fused" in model.modes
 
 
 def long_way(model: Model) -> Mode:
@@ -75,7 +93,7 @@ def show_layers(
         model.forward(batch, whole, logits=False)
     elif way == "fused":
 
-        def fuse(seen: PlainAttention) -> None:
+        def fuse(seen: PlainAttention | PackedAttention) -> None:
             with full_precision():
                 show(fuse_layer(places[seen.layer], seen, annotated))
 

@@ -12,7 +12,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.results.measure import GRID, measure_names
-from headscope.results.slices import select
+from headscope.results.slices import values_at
 
 BY_LAYER = "_by_layer"
 _BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -44,26 +44,26 @@ def head_cells(
     result: xr.Dataset, columns: Sequence[Column], layer: int, head: int, mark: str = "_se"
 ) -> dict[str, Any]:
     """The values of one head, each followed by its standard error where there is one."""
-    place = result.sel(layer=layer, head=head)
-    return _cells(place, columns, "", mark)
+    return _cells(result, columns, "", mark, {"layer": layer, "head": head})
 
 
 def layer_cells(
     result: xr.Dataset, columns: Sequence[Column], layer: int, mark: str = "_se"
 ) -> dict[str, Any]:
     """The values of one layer, each followed by its standard error where there is one."""
-    place = result.sel(layer=layer)
     pooled = [column for column in columns if column.variable + BY_LAYER in result]
-    return _cells(place, pooled, BY_LAYER, mark)
+    return _cells(result, pooled, BY_LAYER, mark, {"layer": layer})
 
 
-def _cells(place: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str) -> dict[str, Any]:
+def _cells(
+    result: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str, at: Mapping[str, int]
+) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for column in columns:
-        name = column.variable + suffix
-        row[column.heading] = float(select(place[name], column.at))
-        if f"{name}_se" in place:
-            row[f"{column.heading}{mark}"] = float(select(place[f"{name}_se"], column.at))
+        name, place = column.variable + suffix, {**at, **column.at}
+        row[column.heading] = float(values_at(result, name, place))
+        if f"{name}_se" in result:
+            row[f"{column.heading}{mark}"] = float(values_at(result, f"{name}_se", place))
     return row
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from headscope.results.findings import ANY, SHARE, Found, find_interval
 from headscope.results.replicates import informed, ratio_replicates
+from headscope.results.slices import values_at
 
 Place = dict[str, Any]  # the label of every axis that was chosen from
 Places = tuple[Place | None, Place | None]  # chosen by the even, by the odd groups
@@ -46,33 +47,38 @@ def ratio_over_groups(
     return xr.DataArray(ratio_replicates(x, y), dims="replicate", attrs=known)
 
 
-def sums_at(
-    data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None
-) -> tuple[xr.DataArray, np.ndarray]:
-    """Numerator of a measure for every group, at some labels of its axes, and the denominator.
+@dataclass(frozen=True)
+class GroupSums:
+    """Numerator and denominator of a measure for every group, at some labels of its axes."""
 
-    The denominator has the shape of the numerator, the groups first.
-    """
-    x, y = (_at(data[f"{name}_{part}"], at or {}) for part in ("numerator", "denominator"))
+    dims: tuple[str, ...]  # after the groups
+    numerator: Float[np.ndarray, "group *item"]
+    denominator: Float[np.ndarray, "group *item"]
+
+
+def sums_at(data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None) -> GroupSums:
+    """The sums of a measure; the denominator in the shape of the numerator."""
+    x, y = (values_at(data, f"{name}_{part}", at or {}) for part in ("numerator", "denominator"))
     x = x.transpose("group", ...)
-    wide = y.transpose(*(dim for dim in x.dims if dim in y.dims)).values
-    shape = [x.sizes[dim] if dim in y.dims else 1 for dim in x.dims]
-    return x, np.broadcast_to(wide.reshape(shape), x.shape)
+    y = y.transpose(*(dim for dim in x.dims if dim in y.dims))
+    shape = [size if dim in y.dims else 1 for dim, size in x.sizes.items()]
+    wide = np.broadcast_to(y.values.reshape(shape), x.shape)
+    return GroupSums(tuple(map(str, x.dims[1:])), x.values, wide)
 
 
 def hold_out(
     data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None, *, sign: int = 1
 ) -> HeldOut:
     """The head with the largest ratio of a measure, or the smallest for sign −1, held out."""
-    sums, y = sums_at(data, name, at)
-    x = sums.values
+    sums = sums_at(data, name, at)
+    x, y = sums.numerator, sums.denominator
     chosen = [choose(x[half::2], y[half::2], sign) for half in range(2)]
     above, below = np.full(len(x), np.nan), np.full(len(x), np.nan)
     for half, place in enumerate(chosen):
         if place is not None:
             others = slice(1 - half, None, 2)
             above[others], below[others] = x[(others, *place)], y[(others, *place)]
-    by_even, by_odd = (_labels(sums, place) for place in chosen)
+    by_even, by_odd = (_labels(data, sums.dims, place) for place in chosen)
     return HeldOut((by_even, by_odd), above, below)
 
 
@@ -92,15 +98,11 @@ def choose(
     return tuple(int(number) for number in place)
 
 
-def _at(array: xr.DataArray, at: Mapping[str, Any]) -> xr.DataArray:
-    return array.sel({axis: label for axis, label in at.items() if axis in array.dims})
-
-
-def _labels(sums: xr.DataArray, place: tuple[int, ...] | None) -> Place | None:
-    """The labels of a place along all axes but `group`."""
+def _labels(data: xr.Dataset, dims: tuple[str, ...], place: tuple[int, ...] | None) -> Place | None:
+    """The labels of a place along some axes."""
     if place is None:
         return None
     return {
-        str(dim): sums[dim].values[number].item()
-        for dim, number in zip(sums.dims[1:], place, strict=True)
+        dim: data.variables[dim].values[number].item()
+        for dim, number in zip(dims, place, strict=True)
     }

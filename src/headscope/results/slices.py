@@ -7,6 +7,7 @@ A slice is written NAME~LABEL~LABEL with the labels in the order of the dimensio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -98,11 +99,29 @@ def slice_at(result: xr.Dataset, name: str, at: Mapping[str, str]) -> Slice:
 
 def select(array: xr.DataArray, at: Mapping[str, str]) -> xr.DataArray:
     """The array at labels given as text, whatever type its coordinates have; others stay."""
-    for axis, label in at.items():
-        places = [str(known) for known in array[axis].values] if axis in array.dims else []
-        if label in places:
-            array = array.isel({axis: places.index(label)})
-    return array
+    places = {
+        axis: _place(array[axis].values, label) for axis, label in at.items() if axis in array.dims
+    }
+    return array.isel({axis: place for axis, place in places.items() if place is not None})
+
+
+def values_at(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> xr.Variable:
+    """A variable at labels of some of its axes, without coordinates, which cost most of a cut."""
+    array = data.variables[name]
+    places = {
+        axis: _place(data.variables[axis].values, label)
+        for axis, label in at.items()
+        if axis in array.dims
+    }
+    if None in places.values():
+        raise KeyError(f"{name} has no {at}")
+    return array.isel(places)
+
+
+def _place(labels: np.ndarray, label: Any) -> int | None:
+    """Where a label stands among the labels of an axis, compared as text."""
+    known = [str(each) for each in labels.tolist()]
+    return known.index(str(label)) if str(label) in known else None
 
 
 def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from headscope.results.statements import Choice, Tabulation
     from headscope.text.corpus import Corpus, Shard
     from headscope.text.sentence import Sentence
+    from headscope.text.sharing import Sharing
 
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
@@ -40,6 +42,7 @@ class Setup:
     labels: Mapping[str, tuple[str, ...]]
     batch_tokens: int
     seed: int = 0
+    sampled: int | None = None  # sentences that the numbers are from, where exemplars have more
 
     @property
     def grid(self) -> Grid:
@@ -53,9 +56,26 @@ class Setup:
 
     @property
     def attention(self) -> "Attention":
-        """The way of looking at layers: as chosen, or whole matrices unless inputs may be long."""
-        by_length = "dense" if self.context is None else "auto"
-        return self.options.get("attention") or by_length
+        """The way of looking at layers: as chosen, or by what suits their length and the device.
+
+        On a CPU whole matrices suit sentences, however long.
+        """
+        on_cpu = self.model.device.type == "cpu"
+        usual = "dense" if self.context is None and on_cpu else "auto"
+        return self.options.get("attention") or usual
+
+    @property
+    def sharing(self) -> "Sharing":
+        """What becomes of a token that several words share."""
+        return self.options.get("alignment", "shared")
+
+    @cached_property
+    def numbers(self) -> frozenset[int] | None:
+        """The sentences that the numbers are from; None if all of them."""
+        if self.sampled is None:
+            return None
+        draw = Random(f"{self.seed} numbers")
+        return frozenset(draw.sample(range(len(self.corpus)), self.sampled))
 
     @cached_property
     def has_documents(self) -> bool:
@@ -85,6 +105,7 @@ class Inputs:
 
     examples: Sequence["Example"]
     skipped: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
 
     @cached_property
     def columns(self) -> "Columns":
@@ -151,7 +172,7 @@ class Stage(Protocol[Piece]):
         ...
 
 
-def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
+def draw_sentences(corpus: "Corpus", count: int, seed: int, options: Mapping[str, Any]) -> "Corpus":
     """A sample of `count` sentences, or the corpus itself if it has no more."""
     return corpus if count >= len(corpus) else corpus.sample(count, seed)
 
@@ -184,7 +205,8 @@ class Study:
     tables: tuple["Tabulation", ...]
     findings: tuple["Finding", ...]
     choices: Callable[["xr.Dataset"], "list[Choice]"]
-    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of inputs
+    # A sample of inputs: of a corpus, how many, with which seed and options.
+    draw: Callable[["Corpus", int, int, Mapping[str, Any]], "Corpus"] = draw_sentences
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run

@@ -12,10 +12,18 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from headscope.model.attention import PlainAttention, Stack, TextAttention, widen
+from headscope.model.attention import (
+    PackedAttention,
+    Packing,
+    PlainAttention,
+    Stack,
+    TextAttention,
+    widen,
+)
 from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with, scale
+from headscope.model.capture.packed import attend_packed, takes
 from headscope.model.capture.plan import Plan
 from headscope.model.capture.rows import DeferredMask, Kind, rows_of
 from headscope.model.capture.validate import Expectation
@@ -89,7 +97,8 @@ def _in_blocks(query: Tensor, key: Tensor, value: Tensor, text: TextAttention) -
     return torch.cat(outputs, 1).to(value.dtype), torch.cat(sums, 1)
 
 
-PlainObserver = Callable[[PlainAttention], None]
+PlainObserver = Callable[[PlainAttention | PackedAttention], None]
+FEW_TOKENS = 4096  # of the longest text, above which a text keeps a GPU busy alone
 
 
 def capture_fused(
@@ -101,18 +110,50 @@ def capture_fused(
     """Run the forward pass by fused kernels and show every layer's queries, keys and sums."""
     progress, first = Progress(plan, expected), next(iter(expected))
     spans = {stack: spans_of(each.queries) for stack, each in expected.items()}
+    packings = {stack: Packing.of(each.queries) for stack, each in expected.items()}
 
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        slot = progress.next()
+        slot, given = progress.next(), bind(resolved, args, kwargs)
         stack = first if slot is None else slot.stack
-        output, texts = attend_texts(bind(resolved, args, kwargs), spans[stack])
+        layer = -1 if slot is None else slot.layer
+        if is_packable(given, packings[stack]):
+            output, found = attend_batch(given, packings[stack], stack, layer)
+        else:
+            output, texts = attend_texts(given, spans[stack])
+            found = PlainAttention(stack, layer, texts)
         if slot is not None:
-            observer(PlainAttention(slot.stack, slot.layer, texts))
+            observer(found)
         return output, None
 
     output = run_with(forward, attend)
     progress.finish()
     return output
+
+
+def is_packable(given: Mapping[str, Any], packing: Packing) -> bool:
+    """Whether one kernel takes all texts of a batch at once."""
+    kind, _ = _mask(given.get("attention_mask"), 0, slice(None))
+    square = given["query"].shape[2] == given["key"].shape[2]
+    short = packing.longest <= FEW_TOKENS
+    return kind is not None and square and short and takes(given["query"], given["value"])
+
+
+def attend_batch(
+    given: Mapping[str, Any], packing: Packing, stack: Stack, layer: int
+) -> tuple[Float[Tensor, "batch query head dim"], PackedAttention]:
+    """All texts at once, without their padding; padded rows of the output are zero."""
+    query, key, value = (given[name] for name in ("query", "key", "value"))
+    kind, _ = _mask(given.get("attention_mask"), 0, slice(None))
+    scaling = scale(given)
+    assert scaling is not None and kind is not None
+    parts = [packing.pack(part.transpose(1, 2)) for part in (query, key, value)]
+    packed, lse = attend_packed(parts[0], parts[1], parts[2], scaling, kind, packing)
+    output = packed.new_zeros(packing.shape[0] * packing.shape[1], *packed.shape[1:])
+    output[packing.place] = packed
+    seen = PackedAttention(
+        stack, layer, query, key, parts[0], parts[1], scaling, lse, kind, packing
+    )
+    return output.unflatten(0, packing.shape), seen
 
 
 def attend_texts(

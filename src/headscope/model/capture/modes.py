@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError, HeadscopeError
-from headscope.model.attention import Stack, widen
+from headscope.model.attention import Packing, Stack, widen
 from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with
-from headscope.model.capture.kernels import attend_texts, spans_of
+from headscope.model.capture.kernels import attend_batch, attend_texts, is_packable, spans_of
 from headscope.model.capture.plan import Plan
 from headscope.model.capture.rows import cut, deferring
 from headscope.model.capture.validate import Expectation
@@ -62,10 +62,11 @@ def prove_modes(
     if plan.backend.name != "interface":
         reason = "this family computes attention outside the attention interface"
         return Modes(model, {}, {"rows": reason, "fused": reason})
-    spans = spans_of(next(iter(expected.values())).queries)
+    queries = next(iter(expected.values())).queries
+    spans, packing = spans_of(queries), Packing.of(queries)
     modes: dict[Mode, Callable[[Callable, dict[str, Any]], Found]] = {
         "rows": _in_rows,
-        "fused": lambda _, given: _by_parts(given, spans),
+        "fused": lambda _, given: _by_parts(given, spans, packing),
     }
     deferred: dict[Mode, bool] = {}
     for mode, attend in modes.items():
@@ -123,8 +124,10 @@ def _in_rows(resolved: Callable, given: dict[str, Any]) -> Found:
     return torch.cat([b[0] for b in blocks], 1), torch.cat([b[1] for b in blocks], 2)
 
 
-def _by_parts(given: dict[str, Any], spans: Sequence[slice]) -> Found:
+def _by_parts(given: dict[str, Any], spans: Sequence[slice], packing: Packing) -> Found:
     output, texts = attend_texts(given, spans)
+    if is_packable(given, packing):
+        output, _ = attend_batch(given, packing, "self", 0)
     return output, torch.stack([text.weights(0, text.query.shape[1]) for text in texts])
 
 

@@ -14,7 +14,9 @@ from headscope.studies.clark2019.words import figures as word_figures
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words import metrics as words
 from headscope.studies.clark2019.words import tables as word_tables
+from headscope.studies.clark2019.words.metrics import TREES
 from headscope.studies.option import Option
+from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
 
 NOTES = (
@@ -30,7 +32,7 @@ STUDY = Study(
     question="Which heads look at a fixed offset, at separators or everywhere, does it matter to "
     "the model, and which heads behave alike?",
     options=(
-        Option("max_tokens", int, 128, "longer segments are skipped", least=2),
+        Option("max_tokens", int, 128, "segments are filled and cut to this length", least=8),
         Option("segment_ids", bool, True, "whether the model is told which half a token is in"),
         Option("offsets", list[int], list(ALWAYS), "offsets measured besides -1, 0 and 1"),
         Option("gradients", bool, True, "whether gradients of the loss are computed"),
@@ -54,6 +56,8 @@ STUDY = Study(
         Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
+        ALIGNMENT,
+        DOCUMENTS,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -68,6 +72,6 @@ STUDY = Study(
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
-    notes=lambda result: NOTES,
+    notes=lambda result: f"{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",
 )

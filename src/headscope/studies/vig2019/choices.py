@@ -14,6 +14,7 @@ from headscope.results.findings import Found, find_interval
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
 from headscope.results.selection import HeldOut, hold_out
+from headscope.results.slices import values_at
 from headscope.results.statements import Choice
 
 TWICE = 2.0
@@ -39,7 +40,7 @@ class Factor:
 def factor(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> Factor:
     """Best share of a label / mean share over heads; `data` has replicates."""
     best = hold_out(data, name, at)
-    shares = data[name].sel(at).transpose("replicate", "layer", "head").values
+    shares = values_at(data, name, at).transpose("replicate", "layer", "head").values
     share = best.replicates
     with np.errstate(all="ignore"):
         mean = np.nansum(shares, (1, 2)) / np.isfinite(shares).sum((1, 2))

@@ -11,7 +11,12 @@ from headscope.metrics.variability import Variability
 from headscope.model.display import display
 from headscope.model.encode import encode
 from headscope.studies.study import Part, Setup
-from headscope.studies.vig2019.inputs import document_inputs, sentence_inputs
+from headscope.studies.vig2019.inputs import (
+    document_inputs,
+    exemplar_inputs,
+    number_inputs,
+    sentence_inputs,
+)
 
 NO_TAGS = (
     "the corpus has no part-of-speech tags; "
@@ -45,8 +50,12 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
-    """All metrics read the same sentences."""
+    """All metrics read the same sentences, but for exemplars that are sought in more of them."""
     metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
+    if setup.numbers is not None:
+        exemplars = tuple(metric for metric in metrics if isinstance(metric, Exemplars))
+        others = tuple(metric for metric in metrics if not isinstance(metric, Exemplars))
+        return Part(number_inputs, others), Part(exemplar_inputs, exemplars, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
     return (Part(inputs, tuple(metrics)),)
 

@@ -50,8 +50,8 @@ def layer_number(result: xr.Dataset, place: int) -> int:
 def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
     """The head that resolves most mentions; None if none was scored."""
     at = {"candidates": candidates, "mention": "all"}
-    sums, scored = sums_at(result, "coref_accuracy", at)  # group layer head
-    correct = sums.values
+    sums = sums_at(result, "coref_accuracy", at)  # group layer head
+    correct, scored = sums.numerator, sums.denominator
     if not scored.sum() > 0:  # NaN where no window was read
         return None
     layer, head = np.unravel_index(correct.sum(0).argmax(), correct.shape[1:])
@@ -68,8 +68,8 @@ def best_resolver(result: xr.Dataset, candidates: str) -> BestResolver | None:
 def resolver_gap(result: xr.Dataset, system: str) -> xr.DataArray:
     """Accuracy of a head chosen on other documents − that of a system; among all words."""
     held_out = hold_out(result, "coref_accuracy", {"candidates": "words", "mention": "all"})
-    right, _ = sums_at(result, "coref_baseline", {"system": system, "mention": "all"})
-    return ratio_over_groups(held_out.numerator - right.values, held_out.denominator)
+    right = sums_at(result, "coref_baseline", {"system": system, "mention": "all"}).numerator
+    return ratio_over_groups(held_out.numerator - right, held_out.denominator)
 
 
 def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:

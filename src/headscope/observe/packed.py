@@ -1,0 +1,242 @@
+"""A layer of a whole batch from queries, keys and the log-sum-exp of every row.
+
+The formulas are those of `headscope.observe.fused`, for all texts at once, token behind token. Two
+kernels read queries and keys: one finds the weights of chosen pairs (to null tokens, to oneself,
+on arcs), one goes over all pairs of every text and keeps nothing but sums over keys.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headscope.model.attention import PackedAttention, Packing, widen
+from headscope.model.capture.packed import visible
+from headscope.observe.batch import AnnotatedBatch, related_pairs
+from headscope.observe.layer import (
+    LayerSums,
+    PeakPairs,
+    counted_rows,
+    renormalised_entropy,
+    to_the_total,
+)
+
+NOTHING = -1  # in place of a key: a pair that has no weight
+
+
+@dataclass(frozen=True)
+class KeySums:
+    """Sums over the queries that count, for every key."""
+
+    columns: Float[Tensor, "head token"]
+    scores: Float[Tensor, "head token"]  # Σ row weight · a · z
+    distance: Float[Tensor, "head token"]  # Σ a · |i − j|
+    peak: Float[Tensor, "head token"]  # the largest weight paid by another token
+    peak_query: Int[Tensor, "head token"]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """What counts in the texts of a batch: the same in all layers."""
+
+    content: Bool[Tensor, "token"]
+    queries: Int[Tensor, "pair"]  # of the pairs whose weights are asked for
+    keys: Int[Tensor, "pair"]
+    nulls: int  # null keys of a text, at most
+    arcs: tuple[Int[Tensor, "text+1"], ...]  # where the arcs of every text begin, for both forms
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedLayer(LayerSums):
+    """The sums of all texts, and their queries and keys for whatever else is asked."""
+
+    index: int
+    batch: AnnotatedBatch
+    attention: PackedAttention
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+
+    def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
+        """Kept weight between every token and the one at an offset."""
+        make = partial(_at_offset, self.attention.packing, self._content, offset)
+        queries, keys = self.batch.once(f"offset {offset}", make)
+        weights = weights_of_pairs(self.attention, queries, keys)
+        return self.attention.packing.unpack(weights).sum(-1).T
+
+    @property
+    def _content(self) -> Bool[Tensor, "token"]:
+        return self.attention.packing.pack(self.batch.content)
+
+
+def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) -> PackedLayer:
+    """All sums of a layer."""
+    packing = attention.packing
+    places = batch.once("packed places", partial(_places, packing, batch))
+    weights = weights_of_pairs(attention, places.queries, places.keys)
+    tokens = len(places.content)
+    to_null, own, on_arcs = weights.split(
+        [places.nulls * tokens, tokens, weights.shape[1] - (places.nulls + 1) * tokens], dim=1
+    )
+    to_null = to_null.unflatten(1, (places.nulls, tokens)).sum(1)
+    rows = (1 - to_null).clamp(min=0).masked_fill(~places.content, 0.0)
+    counted = counted_rows(to_null, rows)
+    found = sum_keys(attention, places.content, torch.where(counted, 1 / rows, 0.0))
+    entropy = torch.where(counted, renormalised_entropy(rows, -attention.lse), 0.0)
+    spread = packing.unpack(
+        torch.stack([rows, to_null, torch.ones_like(rows), own * places.content, found.columns,
+                     entropy - found.scores, found.distance])
+    ).transpose(1, 2)  # fmt: skip
+    return PackedLayer(
+        index=index,
+        batch=batch,
+        attention=attention,
+        rows=to_the_total(spread[0], spread[4].double()),
+        to_null=spread[1],
+        everything=spread[2],
+        own=spread[3],
+        columns=spread[4],
+        nats=spread[5].double().sum(-1),
+        distance=spread[6].double().sum(-1),
+        on_arcs=_by_text(on_arcs, places.arcs),
+        apart=_peaks(found, places.content, packing),
+    )
+
+
+def _places(packing: Packing, batch: AnnotatedBatch) -> _Places:
+    tokens = torch.arange(len(packing.place), device=packing.place.device)
+    null_keys = _null_keys(packing, packing.pack(batch.null))  # null text
+    to_null = null_keys[:, packing.text]
+    related = [_packed_pairs(packing, pairs) for pairs in related_pairs(batch)]
+    nulls = len(null_keys)
+    queries = torch.cat([tokens.repeat(nulls + 1), *(pairs[1] for pairs in related)])
+    keys = torch.cat([to_null.flatten(), tokens, *(pairs[2] for pairs in related)])
+    texts = torch.arange(packing.shape[0] + 1, device=tokens.device)
+    arcs = [torch.searchsorted(pairs[0].contiguous(), texts) for pairs in related]
+    content = packing.pack(batch.content)
+    return _Places(
+        content, queries.int(), keys.int(), nulls, (arcs[0], arcs[1] + len(related[0][0]))
+    )
+
+
+def _null_keys(packing: Packing, null: Bool[Tensor, "token"]) -> Int[Tensor, "null text"]:
+    """The null tokens of every text, one to a row; texts with fewer than others have gaps."""
+    found = null.nonzero()[:, 0]
+    text = packing.text[found].long()
+    counts = torch.bincount(text, minlength=packing.shape[0])
+    most = max(1, int(counts.max()))
+    number = torch.arange(len(found), device=found.device) - (counts.cumsum(0) - counts)[text]
+    keys = found.new_full((most, packing.shape[0]), NOTHING)
+    keys[number, text] = found
+    return keys
+
+
+def _packed_pairs(packing: Packing, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor, "3 pair"]:
+    """Text, query and key of pairs as numbers of tokens, in the order of the texts."""
+    number = torch.zeros(packing.shape[0] * packing.shape[1], dtype=torch.long, device=pairs.device)
+    number[packing.place] = torch.arange(len(packing.place), device=pairs.device)
+    row, query, key = pairs[pairs[:, 0].argsort(stable=True)].unbind(-1)
+    width = packing.shape[1]
+    return torch.stack([row, number[row * width + query], number[row * width + key]])
+
+
+def _by_text(
+    weights: Float[Tensor, "head pair"], arcs: tuple[Int[Tensor, "text+1"], ...]
+) -> Float[Tensor, "text head form"]:
+    """Sums over the arcs of every text: differences of running sums, always in the same order."""
+    running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
+    return torch.stack([running[:, at].diff(dim=-1).T for at in arcs], dim=-1)
+
+
+def _peaks(found: KeySums, content: Bool[Tensor, "token"], packing: Packing) -> PeakPairs:
+    width = packing.shape[1]
+    peak = packing.unpack(found.peak.masked_fill(~content, -1.0), -1.0)  # head text token
+    weight, key = peak.max(-1)
+    column = packing.place[found.peak_query.clamp(min=0).long()] % width
+    query = packing.unpack(column).gather(-1, key[..., None]).squeeze(-1)
+    return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
+
+
+def _at_offset(
+    packing: Packing, content: Bool[Tensor, "token"], offset: int
+) -> tuple[Int[Tensor, "token"], Int[Tensor, "token"]]:
+    """Every token and the one at an offset of the same text, if both count."""
+    queries = torch.arange(len(content), device=content.device)
+    keys = (queries + offset).clamp(0, len(content) - 1)
+    inside = (queries + offset == keys) & (packing.text == packing.text[keys])
+    fits = inside & content & content[keys]
+    return queries.int(), keys.masked_fill(~fits, NOTHING).int()
+
+
+def _look(
+    attention: PackedAttention, batch: AnnotatedBatch, rows: slice
+) -> Float[Tensor, "batch head query key"]:
+    groups = attention.query.shape[1] // attention.key.shape[1]
+    key = widen(attention.key).repeat_interleave(groups, 1)
+    scores = widen(attention.query[:, :, rows]) @ key.mT * attention.scaling
+    lse = attention.packing.unpack(attention.lse, torch.inf).transpose(0, 1)[..., rows, None]
+    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, :]
+    if attention.kind == "causal":
+        seen = seen.tril(rows.start)
+    return (scores - lse).exp().masked_fill(~seen, 0.0)
+
+
+def weights_of_pairs(
+    attention: PackedAttention, queries: Int[Tensor, "pair"], keys: Int[Tensor, "pair"]
+) -> Float[Tensor, "head pair"]:
+    """exp(scaling·q·k − lse) of single pairs of tokens; zero without a key or where it is later."""
+    return _kernel(attention, "weigh_pairs_on_gpu", weigh_pairs)(attention, queries, keys)
+
+
+def sum_keys(
+    attention: PackedAttention,
+    content: Bool[Tensor, "token"],
+    row_weights: Float[Tensor, "head token"],
+) -> KeySums:
+    """The pass over all pairs of every text; null tokens are no part of any pair."""
+    return _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)(attention, content, row_weights)
+
+
+def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
+    if not attention.lse.is_cuda:
+        return plain
+    from headscope.observe import packed_kernel
+
+    return getattr(packed_kernel, name)
+
+
+def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
+    """`weights_of_pairs` in plain operations: the reference of the kernel."""
+    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
+    q = widen(attention.packed_query[queries.long()])
+    k = widen(attention.packed_key[keys.clamp(min=0).long()]).repeat_interleave(groups, 1)
+    scores = (q * k).sum(-1).T * attention.scaling
+    weights = (scores - attention.lse[:, queries.long()]).exp()
+    unseen = keys < 0
+    if attention.kind == "causal":
+        unseen = unseen | (keys > queries)
+    return weights.masked_fill(unseen, 0.0)
+
+
+def sum_keys_plainly(attention: PackedAttention, content: Tensor, row_weights: Tensor) -> KeySums:
+    """`sum_keys` over the matrix of all tokens: the reference of the kernel."""
+    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
+    query = widen(attention.packed_query).transpose(0, 1)
+    key = widen(attention.packed_key).repeat_interleave(groups, 1).transpose(0, 1)
+    scores = query @ key.mT * attention.scaling
+    counts = visible(attention.packing, attention.kind) & content[:, None] & content
+    weights = (scores - attention.lse[..., None]).exp().masked_fill(~counts, 0.0)
+    place = torch.arange(len(content), device=content.device)
+    apart = (place[:, None] - place).abs()
+    peak, query_of = weights.masked_fill(apart == 0, 0.0).max(-2)
+    return KeySums(
+        weights.sum(-2),
+        (weights * scores * row_weights[..., None]).sum(-2),
+        (weights * apart).sum(-2),
+        peak,
+        query_of,
+    )

@@ -1,0 +1,141 @@
+"""The two passes of `headscope.observe.packed` as GPU kernels.
+
+Scores and weights never leave the registers, and are float32 whatever the network's numbers are. In
+the pass over all pairs a program holds a block of keys and goes through the queries of their texts:
+sums over queries need no exchange between programs and come out the same every time.
+"""
+
+import math
+
+import torch
+import triton  # pyright: ignore[reportMissingImports]
+import triton.language as tl  # pyright: ignore[reportMissingImports]
+from torch import Tensor
+
+from headscope.model.attention import PackedAttention
+from headscope.observe.packed import KeySums
+
+LOG2_E = 1 / math.log(2)
+PAIRS = 64  # of the pairs at a time
+
+
+def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
+    """The weights of single pairs."""
+    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    tokens, heads, width = query.shape
+    found = torch.empty(heads, len(queries), dtype=torch.float32, device=query.device)
+    _weigh_pairs[(triton.cdiv(len(queries), PAIRS), heads)](  # pyright: ignore[reportIndexIssue]
+        query, key, attention.lse.contiguous(), queries, keys, found, len(queries), tokens,
+        attention.scaling, heads, key.shape[1],
+        WIDTH=width,
+        DIM=triton.next_power_of_2(width),
+        CAUSAL=attention.kind == "causal",
+        PAIRS=PAIRS,
+    )  # fmt: skip
+    return found
+
+
+@triton.jit
+def _weigh_pairs(  # noqa: ANN202
+    query, key, lse, queries, keys, found, count, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, PAIRS: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    head = tl.program_id(1).to(tl.int64)
+    pairs = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)
+    dims = tl.arange(0, DIM)
+    real = pairs < count
+    i = tl.load(queries + pairs, mask=real, other=0)
+    j = tl.load(keys + pairs, mask=real, other=-1)
+    seen = j >= 0
+    if CAUSAL:
+        seen = seen & (j <= i)
+    inside = seen[:, None] & (dims[None, :] < WIDTH)
+    at = (i.to(tl.int64) * heads + head) * WIDTH
+    to = (j.to(tl.int64) * key_heads + head // (heads // key_heads)) * WIDTH
+    q = tl.load(query + at[:, None] + dims[None, :], mask=inside, other=0.0).to(tl.float32)
+    k = tl.load(key + to[:, None] + dims[None, :], mask=inside, other=0.0).to(tl.float32)
+    above = tl.sum(q * k, 1) * scaling - tl.load(lse + head * tokens + i, mask=real, other=0.0)
+    tl.store(found + head * count + pairs, tl.where(seen, tl.exp(above), 0.0), mask=real)
+
+
+def sum_keys_on_gpu(attention: PackedAttention, content: Tensor, row_weights: Tensor) -> KeySums:
+    """The pass over all pairs."""
+    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    tokens, heads, width = query.shape
+    # Queries that do not count get a sum so large that all their weights are zero.
+    lse = attention.lse.masked_fill(~content, float("inf")) * LOG2_E
+    sums = torch.empty(4, heads, tokens, dtype=torch.float32, device=query.device)
+    place = torch.empty(heads, tokens, dtype=torch.int32, device=query.device)
+    wide = query.dtype == torch.float32 or width > 128
+    block, packing = 32 if wide and width > 64 else 64, attention.packing
+    _sum_keys[(triton.cdiv(tokens, block), heads)](  # pyright: ignore[reportIndexIssue]
+        query, key, lse.contiguous(), row_weights.contiguous(), packing.text, packing.firsts, sums,
+        place, tokens, attention.scaling, heads, key.shape[1],
+        WIDTH=width,
+        DIM=max(16, triton.next_power_of_2(width)),
+        CAUSAL=attention.kind == "causal",
+        KEYS=block,
+        QUERIES=32,
+        PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        num_warps=4,
+    )  # fmt: skip
+    columns, scores, distance, peak = sums
+    counts = content.to(columns.dtype)
+    return KeySums(columns * counts, scores * counts, distance * counts, torch.exp2(peak), place)
+
+
+@triton.jit
+def _sum_keys(  # noqa: ANN202
+    query, key, lse, row_weights, text, firsts, sums, place, tokens, scaling,  # noqa: ANN001
+    heads, key_heads,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, KEYS: tl.constexpr,  # noqa: N803
+    QUERIES: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * KEYS
+    keys = first + tl.arange(0, KEYS)
+    dims = tl.arange(0, DIM)
+    real = keys < tokens
+    inside = real[:, None] & (dims[None, :] < WIDTH)
+    to = (keys[:, None].to(tl.int64) * key_heads + head // (heads // key_heads)) * WIDTH
+    k = tl.load(key + to + dims[None, :], mask=inside, other=0.0)
+    theirs = tl.load(text + keys, mask=real, other=-1)
+    last = tl.minimum(first + KEYS, tokens) - 1
+    stop = tl.load(firsts + tl.load(text + last) + 1)
+    begin = first if CAUSAL else tl.load(firsts + tl.load(text + first))
+
+    columns = tl.zeros([KEYS], tl.float32)
+    scores = tl.zeros([KEYS], tl.float32)
+    distance = tl.zeros([KEYS], tl.float32)
+    peak = tl.full([KEYS], float("-inf"), tl.float32)
+    where = tl.full([KEYS], -1, tl.int32)
+    for start in range(begin, stop, QUERIES):
+        rows = start + tl.arange(0, QUERIES)
+        there = rows < stop
+        taken = there[None, :] & (dims[:, None] < WIDTH)
+        at = (rows[None, :].to(tl.int64) * heads + head) * WIDTH + dims[:, None]
+        q = tl.load(query + at, mask=taken, other=0.0)
+        own = tl.load(text + rows, mask=there, other=-2)
+        z = tl.dot(k, q, input_precision=PRECISION) * scaling
+        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
+        seen = theirs[:, None] == own[None, :]
+        if CAUSAL:
+            seen = seen & (keys[:, None] <= rows[None, :])
+        above = tl.where(seen, z * 1.4426950408889634 - total[None, :], float("-inf"))
+        p = tl.exp2(above)
+        weight = tl.load(row_weights + head * tokens + rows, mask=there, other=0.0)
+        apart = tl.abs(rows[None, :] - keys[:, None])
+        columns += tl.sum(p, 1)
+        scores += tl.sum(p * z * weight[None, :], 1)
+        distance += tl.sum(p * apart.to(tl.float32), 1)
+        best, at_best = tl.max(tl.where(apart == 0, float("-inf"), above), 1, return_indices=True)
+        where = tl.where(best > peak, start + at_best, where)
+        peak = tl.maximum(peak, best)
+
+    plane = heads * tokens
+    sums += head * tokens + keys
+    tl.store(sums, columns, mask=real)
+    tl.store(sums + plane, scores, mask=real)
+    tl.store(sums + 2 * plane, distance, mask=real)
+    tl.store(sums + 3 * plane, peak, mask=real)
+    tl.store(place + head * tokens + keys, where, mask=real)

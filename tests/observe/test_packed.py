@@ -1,0 +1,110 @@
+"""A batch taken at once, without padding, gives what whole matrices give."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from headscope.model.attention import PackedAttention, Packing
+from headscope.model.capture.packed import attend_plainly
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.observe.packed import PackedLayer, pack_layer
+from tests.metrics.inputs import make_batch, random_input
+from tests.observe.test_rows import sums_of
+
+WIDTH, SCALING = 4, 0.7
+
+
+def random_layers(
+    seed: int, is_causal: bool, texts: int, groups: int
+) -> tuple[PackedLayer, DenseLayer]:
+    """One layer both ways, with queries and keys of 2 × `groups` heads."""
+    rng = np.random.default_rng(seed)
+    batch = make_batch([random_input(rng, is_causal) for _ in range(texts)])
+    count, tokens = batch.mask.shape
+    generator = torch.Generator().manual_seed(seed)
+    query = torch.randn(count, 2 * groups, tokens, WIDTH, generator=generator) * 2
+    key = torch.randn(count, 2, tokens, WIDTH, generator=generator)
+    packing, kind = Packing.of(batch.mask), "causal" if is_causal else "full"
+    packed = [packing.pack(part.transpose(1, 2)) for part in (query, key)]
+    _, lse = attend_plainly(packed[0], packed[1], packed[1], SCALING, kind, packing)
+    attention = PackedAttention(
+        "self", 0, query, key, packed[0], packed[1], SCALING, lse, kind, packing
+    )
+    return pack_layer(0, attention, batch), DenseLayer(0, whole(query, key, batch), batch)
+
+
+def whole(query: Tensor, key: Tensor, batch: AnnotatedBatch) -> Tensor:
+    scores = query @ key.repeat_interleave(query.shape[1] // 2, 1).mT * SCALING
+    seen = batch.mask[:, None, None, :].expand(-1, 1, batch.mask.shape[1], -1)
+    seen = seen.tril() if batch.is_causal else seen
+    return scores.masked_fill(~seen, -torch.inf).softmax(-1) * batch.mask[:, None, :, None]
+
+
+CASES = (st.integers(0, 2**31), st.booleans(), st.integers(1, 5), st.integers(1, 3))
+
+
+@given(*CASES)
+@settings(max_examples=60, deadline=None)
+def test_every_sum_is_that_of_the_matrix(
+    seed: int, is_causal: bool, texts: int, groups: int
+) -> None:
+    packed, dense = random_layers(seed, is_causal, texts, groups)
+    wanted = sums_of(dense)
+    for name, values in sums_of(packed).items():
+        one, other = values.double(), wanted[name].double()
+        torch.testing.assert_close(one, other, rtol=2e-5, atol=2e-5, msg=name)
+    for offset in (-40, -2, -1, 0, 1, 3):
+        torch.testing.assert_close(
+            packed.on_offset(offset), dense.on_offset(offset), rtol=1e-5, atol=1e-5
+        )
+    torch.testing.assert_close(packed.look(0, 3), dense.look(0, 3), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(packed.look(2, 99), dense.look(2, 99), rtol=1e-5, atol=1e-6)
+
+
+@given(*CASES)
+@settings(max_examples=30, deadline=None)
+def test_the_largest_weights_and_their_pairs_are_those_of_the_matrix(
+    seed: int, is_causal: bool, texts: int, groups: int
+) -> None:
+    packed, dense = random_layers(seed, is_causal, texts, groups)
+    for with_self in (True, False):
+        mine, theirs = packed.peaks(with_self), dense.peaks(with_self)
+        torch.testing.assert_close(mine.weight, theirs.weight, rtol=1e-5, atol=1e-6)
+        row, head = torch.meshgrid(*map(torch.arange, mine.weight.shape), indexing="ij")
+        query, key = mine.locate(row, head)
+        some = theirs.weight > 0
+        found = dense.kept[row, head, query, key]
+        torch.testing.assert_close(found[some], theirs.weight[some], rtol=1e-5, atol=1e-6)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.booleans())
+@settings(max_examples=40)
+def test_packing_and_unpacking_keep_every_token(lengths: list[int], on_the_left: bool) -> None:
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    mask = mask.flip(1) if on_the_left else mask
+    packing = Packing.of(mask)
+    values = torch.arange(mask.numel()).reshape(mask.shape)
+    packed = packing.pack(values)
+    assert packed.tolist() == values[mask].tolist()
+    assert packing.text.tolist() == [n for n, length in enumerate(lengths) for _ in range(length)]
+    assert packing.firsts.tolist() == [sum(lengths[:n]) for n in range(len(lengths) + 1)]
+    assert packing.unpack(packed, -1).tolist() == values.masked_fill(~mask, -1).tolist()
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
+def test_the_kernels_give_what_their_plain_twins_give() -> None:
+    """In Triton's interpreter, which needs no GPU but a process of its own."""
+    command = [sys.executable, "-m", "tests.observe.packed_kernels", "--device", "cpu"]
+    done = subprocess.run(
+        command, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
