@@ -87,8 +87,8 @@ def _draw_series(axes: Axes, series: Series, colour: str, mark: str) -> None:
               label=series.label)  # fmt: skip
 
 
-def draw_shares(shares: xr.DataArray, frequency: xr.DataArray, axis: str) -> Figure:
-    """Share of each label in each layer, and its ratio to how often the label occurs."""
+def draw_shares(shares: xr.DataArray, even: xr.DataArray, axis: str) -> Figure:
+    """Share of each label in each layer, and its ratio to what even attention would give."""
     labels = shares[axis].values.tolist()
     layers = shares["layer"].values.tolist()
     cell = min(0.32, WIDEST / 2 / len(layers))
@@ -97,7 +97,7 @@ def draw_shares(shares: xr.DataArray, frequency: xr.DataArray, axis: str) -> Fig
     left, right = figure.subplots(1, 2, sharey=True)
     values = shares.transpose(axis, "layer").values
     _draw_share(left, "share of attention", values, layers)
-    _draw_share(right, "relative to frequency", values / frequency.values[:, None], layers)
+    _draw_share(right, "relative to even attention", values / even.values[:, None], layers)
     left.set_yticks(range(len(labels)), labels)
     return figure
 

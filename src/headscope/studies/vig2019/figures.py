@@ -56,7 +56,7 @@ def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
             result[variable].sel(tag=tag),
             result[f"{variable}_by_layer"].sel(tag=tag),
             result[f"{variable}_by_layer_se"].sel(tag=tag),
-            float(result["tag_frequency"].sel(tag=tag)),
+            float(result[f"{variable}_even"].sel(tag=tag)),
         )
         for tag in chosen
     ]
@@ -78,7 +78,7 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     order = (-frequency.values).argsort(kind="stable")[:RELATIONS]
     common = frequency.isel(deprel=order[frequency.values[order] > 0])
     shares = result["deprel_to_by_layer"].sel(deprel=common["deprel"])
-    return draw_shares(shares, common, "deprel")
+    return draw_shares(shares, result["deprel_to_even"].sel(deprel=common["deprel"]), "deprel")
 
 
 def draw_probability(result: xr.Dataset) -> Drawing:
@@ -142,16 +142,16 @@ FIGURES = (
         "figure06",
         "Attention to parts of speech",
         "Share of attention that tokens with a tag receive, for the tags on which heads "
-        "specialise most. Dashed: how often the tag occurs.",
-        ("pos_to",),
+        "specialise most. Dashed: what attention spread evenly over the same pairs would give.",
+        ("pos_to", "pos_to_even"),
         partial(draw_tags, variable="pos_to", count=TELLING),
     ),
     Figure(
         "figure07",
         "Attention from parts of speech",
         "Share of attention that tokens with a tag pay, for the tags on which heads specialise "
-        "most. Dashed: how often the tag occurs.",
-        ("pos_from",),
+        "most. Dashed: what attention spread evenly over the same pairs would give.",
+        ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=TELLING),
     ),
     Figure(
@@ -166,8 +166,9 @@ FIGURES = (
         "figure09",
         "Attention to relation types",
         "Share of attention by the relation of the receiving token, pooled over the heads of each "
-        "layer, and relative to how often the relation occurs; the most frequent relations.",
-        ("deprel_to",),
+        "layer, and relative to what even attention over the same pairs would give; the most "
+        "frequent relations.",
+        ("deprel_to", "deprel_to_even"),
         draw_relations,
     ),
     Figure(
