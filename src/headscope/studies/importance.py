@@ -1,6 +1,6 @@
 """How much each head matters to the loss, as an option of any study, beside what heads measure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _row(
-    data: xr.Dataset, groups: int, title: str, name: str, at: dict[str, str]
+    data: xr.Dataset, groups: int, title: str, name: str, at: Mapping[str, str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:
