@@ -14,7 +14,8 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -30,6 +31,7 @@ MISSING = stand_in()
 from headscope.engine import job as files  # noqa: E402
 from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
 from headscope.engine.job import Job  # noqa: E402
+from headscope.engine.prepare import open_readers  # noqa: E402
 from headscope.engine.study import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.ratio import HeadRatio  # noqa: E402
@@ -136,9 +138,17 @@ def forward(setup: Setup, batches: list[Batch]) -> None:
 def observe_all(setup: Setup, shards: list[Shard]) -> None:
     """The states of every shard, not kept: everything but packing, writing and merging."""
     setup.model.network.set_attn_implementation("eager")
+    with open_job(setup) as job:
+        for _ in LocalPool(SHARDS_AT_ONCE).run(_Computing(job), shards):
+            pass
+
+
+@contextmanager
+def open_job(setup: Setup) -> Iterator[Job]:
+    """The job of the study, with the processes that read ahead."""
     job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
-    for _ in LocalPool(SHARDS_AT_ONCE).run(_Computing(job), shards):
-        pass
+    with open_readers(setup, job.parts) as readers:
+        yield replace(job, readers=readers)
 
 
 @dataclass(frozen=True)
@@ -162,9 +172,9 @@ class _Computing:
 def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict[str, np.ndarray]]:
     """Everything from sentences to values; the sums of all metrics."""
     setup.model.network.set_attn_implementation("eager")
-    job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
-    for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
-        (folder / f"{shard.index}.npz").write_bytes(content)
+    with open_job(setup) as job:
+        for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
+            (folder / f"{shard.index}.npz").write_bytes(content)
     metrics = STUDY.metrics(setup)
     total = {name: metric.zero(0).sums for name, metric in metrics.items()}
     for shard in shards:
@@ -228,7 +238,7 @@ def print_steps(setup: Setup, shard: Shard, device: str) -> None:
     steps: dict[str, Callable[[], object]] = {
         "inputs": lambda: made.append(part.inputs(setup, Excerpt(sentences), shard.start)),
         "observe": lambda: found.append(
-            observe(setup.model, made[-1].examples, part.metrics, setup.batch_tokens)
+            observe(setup.model, made[-1].examples, part.metrics, setup.batch_tokens, "auto")
         ),
         "pack": lambda: files.pack(files.Partial(found[-1], files.Counts())),
     }

@@ -47,6 +47,8 @@ LAZY_DOORS = {
         "imports triton"
     ),
     ("headscope.observe.fused", "headscope.observe.fused_kernel"): "imports triton",
+    ("headscope.observe.packed", "headscope.observe.packed_kernel"): "imports triton",
+    ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",
     ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
     ("headscope.views.view", "headscope.views.widget"): "imports anywidget",
     ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",

@@ -61,9 +61,12 @@ def compare(
     mask = torch.arange(max(lengths) + 1) < torch.tensor(lengths)[:, None]
     packing = Packing.of(mask.flip(1) if groups == 1 else mask)
     packing = Packing(
-        packing.shape, *(part.to(device) for part in (packing.place, packing.text, packing.firsts)),
+        packing.shape,
+        packing.place.to(device),
+        packing.text.to(device),
+        packing.firsts.to(device),
         packing.longest,
-    )  # fmt: skip
+    )
     tokens = sum(lengths)
 
     def draw(heads: int) -> Tensor:

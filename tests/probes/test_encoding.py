@@ -1,6 +1,8 @@
-"""Words stay apart when they are tokenized, whatever the tokenizer would do by itself."""
+"""Words and tokens of sentences, in each of the three ways, against a plain reading."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -16,7 +18,10 @@ from headscope.probes.encoding import (
 )
 from headscope.text.alignment import align
 from headscope.text.sentence import ROOT, Sentence, Word
+from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from tests.engine.tiny import MODELS, causal_model, make_sentences
+from tests.studies.plain_treebank import held, make_units, read_tokens
+from tests.text.random_sentences import sentences
 
 
 def sentence(text: str, *spans: tuple[int, int]) -> Sentence:
@@ -41,7 +46,7 @@ def test_a_word_inside_another_is_kept_apart() -> None:
     """ "thecat" is one run of letters, but two words of the corpus."""
     model = causal_model()
     joined = sentence("thecat sees", (0, 3), (3, 6), (7, 11))
-    (made,) = encode_words(model, [joined])
+    (made,) = encode_words(model, [joined], "words")
     assert isinstance(made, WordTokens)
     pieces = [
         "".join(made.encoded.text[slice(*made.encoded.offsets[t])] for t in tokens).strip()
@@ -55,7 +60,7 @@ def test_sentences_that_cannot_be_used_are_named() -> None:
     long = " ".join(["telescope"] * 60)
     spans = [(n * 10, n * 10 + 9) for n in range(60)]
     shared = sentence("du", (0, 2), (0, 2))
-    made = encode_words(model, [sentence(long, *spans), shared])
+    made = encode_words(model, [sentence(long, *spans), shared], "strict")
     assert [str(each) for each in made] == ["too long", "alignment: shared"]
     assert all(isinstance(each, SkipError) for each in made)
 
@@ -91,9 +96,53 @@ def test_where_spaces_would_be_invented_the_whole_sentence_is_encoded() -> None:
     assert keeps_words_apart(causal_model().tokenizer)
     model = Model(causal_model().network, tokenizer, name="prefixing")
     dont = sentence("don't", (0, 2), (2, 5))
-    (made,) = encode_words(model, [dont])
+    (made,) = encode_words(model, [dont], "strict")
     usual = model.encode(dont.text)
     with pytest.raises(AlignmentError) as caught:
         align(dont.words, dont.text, usual.offsets, usual.special)
     assert isinstance(made, SkipError)
     assert str(made) == f"alignment: {caught.value.reason}"
+
+
+@pytest.mark.parametrize("sharing", ["shared", "strict", "words"])
+@pytest.mark.parametrize("kind", list(MODELS))
+@given(drawn=st.lists(sentences(), min_size=1, max_size=3))
+@settings(max_examples=25, deadline=None)
+def test_words_and_tokens_meet_as_in_a_plain_reading(
+    kind: str, sharing: Sharing, drawn: list[Sentence]
+) -> None:
+    model = MODELS[kind]()
+    for given_sentence, made in zip(drawn, encode_words(model, drawn, sharing), strict=True):
+        tokens = read_tokens(model, given_sentence, apart=sharing != "shared", framed=True)
+        shares = held(given_sentence.words, tokens)
+        several = sum(len(each) > 1 for each in shares)
+        if isinstance(made, SkipError):
+            assert str(made) == "too long" or sharing == "strict" or not any(shares)
+            continue
+        joined, place = make_units(given_sentence, shares)
+        assert list(made.encoded.ids) == tokens.ids
+        assert list(made.encoded.offsets) == tokens.spans
+        assert made.sentence == joined
+        assert list(made.alignment.word_of_token) == [
+            place[min(each)] if each else -1 for each in shares
+        ]
+        assert made.counts == {
+            WORDS: len(place),
+            SPLIT: sum(len(tokens) > 1 for tokens in made.alignment.tokens_of_word),
+            SEVERAL: several,
+            JOINED: sum(place.count(unit) > 1 for unit in place),
+        }
+        for name, word in zip(made.names, joined.words, strict=True):
+            inside = [w for w in given_sentence.words if word.start <= w.start < word.end]
+            assert name in [each.text for each in inside]
+            assert len(inside) > 1 or name == word.text
+
+
+def test_words_written_as_one_are_encoded_once() -> None:
+    du = Sentence("du chat", (Word("de", 0, 2), Word("le", 0, 2), Word("chat", 3, 7)))
+    for sharing in ("shared", "words"):
+        (made,) = encode_words(causal_model(), [du], sharing)
+        assert isinstance(made, WordTokens)
+        assert [word.text for word in made.sentence.words] == ["du", "chat"]
+        covered = [made.encoded.text[slice(*span)] for span in made.encoded.offsets]
+        assert "".join(covered).replace(" ", "") == "duchat"

@@ -17,6 +17,7 @@ from headscope.text.sentence import ROOT, Sentence, Word
 from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
 
 CLASSES = Classes.of([*LABELS, "root"])
+CLITICS = Classes.of([*LABELS, "root"], clitics=True)
 HEADS = 3
 
 
@@ -27,10 +28,11 @@ def in_class(sentence: Sentence, i: int, name: str) -> bool:
     return name == ALL or word.deprel == name.removesuffix(" with 's")
 
 
-def answering(sentence: Sentence, i: int, name: str) -> int:
+def answering(sentence: Sentence, i: int, name: str, clitics: bool) -> int:
     """Whose prediction counts for word i in a class."""
     following = i + 1 < len(sentence.words) and sentence.words[i + 1].text == "'s"
-    return i + 1 if name.endswith(" with 's") and following else i
+    in_sums = clitics and name in (ALL, CONTENT) and sentence.words[i].deprel == "nmod:poss"
+    return i + 1 if (name.endswith(" with 's") or in_sums) and following else i
 
 
 def is_scored(sentence: Sentence, i: int, direction: str, is_causal: bool) -> bool:
@@ -53,7 +55,7 @@ def plain_prediction(weights: np.ndarray, i: int, direction: str) -> int:
 
 
 def plain_counts(
-    sentences: list[Sentence], weights: list[np.ndarray], is_causal: bool
+    sentences: list[Sentence], weights: list[np.ndarray], is_causal: bool, clitics: bool
 ) -> tuple[np.ndarray, ...]:
     size = len(sentences)
     correct = np.zeros((size, HEADS, len(DIRECTIONS), len(CLASSES)))
@@ -69,27 +71,29 @@ def plain_counts(
                         continue
                     scored[row, d, c] += 1
                     head = sentence.words[i].head
+                    who = answering(sentence, i, name, clitics)
                     for o, offset in enumerate(OFFSETS):
-                        hit = head != ROOT and head == i + offset
+                        hit = head != ROOT and head == who + offset
                         offsets[row, d, o, c] += hit
                     for h in range(HEADS):
-                        who = answering(sentence, i, name)
                         hit = plain_prediction(maps[h], who, direction) == head
                         correct[row, h, d, c] += hit
     return correct, scored, offsets
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.booleans())
-def test_accuracies_and_baselines_equal_plain_loops(seed: int, is_causal: bool) -> None:
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_accuracies_and_baselines_equal_plain_loops(
+    seed: int, is_causal: bool, clitics: bool
+) -> None:
     rng = np.random.default_rng(seed)
     sentences = [random_sentence(rng) for _ in range(3)]
     weights = [random_weights(rng, HEADS, len(s.words), is_causal=is_causal) for s in sentences]
-    gold = make_gold(sentences, CLASSES)
+    gold = make_gold(sentences, CLITICS if clitics else CLASSES)
     scored = scored_words(gold.heads, gold.words, is_causal=is_causal)
     correct = count_correct(predict(padded(weights), gold.words), gold, scored)
     offsets = count_offsets(gold, scored)
-    expected = plain_counts(sentences, weights, is_causal)
+    expected = plain_counts(sentences, weights, is_causal, clitics)
     np.testing.assert_array_equal(correct, expected[0])
     np.testing.assert_array_equal(offsets.scored, expected[1])
     np.testing.assert_array_equal(offsets.correct, expected[2])

@@ -1,4 +1,6 @@
-"""Segments pair consecutive paragraphs, or sentences where there are no paragraphs."""
+"""Segments are packed with consecutive paragraphs, or sentences where there are none."""
+
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -7,10 +9,11 @@ from hypothesis import strategies as st
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Segment, Segments
-from headscope.text.sentence import Sentence
+from headscope.text.sentence import Sentence, Word
 
 Shape = list[list[int]]  # per document, per paragraph, how many sentences
 
+WORDS = st.sampled_from([0, 8, 15, 100])
 SHAPES = st.lists(
     st.lists(st.integers(1, 3), min_size=1, max_size=5), min_size=1, max_size=4
 ).filter(lambda shape: any(len(document) > 1 for document in shape))
@@ -25,14 +28,29 @@ def corpus_of(shape: Shape) -> Corpus:
     )
 
 
-def plain_segments(shape: Shape) -> list[tuple[str, str]]:
-    """Two by two, written as nested loops."""
+def plain_chunks(shape: Shape, words: int) -> list[tuple[int, list[str]]]:
+    """Paragraphs of every segment, and of what is left alone, with their document."""
     found = []
     for d, document in enumerate(shape):
-        texts = [
-            " ".join(f"d{d} p{p} s{s}." for s in range(count)) for p, count in enumerate(document)
-        ]
-        found += [(texts[p], texts[p + 1]) for p in range(0, len(texts) - 1, 2)]
+        chunk: list[str] = []
+        for p, count in enumerate(document):
+            chunk.append(" ".join(f"d{d} p{p} s{s}." for s in range(count)))
+            if len(chunk) > 1 and len(" ".join(chunk).split()) >= words:
+                found.append((d, chunk))
+                chunk = []
+        if chunk:
+            found.append((d, chunk))
+    return found
+
+
+def plain_segments(shape: Shape, words: int) -> list[tuple[str, str]]:
+    """Segments as two texts, split where the draw of the segment falls."""
+    found = []
+    for d, chunk in plain_chunks(shape, words):
+        if len(chunk) > 1:
+            sizes = [len(text.split()) for text in chunk]
+            middle = Random(f"d{d} {sizes}").randint(1, len(chunk) - 1)
+            found.append((" ".join(chunk[:middle]), " ".join(chunk[middle:])))
     return found
 
 
@@ -40,41 +58,57 @@ def texts(segments: list[Segment]) -> list[tuple[str, str]]:
     return [(segment.first, segment.second) for segment in segments]
 
 
-@given(SHAPES)
-def test_consecutive_paragraphs_are_paired_within_their_document(shape: Shape) -> None:
+@given(SHAPES, WORDS)
+def test_consecutive_paragraphs_are_packed_within_their_document(shape: Shape, words: int) -> None:
     corpus = corpus_of(shape)
-    segments = Segments(corpus)
-    assert texts(segments.starting_in(0, len(corpus))) == plain_segments(shape)
-    assert len(segments) == len(plain_segments(shape))
-    odd = sum(len(document) % 2 for document in shape)
-    assert len(segments.unpaired) == segments.unpaired_in(0, len(corpus)) == odd
+    segments = Segments(corpus, words)
+    assert texts(segments.starting_in(0, len(corpus))) == plain_segments(shape, words)
+    assert len(segments) == len(plain_segments(shape, words))
+    alone = sum(len(chunk) == 1 for _, chunk in plain_chunks(shape, words))
+    assert len(segments.unpaired) == segments.unpaired_in(0, len(corpus)) == alone
 
 
-@given(SHAPES, st.integers(1, 5))
-def test_shards_share_the_segments_out_without_loss(shape: Shape, size: int) -> None:
+@given(SHAPES, WORDS, st.integers(1, 5))
+def test_shards_share_the_segments_out_without_loss(shape: Shape, words: int, size: int) -> None:
     corpus = corpus_of(shape)
-    segments = Segments(corpus)
+    segments = Segments(corpus, words)
     found = [
         s for shard in corpus.shards(size) for s in segments.starting_in(shard.start, shard.stop)
     ]
-    assert texts(found) == plain_segments(shape)
+    assert texts(found) == plain_segments(shape, words)
     assert all(corpus[s.number].text == s.first[: len(corpus[s.number].text)] for s in found)
 
 
-@given(SHAPES, st.integers(0, 9), st.data())
+@given(SHAPES, WORDS, st.integers(0, 9), st.data())
 def test_a_sample_is_a_corpus_of_exactly_the_drawn_segments(
-    shape: Shape, seed: int, data: st.DataObject
+    shape: Shape, words: int, seed: int, data: st.DataObject
 ) -> None:
-    whole = Segments(corpus_of(shape))
+    whole = Segments(corpus_of(shape), words)
     n = data.draw(st.integers(1, len(whole)))
-    drawn = Segments(whole.sample(n, seed))
+    drawn = Segments(whole.sample(n, seed), words)
     found = texts(drawn.starting_in(0, len(drawn.corpus)))
-    assert len(found) == n and set(found) <= set(plain_segments(shape))
+    assert len(found) == n and set(found) <= set(plain_segments(shape, words))
     assert drawn.corpus.fingerprint == whole.sample(n, seed).fingerprint
     assert drawn.unpaired == ()
 
 
-def test_without_paragraphs_sentences_are_paired() -> None:
+def test_paragraphs_without_words_are_passed_over() -> None:
+    rows = ["one .", "  ", "two .", "three ."]
+    corpus = Corpus.from_sentences(
+        Sentence(text, document="d", paragraph=p) for p, text in enumerate(rows)
+    )
+    segments = Segments(corpus)
+    assert texts(segments.starting_in(0, 4)) == [("one .", "two .")]
+    assert len(segments.unpaired) == 1
+
+
+def test_words_of_a_corpus_count_where_no_space_parts_them() -> None:
+    words = tuple(Word("猫", place, place + 1) for place in range(6))
+    sentences = [Sentence("猫" * 6, words, document="d", paragraph=p) for p in range(6)]
+    assert len(Segments(Corpus.from_sentences(sentences), 18)) == 2
+
+
+def test_without_paragraphs_sentences_are_packed() -> None:
     names = ["a", "a", "a", "b", "b"]
     corpus = Corpus.from_sentences(Sentence(text=f"{i}.", document=d) for i, d in enumerate(names))
     segments = Segments(corpus)
@@ -84,5 +118,5 @@ def test_without_paragraphs_sentences_are_paired() -> None:
 
 def test_more_segments_than_there_are_cannot_be_drawn() -> None:
     segments = Segments(corpus_of([[1, 2], [1]]))
-    with pytest.raises(CorpusError, match="Cannot draw 2 of 1 segments of two paragraphs"):
+    with pytest.raises(CorpusError, match="Cannot draw 2 of 1 segments of paragraphs"):
         segments.sample(2, seed=0)

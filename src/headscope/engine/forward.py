@@ -29,7 +29,7 @@ from headscope.model.norms import Reading
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
-from headscope.observe.show import Attention, choose_way, show_layers
+from headscope.observe.show import Attention, choose_way, is_packed, show_layers
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -43,8 +43,9 @@ CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
 LEAST, MOST = 1024, 131072
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
+PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
-ENOUGH = 6 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
+ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
 _one_at_a_time = Lock()
@@ -91,16 +92,17 @@ def default_batch_tokens(model: "Model") -> int:
     if model.device.type != "cuda":
         return CPU_TOKENS
     free, _ = torch.cuda.mem_get_info(model.device)
-    return fitting_tokens(free, heads=model.heads, width=_width(model))
+    row = PACKED_ROW if is_packed(model) else SENTENCE
+    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
 
 
-def fitting_tokens(free: int, *, heads: int, width: int) -> int:
+def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
     A token has a row of weights in every head, of which about ten copies live at once, and some
     thirty vectors of the network's width, all of four bytes.
     """
-    each = 4 * (10 * heads * SENTENCE + 30 * width)
+    each = 4 * (10 * heads * row + 30 * width)
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from headscope import archive
 from headscope.engine.forward import observe
+from headscope.engine.prepare import Readers, read_inputs
 from headscope.errors import RunError
 from headscope.metrics.metric import State, Sums
-from headscope.studies.study import Part, Setup
+from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
 from headscope.workers.threads import use_threads
@@ -28,15 +30,20 @@ LONGEST = 16  # shards' worth of sentences after which even a document is cut
 
 @dataclass(frozen=True)
 class Counts:
-    """How many inputs and tokens were read, and how many sentences were skipped and why."""
+    """How many inputs and tokens were read, how many sentences were skipped and why, and words."""
 
     inputs: int = 0
     tokens: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
 
     def __add__(self, other: "Counts") -> "Counts":
         skipped = dict(sorted((Counter(self.skipped) + Counter(other.skipped)).items()))
-        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped)
+        words = {
+            name: self.words.get(name, 0) + other.words.get(name, 0)
+            for name in {**self.words, **other.words}
+        }
+        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped, words)
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,7 @@ class Job:
     make_parts: Callable[[Setup], tuple[Part, ...]]
     threads: int
     fingerprint: str  # of the model that the run is of
+    readers: Readers | None = field(default=None, compare=False)  # who makes inputs, if not we
 
     @property
     def needs_gpu(self) -> bool:
@@ -108,14 +116,17 @@ class Job:
         """What is read and measured; made anew in every process."""
         return self.make_parts(self.setup)
 
+    def _read(self, shard: Shard) -> list[Inputs]:
+        if self.readers is not None:
+            return self.readers.read(shard)
+        return read_inputs(self.setup, self.parts, shard)
+
     def compute(self, shard: Shard) -> Partial:
         """The partial result of one shard."""
-        sentences = self.setup.corpus.read(shard)
         states: dict[str, State] = {}
         counts = Counts()
-        for part in self.parts:
-            made = part.read(self.setup, shard, sentences)
-            counts += Counts(skipped=Counter(made.skipped))
+        for part, made in zip(self.parts, self._read(shard), strict=True):
+            counts += Counts(skipped=Counter(made.skipped), words=made.words)
             if part.of_corpus:
                 counts += Counts(len(made.examples), made.tokens)
             states |= observe(
@@ -145,6 +156,34 @@ def draw_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
             break
         chosen.append(document)
     return corpus.select([row for document in sorted(chosen) for row in range(*document)])
+
+
+def pick_documents(corpus: Corpus, count: int, seed: int) -> Corpus:
+    """So many documents drawn with the seed, in corpus order; all of them if there are no more."""
+    documents = documents_of(corpus)
+    if count >= len(documents):
+        return corpus
+    chosen = sorted(Random(seed).sample(documents, count))
+    return corpus.select([row for document in chosen for row in range(*document)])
+
+
+def check_exemplars(options: Mapping[str, Any], sentences: int | None) -> int | None:
+    """How many sentences exemplars are sought in, if not those of the numbers."""
+    more = options.get("exemplar_sentences")
+    if more is None:
+        return None
+    if options.get("context") is not None:
+        raise RunError(
+            "exemplar_sentences counts sentences, but with a context documents are the inputs; "
+            "leave one of the two out."
+        )
+    if sentences is None or more <= sentences:
+        given = "all of the corpus" if sentences is None else f"{sentences:,} sentences"
+        raise RunError(
+            f"exemplar_sentences is {more:,}, but the numbers are from {given}; "
+            "give fewer --sentences for the numbers."
+        )
+    return more
 
 
 def check_context(setup: Setup) -> None:

@@ -4,8 +4,8 @@ import json
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,16 @@ import xarray as xr
 
 from headscope.engine.exemplars import write_exemplars
 from headscope.engine.forward import default_batch_tokens
-from headscope.engine.job import Counts, Job, check_context, draw_documents, make_shards
+from headscope.engine.job import (
+    Counts,
+    Job,
+    check_context,
+    check_exemplars,
+    draw_documents,
+    make_shards,
+    pick_documents,
+)
+from headscope.engine.prepare import open_readers
 from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
@@ -40,7 +49,7 @@ from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
-SHARDS_AT_ONCE = 3  # on a GPU of this machine
+SHARDS_AT_ONCE = 5  # on a GPU of this machine: some are read, one is computed, one is packed
 THREADS = "threads"  # in run.json
 SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
@@ -81,8 +90,8 @@ def study(
     check_attention(model, options.get("attention"))
     check_reading(model, options.get("weights", "raw"), options.get("attention"))
     most = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
-    drawn = _draw(chosen, corpus, sentences, seed, options.get("context"))
-    setup = Setup(model, drawn, options, chosen.labels(drawn), most, seed)
+    drawn, sampled = _draw(chosen, corpus, sentences, seed, options)
+    setup = Setup(model, drawn, options, chosen.labels(drawn), most, seed, sampled)
     check_context(setup)
     chosen.check(setup)
     known_as = chosen.name if isinstance(name, Study) else name
@@ -131,14 +140,20 @@ def _batch_tokens(model: Model, path: Path) -> int:
 
 
 def _draw(
-    study: Study, corpus: Corpus, sentences: int | None, seed: int, context: int | None
-) -> Corpus:
+    study: Study, corpus: Corpus, sentences: int | None, seed: int, options: Mapping[str, Any]
+) -> tuple[Corpus, int | None]:
+    """What is read, and how many sentences of it the numbers are from, if not all."""
     if len(corpus) == 0:
         raise CorpusError("The corpus has no sentences; give one that has at least one.")
+    if options.get("documents") is not None:
+        corpus = pick_documents(corpus, options["documents"], seed)
+    more = check_exemplars(options, sentences)
     if sentences is None:
-        return corpus
-    draw = study.draw if context is None else draw_documents
-    return draw(corpus, sentences, seed)
+        return corpus, None
+    if options.get("context") is not None:
+        return draw_documents(corpus, sentences, seed), None
+    drawn = study.draw(corpus, more or sentences, seed, options)
+    return drawn, sentences if more and sentences < len(drawn) else None
 
 
 def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) -> dict[str, Any]:
@@ -253,12 +268,15 @@ class _Running:
     def _compute_shards(self, shards: list[Shard]) -> None:
         model = self.setup.model
         job = Job(self.setup, self.study.parts, self.threads, model.fingerprint)
-        missing = _missing(self.run.shards, len(shards))
-        done = _pool_for_shards(self.pool, model).run(job, [shards[index] for index in missing])
-        kept = _keep(self.run.shards, ((shard.index, shard, content) for shard, content in done))
-        total = sum(len(shards[index]) for index in missing)
-        for _ in show_progress(kept, total, "sentences", label=self.label, size=len):
-            pass
+        missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
+        pool = _pool_for_shards(self.pool, model)
+        reads_ahead = missing and isinstance(pool, LocalPool) and pool.at_once > 1
+        with open_readers(self.setup, job.parts) if reads_ahead else nullcontext() as readers:
+            done = pool.run(replace(job, readers=readers), missing)
+            kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
+            total = sum(map(len, missing))
+            for _ in show_progress(kept, total, "sentences", label=self.label, size=len):
+                pass
 
     def _merge(self, shards: int) -> tuple[xr.Dataset, Counts]:
         metrics = self.study.metrics(self.setup)
@@ -329,6 +347,7 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "tokens": counts.tokens,
         "mean_tokens": counts.tokens / counts.inputs,
         "skipped": json.dumps(dict(counts.skipped)),
+        "words": json.dumps(dict(counts.words)),
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }

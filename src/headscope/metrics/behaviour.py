@@ -26,7 +26,7 @@ BEHAVIOUR = Measure(
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a head must exceed to be named; the defaults are the paper's."""
+    """What a head must exceed to be named; the defaults are those of the released notebook."""
 
     next: float = 0.5
     previous: float = 0.5

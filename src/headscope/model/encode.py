@@ -14,7 +14,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
+from typing import Protocol
 
 from tokenizers import Encoding
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
@@ -27,6 +28,22 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U000323af]"
 )
+
+
+class Tokenized(Protocol):
+    """What is read of an `Encoding` of the tokenizers library."""
+
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def offsets(self) -> list[Span]: ...
+    @property
+    def type_ids(self) -> list[int]: ...
+    @property
+    def special_tokens_mask(self) -> list[int]: ...
+    @property
+    def sequence_ids(self) -> list[int | None]: ...
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +118,7 @@ def encode_all(
     return made.encodings or []
 
 
-def encoded_of(tokenizer: PreTrainedTokenizerBase, text: str, encoding: Encoding) -> Encoded:
+def encoded_of(tokenizer: PreTrainedTokenizerBase, text: str, encoding: Tokenized) -> Encoded:
     """One of the texts of `encode_all` as `encode` would give it."""
     return Encoded(
         text=text,
@@ -154,15 +171,20 @@ def prefix_special(encoded: Encoded, start: int, token: str) -> Encoded:
 
 def take(encoded: Encoded, length: int) -> Encoded:
     """The first tokens only."""
+    return select(encoded, [place < length for place in range(len(encoded))])
+
+
+def select(encoded: Encoded, kept: Sequence[bool]) -> Encoded:
+    """Some of the tokens."""
     return Encoded(
         text=encoded.text,
         pair=encoded.pair,
-        ids=encoded.ids[:length],
-        tokens=encoded.tokens[:length],
-        offsets=encoded.offsets[:length],
-        segments=encoded.segments[:length],
-        special=encoded.special[:length],
-        sequence=encoded.sequence[:length],
+        ids=tuple(compress(encoded.ids, kept)),
+        tokens=tuple(compress(encoded.tokens, kept)),
+        offsets=tuple(compress(encoded.offsets, kept)),
+        segments=tuple(compress(encoded.segments, kept)),
+        special=tuple(compress(encoded.special, kept)),
+        sequence=tuple(compress(encoded.sequence, kept)),
     )
 
 

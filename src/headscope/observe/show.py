@@ -55,13 +55,13 @@ def choose_way(
     """The way for a batch whose longest input has this many tokens."""
     if choice != "auto":
         return choice
-    can_pack = not needs_matrices and reading == "raw" and _is_packed(model)
+    can_pack = not needs_matrices and reading == "raw" and is_packed(model)
     if tokens > DENSE_TOKENS or can_pack:
         return long_way(model, reading)
     return "dense"
 
 
-def _is_packed(model: Model) -> bool:
+def is_packed(model: Model) -> bool:
     """Whether a GPU takes all texts of a batch at once; windows of attention are too narrow."""
     config = model.network.config.get_text_config()
     has_window = getattr(config, "sliding_window", None) is not None

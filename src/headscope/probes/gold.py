@@ -35,13 +35,14 @@ class Classes:
     """The classes of a corpus, in the order of the result: sums first, then labels by name."""
 
     names: tuple[str, ...]
+    clitics: bool = False  # whether 's answers for its possessor in the sums too
 
     @classmethod
-    def of(cls, relations: Iterable[str]) -> "Classes":
+    def of(cls, relations: Iterable[str], *, clitics: bool = False) -> "Classes":
         """The classes that a set of relation labels gives."""
         labels = sorted(set(relations))
         clitic = [f"{label} with 's" for label in labels if label in POSSESSIVE]
-        return cls((ALL, CONTENT, *labels, *clitic))
+        return cls((ALL, CONTENT, *labels, *clitic), clitics)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -84,7 +85,7 @@ def make_gold(
         for index, word in enumerate(sentence.words):
             heads[row, index] = ROOT if word.head is None else word.head
             punctuation[row, index] = is_punctuation(word)
-            for name, is_own in _memberships(sentence.words, index):
+            for name, is_own in _memberships(sentence.words, index, classes.clitics):
                 if name in places:
                     (own if is_own else following)[row, index, places[name]] = 1
     tables = (heads, own, following, punctuation)
@@ -120,16 +121,18 @@ def _reached(heads: Sequence[int | None]) -> int:
     return reached
 
 
-def _memberships(words: Sequence[Word], index: int) -> list[tuple[str, bool]]:
+def _memberships(words: Sequence[Word], index: int, clitics: bool) -> list[tuple[str, bool]]:
     """The classes of a word, each with whether its own prediction counts or the next word's."""
     word = words[index]
     relation = word.deprel or ""
-    found = [(ALL, True), (relation, True)]
+    has_clitic = index + 1 < len(words) and words[index + 1].text in CLITICS
+    is_marked = relation in POSSESSIVE and has_clitic
+    in_sums = not (clitics and is_marked)
+    found = [(ALL, in_sums), (relation, True)]
     if word.head != ROOT and not is_punctuation(word):
-        found.append((CONTENT, True))
+        found.append((CONTENT, in_sums))
     if relation in POSSESSIVE:
-        marked = index + 1 < len(words) and words[index + 1].text in CLITICS
-        found.append((f"{relation} with 's", not marked))
+        found.append((f"{relation} with 's", not is_marked))
     return found
 
 

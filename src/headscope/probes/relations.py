@@ -301,17 +301,31 @@ def count_offsets(
     scored: Bool[Tensor, "direction batch word"],
     offsets: Sequence[int] = OFFSETS,
 ) -> OffsetCounts:
-    """Words per class, how many are scored, and how many the word at a fixed offset gets right."""
-    place = torch.arange(gold.heads.shape[1], device=gold.heads.device)
-    shifts = torch.tensor(list(offsets), device=gold.heads.device)
-    # A root is −1, which is also the place before the first word: it must not count as a hit.
-    distance = torch.where(gold.heads >= 0, gold.heads - place, 0)
-    hits = distance[:, None] == shifts[:, None]
+    """Words per class, how many are scored, and how many the word at a fixed offset gets right.
+
+    Where the next word's prediction counts, the offset is from there.
+    """
+    own = _offset_hits(gold, offsets, 0, gold.own, scored)
+    following = _offset_hits(gold, offsets, 1, gold.following, scored)
     classes = gold.classes
     scored_counts = torch.einsum("dbw,bwc->bdc", scored.float(), classes)
-    correct = torch.einsum("dbw,bow,bwc->bdoc", scored.float(), hits.float(), classes)
     words = torch.einsum("bw,bwc->bc", gold.words.float(), classes)
-    return OffsetCounts(words, scored_counts, correct)
+    return OffsetCounts(words, scored_counts, own + following)
+
+
+def _offset_hits(
+    gold: GoldTrees,
+    offsets: Sequence[int],
+    answering: int,
+    classes: Float[Tensor, "batch word class"],
+    scored: Bool[Tensor, "direction batch word"],
+) -> Float[Tensor, "batch direction offset class"]:
+    """Words whose governor is at an offset from the word that answers for them."""
+    place = torch.arange(gold.heads.shape[1], device=gold.heads.device) + answering
+    shifts = torch.tensor(list(offsets), device=gold.heads.device)
+    # A root is −1, which is also the place before the first word: it must not count as a hit.
+    hits = ((gold.heads - place)[:, None] == shifts[:, None]) & (gold.heads >= 0)[:, None]
+    return torch.einsum("dbw,bow,bwc->bdoc", scored.float(), hits.float(), classes)
 
 
 def _class_counts(

@@ -37,7 +37,12 @@ from headscope.wording import plain, shorten
 MOST = 1e30  # of a number: its square can still be computed
 HEADS = 1_000_000  # layers × heads
 LABELS = 20_000  # slices of all measures together
-_JSON = {"left_out": Mapping[str, str], "skipped": Mapping[str, int], "options": Mapping[str, Any]}
+_JSON = {
+    "left_out": Mapping[str, str],
+    "skipped": Mapping[str, int],
+    "words": Mapping[str, int],
+    "options": Mapping[str, Any],
+}
 _TEXTS = ("study", "model", "corpus", "exemplars_sha256")
 _NUMBERS = ("is_causal", "sentences", "tokens", "mean_tokens")
 # Dimensions of the variables that are read by name wherever a result is shown.
@@ -120,6 +125,11 @@ def left_out(dataset: xr.Dataset) -> dict[str, str]:
 def skipped(dataset: xr.Dataset) -> dict[str, int]:
     """How many sentences were skipped, by reason."""
     return json.loads(dataset.attrs.get("skipped", "{}"))
+
+
+def words(dataset: xr.Dataset) -> dict[str, int]:
+    """How the words of the corpus and the tokens of the model meet, in counts."""
+    return json.loads(dataset.attrs.get("words", "{}"))
 
 
 def check_result(result: xr.Dataset) -> xr.Dataset:

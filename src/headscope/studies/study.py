@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from headscope.results.statements import Choice, Tabulation
     from headscope.text.corpus import Corpus, Shard
     from headscope.text.sentence import Sentence
+    from headscope.text.sharing import Sharing
 
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
@@ -41,6 +43,7 @@ class Setup:
     labels: Mapping[str, tuple[str, ...]]
     batch_tokens: int
     seed: int = 0
+    sampled: int | None = None  # sentences that the numbers are from, where exemplars have more
 
     @property
     def grid(self) -> Grid:
@@ -66,6 +69,19 @@ class Setup:
     def reading(self) -> "Reading":
         """How weights are read: as they are, by the norms of what they give, or both."""
         return self.options.get("weights", "raw")
+
+    @property
+    def sharing(self) -> "Sharing":
+        """What becomes of a token that several words share."""
+        return self.options.get("alignment", "shared")
+
+    @cached_property
+    def numbers(self) -> frozenset[int] | None:
+        """The sentences that the numbers are from; None if all of them."""
+        if self.sampled is None:
+            return None
+        draw = Random(f"{self.seed} numbers")
+        return frozenset(draw.sample(range(len(self.corpus)), self.sampled))
 
     @cached_property
     def has_documents(self) -> bool:
@@ -95,6 +111,7 @@ class Inputs:
 
     examples: Sequence["Example"]
     skipped: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
 
     @cached_property
     def columns(self) -> "Columns":
@@ -161,7 +178,7 @@ class Stage(Protocol[Piece]):
         ...
 
 
-def draw_sentences(corpus: "Corpus", count: int, seed: int) -> "Corpus":
+def draw_sentences(corpus: "Corpus", count: int, seed: int, options: Mapping[str, Any]) -> "Corpus":
     """A sample of `count` sentences, or the corpus itself if it has no more."""
     return corpus if count >= len(corpus) else corpus.sample(count, seed)
 
@@ -194,7 +211,8 @@ class Study:
     tables: tuple["Tabulation", ...]
     findings: tuple["Finding", ...]
     choices: Callable[["xr.Dataset"], "list[Choice]"]
-    draw: Callable[["Corpus", int, int], "Corpus"] = draw_sentences  # a sample of inputs
+    # A sample of inputs: of a corpus, how many, with which seed and options.
+    draw: Callable[["Corpus", int, int, Mapping[str, Any]], "Corpus"] = draw_sentences
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run

@@ -1,11 +1,12 @@
-"""Segments: two consecutive paragraphs of a document, the inputs of Clark et al. 2019.
+"""Segments: consecutive paragraphs of a document in two halves, the inputs of Clark et al. 2019.
 
 ```
-document   ¶0  ¶1  ¶2  ¶3  ¶4        paragraphs are paired two by two, so that no text
-segments  [ A   B ][ A   B ]          counts twice; the odd one at the end is left over
+document   ¶0  ¶1  ¶2  ¶3  ¶4  ¶5    paragraphs are taken until they have enough words to fill an
+segments  [ A   B   B ][ A   B ]      input, then split at random; one alone at the end is left over
 ```
 
-A corpus without paragraphs is paired sentence by sentence instead.
+No text counts twice. Words are counted, not tokens, so that segments are the same texts for every
+model. A corpus without paragraphs is packed sentence by sentence instead.
 
 Documents cut into windows of whole sentences, each window one text with one list of words.
 
@@ -23,14 +24,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby, zip_longest
+from itertools import count, groupby
 from operator import attrgetter, itemgetter
 from random import Random
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.sentence import Mention, Sentence, Word
+from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 Unit = Literal["paragraphs", "sentences"]
 Place = tuple[str, int]  # document and paragraph
@@ -40,7 +41,7 @@ Bounds = tuple[int, int]  # first sentence, and the one after the last
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Two consecutive paragraphs as plain texts."""
+    """Consecutive paragraphs as two plain texts."""
 
     number: int  # of its first sentence in the corpus
     first: str
@@ -61,10 +62,11 @@ class Segments:
     """The segments of a corpus; only their ranges are held, texts are read when asked for."""
 
     corpus: Corpus
+    words: int = 0  # a segment takes paragraphs, two at least, until it has this many
 
     @property
     def unit(self) -> Unit:
-        """What is paired; sentences where the corpus marks no paragraphs."""
+        """What is packed; sentences where the corpus marks no paragraphs."""
         return "paragraphs" if self.corpus.has("paragraphs") else "sentences"
 
     @cached_property
@@ -74,7 +76,7 @@ class Segments:
 
     @cached_property
     def unpaired(self) -> tuple[Range, ...]:
-        """The odd paragraphs at the ends of documents, which are in no segment."""
+        """Paragraphs left alone at the ends of documents, which are in no segment."""
         return tuple(each for each in self._all if each.stop == each.middle)
 
     def __len__(self) -> int:
@@ -89,18 +91,19 @@ class Segments:
         return _starting_in(self.ranges, start, stop)
 
     def unpaired_in(self, start: int, stop: int) -> int:
-        """How many odd paragraphs have their first sentence from start to stop (exclusive)."""
+        """How many such paragraphs have their first sentence from start to stop (exclusive)."""
         return len(_starting_in(self.unpaired, start, stop))
 
     @cached_property
     def _all(self) -> tuple[Range, ...]:
-        return tuple(_pairs(places(self.corpus), self.unit == "paragraphs"))
+        units = _units(self.corpus, self.unit == "paragraphs")
+        return tuple(_packed(units, self.words))
 
     def sample(self, n: int, seed: int) -> Corpus:
         """A corpus of n segments drawn without replacement: all their sentences, in order."""
         if not 0 < n <= len(self):
             raise CorpusError(
-                f"Cannot draw {n:,} of {len(self):,} segments of two {self.unit}; "
+                f"Cannot draw {n:,} of {len(self):,} segments of {self.unit}; "
                 f"ask for 1 to {len(self):,}."
             )
         ranges = [self.ranges[i] for i in sorted(Random(seed).sample(range(len(self)), n))]
@@ -114,7 +117,8 @@ def segment_of(place: Range, sentences: Sequence[Sentence]) -> Segment:
     """The segment that the sentences of a range make."""
     texts = [sentence.text.strip() for sentence in sentences]
     middle = place.middle - place.start
-    return Segment(place.start, " ".join(texts[:middle]), " ".join(texts[middle:]))
+    halves = (" ".join(filter(None, half)) for half in (texts[:middle], texts[middle:]))
+    return Segment(place.start, *halves)
 
 
 def _starting_in(ranges: Sequence[Range], start: int, stop: int) -> Sequence[Range]:
@@ -122,28 +126,66 @@ def _starting_in(ranges: Sequence[Range], start: int, stop: int) -> Sequence[Ran
     return ranges[low:high]
 
 
-def _pairs(places: Iterator[Place], by_paragraph: bool) -> Iterator[Range]:
-    """Ranges of consecutive units of one document, two by two; an odd one has no second half."""
-    for _, document in groupby(enumerate(places), key=lambda item: item[1][0]):
-        units = _units(document, by_paragraph)
-        for (start, middle), second in zip_longest(units[::2], units[1::2]):
-            yield Range(start, middle, middle if second is None else second[1])
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A paragraph, or a sentence: which sentences it has, and how many words."""
+
+    document: str
+    start: int
+    stop: int
+    words: int
 
 
-def _units(document: Iterator[tuple[int, Place]], by_paragraph: bool) -> list[tuple[int, int]]:
-    """The paragraphs, or the sentences, of a document as ranges of sentences."""
-    if not by_paragraph:
-        return [(index, index + 1) for index, _ in document]
-    paragraphs = groupby(document, key=lambda item: item[1][1])
-    runs = [[index for index, _ in run] for _, run in paragraphs]
-    return [(run[0], run[-1] + 1) for run in runs]
+def _packed(units: Iterable[_Unit], words: int) -> Iterator[Range]:
+    """Segments of every document; what is left alone at its end has no second half."""
+    for _, document in groupby(units, key=attrgetter("document")):
+        chunk: list[_Unit] = []
+        for unit in document:
+            chunk.append(unit)
+            if len(chunk) > 1 and sum(each.words for each in chunk) >= words:
+                yield _halved(chunk)
+                chunk = []
+        if chunk:
+            yield _halved(chunk)
+
+
+def _halved(chunk: Sequence[_Unit]) -> Range:
+    """A segment split after any unit but the last, at random as in the paper's released code.
+
+    The draw depends on the segment alone, so that a sample of segments is split as the whole.
+    """
+    sizes = [unit.words for unit in chunk]
+    last = Random(f"{chunk[0].document} {sizes}").randint(1, max(len(chunk) - 1, 1))
+    return Range(chunk[0].start, chunk[last - 1].stop, chunk[-1].stop)
+
+
+def _units(corpus: Corpus, by_paragraph: bool) -> Iterator[_Unit]:
+    """The paragraphs, or the sentences, that have a word."""
+    rows = zip(count(), places(corpus), _word_counts(corpus))
+    key = itemgetter(1) if by_paragraph else itemgetter(0)
+    for _, run in groupby(rows, key=key):
+        sentences = list(run)
+        words = sum(number for _, _, number in sentences)
+        if words:
+            document = sentences[0][1][0]
+            yield _Unit(document, sentences[0][0], sentences[-1][0] + 1, words)
+
+
+def _word_counts(corpus: Corpus) -> Iterator[int]:
+    """Words of every sentence: those of the corpus, or what spaces separate where that is more."""
+    for forms, text in _columns(corpus, "form", "text"):
+        yield max(len(forms), len(text.split()))
 
 
 def places(corpus: Corpus) -> Iterator[Place]:
     """Document and paragraph of every sentence; no other column is decoded."""
+    return _columns(corpus, "document", "paragraph")
+
+
+def _columns(corpus: Corpus, *names: str) -> Iterator[tuple[Any, ...]]:
     size = corpus.storage.facts.group_rows
     for group, rows in groupby(corpus.rows, key=lambda row: row // size):
-        table = corpus.storage.group(group).select(["document", "paragraph"])
+        table = corpus.storage.group(group).select(list(names))
         chosen = table.take([row - group * size for row in rows])
         yield from zip(*(column.to_pylist() for column in chosen.columns), strict=True)
 
@@ -163,6 +205,31 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
         text += sentence.text
     first = sentences[0]
     return replace(first, text=text, words=tuple(words), mentions=tuple(mentions))
+
+
+def indented(sentence: Sentence) -> Sentence:
+    """The sentence with a space before it, as it stands inside a window."""
+    words = tuple(_move_word(word, len(GAP), 0) for word in sentence.words)
+    return replace(sentence, text=GAP + sentence.text, words=words)
+
+
+def cut_text(sentence: Sentence, end: int) -> Sentence:
+    """The words that end before a character; one whose governor is cut off becomes a root."""
+    words = [word for word in sentence.words if word.end <= end]
+    kept = len(words)
+    return replace(
+        sentence,
+        text=sentence.text[: words[-1].end] if words else "",
+        words=tuple(
+            replace(word, head=ROOT) if word.head is not None and word.head >= kept else word
+            for word in words
+        ),
+        mentions=tuple(
+            mention
+            for mention in sentence.mentions
+            if all(stop <= kept for _, stop in mention.spans)
+        ),
+    )
 
 
 def cut(lengths: Iterable[int], size: int) -> tuple[list[list[int]], list[int]]:

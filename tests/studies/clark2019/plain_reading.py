@@ -2,11 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from random import Random
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from headscope.model.model import Model
+from headscope.text.segments import Segment
 
 CLS, SEP, PUNCT, OTHER = "cls", "sep", "punct", "other"
 
@@ -20,15 +23,36 @@ class Reading:
     group: int = 0  # of documents, for errors
 
 
-def read(model: Model, first: str, second: str, group: int = 0) -> Reading:
+def read(model: Model, segment: Segment, longest: int, seed: int = 0, group: int = 0) -> Reading:
     """Tokens as the tokenizer gives them, weights as the network reports them."""
-    tokenizer = model.tokenizer
-    if tokenizer.cls_token_id is not None:
-        ids = tokenizer(first, second)["input_ids"]
-    else:
-        a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (first, second))
-        ids = [tokenizer.bos_token_id, *a, tokenizer.eos_token_id, *b, tokenizer.eos_token_id]
-    return Reading(_kinds(model, ids), _maps(model, ids, first, second), group)
+    ids, types = read_ids(model, segment, longest, seed)
+    return Reading(_kinds(model, ids), _maps(model, ids, types), group)
+
+
+def read_ids(
+    model: Model, segment: Segment, longest: int, seed: int = 0
+) -> tuple[list[int], list[int]]:
+    """[CLS] A [SEP] B [SEP], both halves cut, and in which half every token is."""
+    tokenizer: Any = model.tokenizer
+    texts = (segment.first, segment.second)
+    a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
+    a, b = cut_pair(a, b, longest - 3, Random(f"{seed} {segment.number}"))
+    has_cls = tokenizer.cls_token_id is not None
+    begin = tokenizer.cls_token_id if has_cls else tokenizer.bos_token_id
+    end = tokenizer.sep_token_id if has_cls else tokenizer.eos_token_id
+    return [begin, *a, end, *b, end], [0] * (len(a) + 2) + [1] * (len(b) + 1)
+
+
+def cut_pair(a: list[int], b: list[int], room: int, coin: Random) -> tuple[list[int], list[int]]:
+    """Drop tokens of the longer half, from its front or its back, until both fit."""
+    a, b = list(a), list(b)
+    while len(a) + len(b) > room:
+        longer = a if len(a) > len(b) else b
+        if coin.random() < 0.5:
+            del longer[0]
+        else:
+            longer.pop()
+    return a, b
 
 
 def _kinds(model: Model, ids: list[int]) -> list[str]:
@@ -47,12 +71,12 @@ def _kinds(model: Model, ids: list[int]) -> list[str]:
     return kinds
 
 
-def _maps(model: Model, ids: list[int], first: str, second: str) -> list:
+def _maps(model: Model, ids: list[int], types: list[int]) -> list:
     import torch
 
     given = {"input_ids": torch.tensor([ids])}
     if model.tokenizer.cls_token_id is not None:
-        given["token_type_ids"] = torch.tensor([model.tokenizer(first, second)["token_type_ids"]])
+        given["token_type_ids"] = torch.tensor([types])
     model.network.set_attn_implementation("eager")  # others report no weights
     model.network.eval()
     with torch.no_grad():

@@ -28,7 +28,8 @@ from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019 import plain_reading as plain
 from tests.studies.clark2019.corpora import paragraphs
 
-QUICK: dict[str, Any] = {"repeated_sequences": 2, "period": 5}
+QUICK: dict[str, Any] = {"repeated_sequences": 2, "period": 5, "max_tokens": 24}
+LONGEST = 24
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,7 @@ def test_shards_do_not_cut_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     many = hs.study("clark2019", model, corpus, tmp_path / "many", **QUICK)
     monkeypatch.setattr(running, "SHARD_SENTENCES", 1000)
     one = hs.study("clark2019", model, corpus, tmp_path / "one", **QUICK)
-    assert many.attrs["sentences"] == one.attrs["sentences"] == len(Segments(corpus))
+    assert many.attrs["sentences"] == one.attrs["sentences"] == len(Segments(corpus, LONGEST))
     np.testing.assert_allclose(many["entropy"], one["entropy"], atol=1e-12)
     np.testing.assert_allclose(many["head_divergence"], one["head_divergence"], rtol=1e-9)
 
@@ -81,8 +82,8 @@ def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.Monk
     model, corpus = tiny_bert(), paragraphs()
     study = find_study("clark2019")
     setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
-    second = Segments(corpus).ranges[1]
-    expected = Segments(corpus).starting_in(0, second.middle)
+    second = Segments(corpus, LONGEST).ranges[1]
+    expected = Segments(corpus, LONGEST).starting_in(0, second.middle)
     sentences = [replace(each, text=each.text.upper()) for each in corpus]
     given = Excerpt(sentences[: second.middle], after=sentences[second.middle : second.stop])
     monkeypatch.setattr(Corpus, "read", lambda *_: pytest.fail("the corpus was read again"))
@@ -92,13 +93,32 @@ def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.Monk
     ]
 
 
+def test_every_model_reads_the_same_texts_and_most_have_the_full_length() -> None:
+    corpus, study = paragraphs(6), find_study("clark2019")
+    read = []
+    for model in (tiny_bert(), tiny_gpt2()):
+        setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
+        made = segment_inputs(setup, Excerpt([*corpus]), 0).examples
+        read.append([(each.number, each.encoded.text, each.encoded.pair) for each in made])
+        lengths = [len(each.encoded) for each in made]
+        assert max(lengths) == LONGEST
+        assert lengths.count(LONGEST) > len(lengths) / 2
+    assert read[0] == read[1]
+
+
 def test_gradients_are_means_over_segments_for_both_losses() -> None:
     model, corpus = tiny_bert(), paragraphs(2, 4)
     result = hs.study("clark2019", model, corpus, seed=3, **QUICK)
     for_sum, for_mean = [], []
-    for segment in Segments(corpus).starting_in(0, len(corpus)):
-        batch = model.batch([model.encode(segment.first, segment.second)])
-        kinds = np.array(plain.read(model, segment.first, segment.second).kinds)
+    setup = Setup(model, corpus, find_study("clark2019").with_options(QUICK), {}, 256, seed=3)
+    encoded = {
+        each.number: each.encoded for each in segment_inputs(setup, Excerpt([*corpus]), 0).examples
+    }
+    for segment in Segments(corpus, LONGEST).starting_in(0, len(corpus)):
+        reading = plain.read(model, segment, LONGEST, seed=3)
+        batch = model.batch([encoded[segment.number]])
+        assert batch.ids[0].tolist() == plain.read_ids(model, segment, LONGEST, seed=3)[0]
+        kinds = np.array(reading.kinds)
         ordinary = (kinds != plain.CLS) & (kinds != plain.SEP)
         masked = choose_masked(ordinary[None], [segment.number], seed=3)
         shown = ~masked[0]
@@ -134,27 +154,22 @@ def test_what_a_tokenizer_does_not_have_is_nan_with_a_reason() -> None:
     assert np.isfinite(found["gradient"].sel(target="unmasked")).all()
 
 
-def test_a_corpus_without_paragraphs_pairs_sentences_and_says_so() -> None:
+def test_a_corpus_without_paragraphs_packs_sentences_and_says_so() -> None:
     corpus = Corpus.from_sentences(Sentence(f"Ann saw {i} dogs .", document="d") for i in range(9))
-    found = hs.study("clark2019", tiny_bert(), corpus, **QUICK)
+    found = hs.study("clark2019", tiny_bert(), corpus, **{**QUICK, "max_tokens": 10})
     assert found.attrs["sentences"] == 4
-    assert "two consecutive sentences" in results.left_out(found)["paragraphs"]
+    assert "made of consecutive sentences" in results.left_out(found)["paragraphs"]
     assert results.skipped(found) == {"sentences without a second one to pair": 1}
 
 
-def test_long_and_empty_segments_are_dropped_and_counted(tmp_path: Path) -> None:
-    texts = ["short one .", "short two .", "long " * 60, "short .", "  ", "short .", "odd ."]
+def test_nothing_is_dropped_for_its_length(tmp_path: Path) -> None:
+    texts = ["short one .", "long " * 60, "short two .", "  ", "long " * 60, "odd ."]
     corpus = Corpus.from_sentences(
         Sentence(text, document="d", paragraph=p) for p, text in enumerate(texts)
     )
-    found = hs.study("clark2019", tiny_bert(), corpus, tmp_path, max_tokens=30, **QUICK)
-    assert found.attrs["sentences"] == 1
-    reasons = {
-        "paragraphs without a second one to pair": 1,
-        "segments over 30 tokens": 1,
-        "segments without text": 1,
-        "sentences: empty": 1,
-    }
+    found = hs.study("clark2019", tiny_bert(), corpus, tmp_path, **QUICK)
+    assert (found.attrs["sentences"], found.attrs["tokens"]) == (2, 2 * LONGEST)
+    reasons = {"paragraphs without a second one to pair": 1, "sentences: empty": 1}
     assert results.skipped(found) == reasons
     assert json.loads((tmp_path / "run.json").read_text())["counts"]["skipped"] == reasons
 

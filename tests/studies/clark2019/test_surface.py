@@ -17,6 +17,7 @@ from tests.studies.clark2019 import plain_reading as plain
 from tests.studies.clark2019.corpora import paragraphs
 
 MODELS: dict[str, Callable[[], Model]] = {"bert": tiny_bert, "gpt2": tiny_gpt2}
+LONGEST = 24  # tokens of a segment: most are cut
 BOTH = pytest.mark.parametrize("name", MODELS)
 
 
@@ -24,10 +25,11 @@ BOTH = pytest.mark.parametrize("name", MODELS)
 def measured(name: str) -> tuple[xr.Dataset, list[plain.Reading]]:
     """The study's result and the plain reading of the same segments."""
     model, corpus = MODELS[name](), paragraphs()
-    result = study("clark2019", model, corpus, batch_tokens=100, offsets=[-1, 0, 1, 2, -7])
-    segments = Segments(corpus).starting_in(0, len(corpus))
+    result = study("clark2019", model, corpus, batch_tokens=100, offsets=[-1, 0, 1, 2, -7],
+                   max_tokens=LONGEST)  # fmt: skip
+    segments = Segments(corpus, LONGEST).starting_in(0, len(corpus))
     return result, [
-        plain.read(model, each.first, each.second, group_of(str(each.number))) for each in segments
+        plain.read(model, each, LONGEST, group=group_of(str(each.number))) for each in segments
     ]
 
 

@@ -45,6 +45,7 @@ from headscope.probes.words import From, all_word_maps, token_units
 from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
+from headscope.text.sharing import Sharing
 from headscope.workers.threads import use_threads
 
 Group = Literal["text", "random network", "network"]
@@ -100,6 +101,7 @@ class ProbeStream:
     vectors: VectorSource
     batch_tokens: int
     row: From = "mean"
+    sharing: Sharing = "shared"  # what becomes of a token of several words
     control_seed: int | None = None  # of the control task, if it is wanted
     reading: Reading = "raw"  # of the network's weights
 
@@ -113,7 +115,7 @@ class ProbeStream:
     ) -> Iterator[tuple[ParseBatch, list[int]]]:
         """The same with the places of the sentences, and in random order if one is given."""
         places = [place for place, each in enumerate(sentences) if tree_fault(each.words) is None]
-        made = encode_words(self.model, [sentences[place] for place in places])
+        made = encode_words(self.model, [sentences[place] for place in places], self.sharing)
         known = [
             (place, each)
             for place, each in zip(places, made, strict=True)

@@ -58,7 +58,7 @@ class WordVectors:
 
     def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
         """The vectors of a sentence's words."""
-        return torch.from_numpy(self.look_up([word.text for word in tokens.sentence.words]))
+        return torch.from_numpy(self.look_up(tokens.names))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
-from headscope.studies import importance, readings
+from headscope.studies import importance, norms
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
@@ -15,7 +15,9 @@ from headscope.studies.clark2019.words import figures as word_figures
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words import metrics as words
 from headscope.studies.clark2019.words import tables as word_tables
+from headscope.studies.clark2019.words.metrics import TREES
 from headscope.studies.option import Option
+from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
 
 NOTES = (
@@ -25,10 +27,10 @@ NOTES = (
 )
 
 SINKS = tuple(
-    readings.sink_finding(name, "special_share", {"special": label})
+    norms.sink_finding(name, "special_share", {"special": label})
     for name, label in (("[SEP]", "sep"), ("[CLS]", "cls"))
 )
-READINGS = readings.layer_table(
+READINGS = norms.layer_table(
     {name: ("special_share", {"special": label}) for label, name in
      (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
 )  # fmt: skip
@@ -40,7 +42,7 @@ STUDY = Study(
     question="Which heads look at a fixed offset, at separators or everywhere, does it matter to "
     "the model, and which heads behave alike?",
     options=(
-        Option("max_tokens", int, 128, "longer segments are skipped", least=2),
+        Option("max_tokens", int, 128, "segments are filled and cut to this length", least=8),
         Option("segment_ids", bool, True, "whether the model is told which half a token is in"),
         Option("offsets", list[int], list(ALWAYS), "offsets measured besides -1, 0 and 1"),
         Option("gradients", bool, True, "whether gradients of the loss are computed"),
@@ -64,8 +66,10 @@ STUDY = Study(
         Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
-        readings.OPTION,
+        norms.OPTION,
         importance.OPTION,
+        ALIGNMENT,
+        DOCUMENTS,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -80,6 +84,6 @@ STUDY = Study(
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
-    notes=lambda result: readings.note(result) + NOTES,
+    notes=lambda result: f"{norms.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",
 )

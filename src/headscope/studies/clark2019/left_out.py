@@ -6,11 +6,12 @@ import xarray as xr
 
 from headscope.metrics.gradient import why_no_gradient
 from headscope.studies import importance
-from headscope.studies.clark2019.surface.inputs import find_delimiters, segments_of
+from headscope.studies.clark2019.surface.inputs import find_delimiters
 from headscope.studies.study import Setup
+from headscope.text.segments import Segments
 
 NO_PARAGRAPHS = (
-    "the corpus marks no paragraphs, so a segment is two consecutive sentences of a document"
+    "the corpus marks no paragraphs, so a segment is made of consecutive sentences of a document"
 )
 NO_GRADIENTS = "left out as asked (gradients=False)"
 NO_TARGET = "the study reads segments, so only the encoder has input"
@@ -52,7 +53,7 @@ COUNTED = (
 def left_out(setup: Setup) -> dict[str, str]:
     """Variables that this model or corpus cannot support, with the reason."""
     missing: dict[str, str] = {}
-    if segments_of(setup.corpus).unit == "sentences":
+    if Segments(setup.corpus).unit == "sentences":
         missing["paragraphs"] = NO_PARAGRAPHS
     for absent in find_delimiters(setup.model).absent:
         reason = f"the tokenizer of {setup.model.name} has {NO_DELIMITER[absent]}"

@@ -2,8 +2,9 @@
 
 import xarray as xr
 
-from headscope.studies import importance, readings
+from headscope.studies import importance, norms
 from headscope.studies.option import Option
+from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth, syntax
 from headscope.studies.vig2019.choices import choose_heads
@@ -21,15 +22,16 @@ def notes(result: xr.Dataset) -> str:
         if result.attrs["is_causal"]
         else "the delimiters, as rows and as columns"
     )
-    return readings.note(result) + (
+    said = norms.note(result) + (
         "Unless said otherwise, attention to null tokens is left out of every value, as in the "
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
+    return f"{said} {say_words(result)}".strip()
 
 
-SINK = readings.sink_finding("the null token", "null_share", {})
-READINGS = readings.layer_table(
+SINK = norms.sink_finding("the null token", "null_share", {})
+READINGS = norms.layer_table(
     {
         "null share": ("null_share", {}),
         "alignment": ("dependency_alignment", {"form": "either"}),
@@ -46,6 +48,15 @@ STUDY = Study(
     options=(
         Option("exemplars", int, 5, "inputs kept per head", least=1),
         Option("self_exemplars", bool, True, "whether a token's attention to itself counts there"),
+        ALIGNMENT,
+        DOCUMENTS,
+        Option(
+            "exemplar_sentences",
+            int,
+            None,
+            "sentences that exemplars are sought in, more than the sample for the numbers",
+            least=1,
+        ),
         Option("corner", int, 10, "first tokens of every input that variability compares", least=1),
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
         Option("context", int, None, "inputs are documents of up to this many tokens", least=2),
@@ -56,7 +67,7 @@ STUDY = Study(
             "how layers are observed; by the length of the inputs if none",
             choices=("dense", "rows", "fused"),
         ),
-        readings.OPTION,
+        norms.OPTION,
         importance.OPTION,
     ),
     labels=find_labels,

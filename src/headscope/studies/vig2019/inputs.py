@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Int
-from tokenizers import Encoding
 
 from headscope.errors import AlignmentError
-from headscope.model.encode import encode_all, encoded_of
+from headscope.model.encode import Tokenized, encode_all, encoded_of
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.probes.encoding import Frame, encode_pieces, own_frame
 from headscope.studies.study import Inputs, Setup
 from headscope.text.alignment import (
     NO_WORD,
@@ -30,8 +30,9 @@ from headscope.text.alignment import (
     align_flat,
     related_tokens,
 )
-from headscope.text.segments import GAP, cut, join
+from headscope.text.segments import cut, indented, join
 from headscope.text.sentence import Sentence, Word
+from headscope.text.sharing import BARE, SEVERAL, SPLIT, WORDS, Sharing, share
 
 if TYPE_CHECKING:
     from headscope.text.corpus import Corpus
@@ -57,33 +58,48 @@ def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
 
 
 def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """One example for every sentence that fits the model and whose words match its tokens."""
+    """One example for every sentence that fits the model."""
     return _make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
+
+
+def number_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence of the sample that the numbers are from."""
+    chosen = setup.numbers
+    numbered = enumerate(sentences, start=first)
+    kept = [(number, each) for number, each in numbered if chosen is None or number in chosen]
+    return _make_inputs(setup, kept, Counter())
+
+
+def exemplar_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """One example for every sentence, where the numbers are from a sample of them."""
+    made = sentence_inputs(setup, sentences, first)
+    return Inputs(made.examples, {f"exemplars: {why}": n for why, n in made.skipped.items()})
 
 
 def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """Inputs of at most the context's tokens; sentences that cannot be used are left out."""
     skipped: Counter[str] = Counter()
-    read, _ = _read_usable(setup, list(enumerate(sentences, start=first)), skipped)
-    return _make_inputs(setup, list(_windows(setup, read, skipped)), skipped)
+    usable = _read_usable(setup, list(enumerate(sentences, start=first)), skipped)
+    return _make_inputs(setup, list(_windows(setup, usable.read, skipped)), skipped)
 
 
 def _make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:
     """One example for every text that can be used; the others are counted by reason."""
-    return _inputs(setup, *_read_usable(setup, numbered, skipped), skipped)
+    return _inputs(setup, _read_usable(setup, numbered, skipped), skipped)
 
 
-def _read_usable(
-    setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]
-) -> tuple["Read", Int[np.ndarray, "token"] | None]:
-    """Texts that fit and whose words match their tokens, with the word of every token."""
+def _read_usable(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> "Usable":
+    """Texts that fit and can be aligned, with the word of every token."""
     read = _read(setup, numbered, skipped)
     if not setup.labels:
-        return read, None
-    word = _align(read, skipped)
-    usable = np.array([sentence is not None for sentence in word], dtype=bool)
-    words = [each for each in word if each is not None]
-    return read.keep(usable), np.concatenate(words) if words else np.zeros(0, int)
+        return Usable(read)
+    aligned = _align(read, setup.sharing, skipped)
+    words = [word for word, _ in filter(None, aligned)]
+    return Usable(
+        read.keep([each is not None for each in aligned]),
+        np.concatenate(words) if words else np.zeros(0, int),
+        sum(several for _, several in filter(None, aligned)),
+    )
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,7 @@ class Read:
 
     numbers: list[int]
     sentences: list[Sentence]
-    encodings: list[Encoding]
+    encodings: Sequence[Tokenized]
 
     def keep(self, usable: Iterable[bool]) -> "Read":
         """Some of the sentences."""
@@ -128,6 +144,15 @@ class Read:
         return np.cumsum(counts) - counts
 
 
+@dataclass(frozen=True)
+class Usable:
+    """Sentences that can be used, with the word of every token counted within its sentence."""
+
+    read: Read
+    word: Int[np.ndarray, "token"] | None = None  # None where the corpus says nothing of words
+    several: int = 0  # tokens with characters of several words
+
+
 def _windows(setup: Setup, read: Read, skipped: Counter[str]) -> Iterator[Numbered]:
     """The sentences of every input as one, numbered by the first of them."""
     delimiters = sum(read.encodings[0].special_tokens_mask) if read.encodings else 0
@@ -145,56 +170,80 @@ def _windows(setup: Setup, read: Read, skipped: Counter[str]) -> Iterator[Number
 
 def _lengths(setup: Setup, read: Read) -> np.ndarray:
     """Tokens of every sentence; a tokenizer may need one more or less after a space."""
-    model = setup.model
-    texts = [GAP + sentence.text for sentence in read.sentences]
-    spaced = encode_all(model.tokenizer, texts, special=not model.is_causal) if texts else []
-    lengths = [len(encoding) for encoding in spaced]
+    spaced = [indented(sentence) for sentence in read.sentences]
+    lengths = [len(encoding) for encoding in _encode(setup, spaced)]
     return np.maximum(read.lengths, np.array(lengths, dtype=np.int64))
 
 
 def _read(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Read:
-    """No BOS for a causal model: the first token of the text is the sink, as in the paper."""
-    model = setup.model
+    """The texts that have tokens, and not too many of them."""
     filled = [(number, each) for number, each in numbered if each.text.strip()]
-    texts = [sentence.text for _, sentence in filled]
-    encodings = encode_all(model.tokenizer, texts, special=not model.is_causal) if texts else []
-    read = Read([n for n, _ in filled], [each for _, each in filled], encodings)
-    skipped[EMPTY] += len(numbered) - len(texts) + int((read.lengths == 0).sum())
-    limit = model.max_length
-    fits = np.full(len(texts), True) if limit is None else read.lengths <= limit
+    sentences = [sentence for _, sentence in filled]
+    read = Read([n for n, _ in filled], sentences, _encode(setup, sentences))
+    skipped[EMPTY] += len(numbered) - len(filled) + int((read.lengths == 0).sum())
+    limit = setup.model.max_length
+    fits = np.full(len(filled), True) if limit is None else read.lengths <= limit
     skipped[TOO_LONG] += int((~fits).sum())
     return read.keep(fits & (read.lengths > 0))
 
 
-def _align(read: Read, skipped: Counter[str]) -> list[Int[np.ndarray, "token"] | None]:
-    """The word of every token of each sentence, counted within it; None where words do not fit."""
+def _encode(setup: Setup, sentences: Sequence[Sentence]) -> Sequence[Tokenized]:
+    """No BOS for a causal model: the first token of the text is the sink, as in the paper."""
+    model = setup.model
+    if not sentences:
+        return []
+    if setup.sharing == "words":
+        frame = Frame((), ()) if model.is_causal else own_frame(model.tokenizer)
+        return encode_pieces(model.tokenizer, sentences, frame, apart=True)
+    texts = [sentence.text for sentence in sentences]
+    return encode_all(model.tokenizer, texts, special=not model.is_causal)
+
+
+def _align(
+    read: Read, sharing: Sharing, skipped: Counter[str]
+) -> list[tuple[Int[np.ndarray, "token"], int] | None]:
+    """The word of every token of each sentence, counted within it, and how many have several.
+
+    None where words and text do not fit together.
+    """
     sizes = np.array([len(sentence.text) for sentence in read.sentences], dtype=np.int64)
     flat, doubtful = align_flat(sizes, FlatWords.of(read.sentences), read.tokens)
     within = np.where(flat == NO_WORD, NO_WORD, flat - np.repeat(read.first_words, read.lengths))
-    found: list[np.ndarray | None] = list(np.split(within, np.cumsum(read.lengths)[:-1]))
+    found: list[tuple[np.ndarray, int] | None] = [
+        (word, 0) for word in np.split(within, np.cumsum(read.lengths)[:-1])
+    ]
     for row in np.flatnonzero(doubtful).tolist():
-        sentence, encoding = read.sentences[row], read.encodings[row]
-        special = [bool(flag) for flag in encoding.special_tokens_mask]
         try:
-            aligned = align(sentence.words, sentence.text, encoding.offsets, special)
-            found[row] = np.array(aligned.word_of_token, dtype=np.int64)
+            found[row] = _assign(read.sentences[row], read.encodings[row], sharing)
         except AlignmentError as error:
             skipped[f"alignment: {error.reason}"] += 1
             found[row] = None
     return found if read.numbers else []
 
 
-def _inputs(
-    setup: Setup, read: Read, word: Int[np.ndarray, "token"] | None, skipped: Counter[str]
-) -> Inputs:
-    """The inputs of sentences whose tokens have these words, each counted within its sentence."""
+def _assign(
+    sentence: Sentence, encoding: Tokenized, sharing: Sharing
+) -> tuple[Int[np.ndarray, "token"], int]:
+    """The word of every token of one sentence, and how many tokens have several."""
+    special = [bool(flag) for flag in encoding.special_tokens_mask]
+    given = sentence.words, sentence.text, encoding.offsets, special
+    if sharing == "strict":
+        return np.array(align(*given).word_of_token, dtype=np.int64), 0
+    shared = share(*given)
+    return np.array(shared.word_of_token, dtype=np.int64), len(shared.several)
+
+
+def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
+    """The inputs of sentences that can be used."""
+    read, word = usable.read, usable.word
     ids = _flat(encoding.ids for encoding in read.encodings)
     labels = {"token": ids, "special": np.full(len(ids), NO_LABEL)}
-    arcs = None
+    arcs, counts = None, {}
     if word is not None:
         flat = np.where(word == NO_WORD, NO_WORD, word + np.repeat(read.first_words, read.lengths))
         labels |= _labels(setup, read, flat)
         arcs = _arcs(read, flat) if setup.corpus.has("head") else None
+        counts = _count(read, flat, usable.several)
     columns = Columns(
         numbers=np.array(read.numbers, dtype=np.int64),
         groups=np.array([*map(setup.group, read.sentences, read.numbers)], dtype=np.int64),
@@ -205,7 +254,14 @@ def _inputs(
         labels=labels,
         arcs=arcs,
     )
-    return Inputs(Examples(columns, _Maker(setup, read, columns)), +skipped)
+    return Inputs(Examples(columns, _Maker(setup, read, columns)), +skipped, counts)
+
+
+def _count(read: Read, word: Int[np.ndarray, "token"], several: int) -> dict[str, int]:
+    """How words and tokens meet."""
+    pieces = np.bincount(word[word != NO_WORD], minlength=len(read.words))
+    split, bare = int((pieces > 1).sum()), int((pieces == 0).sum())
+    return {WORDS: len(pieces), SPLIT: split, SEVERAL: several, BARE: bare}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, readings, spread
+from headscope.metrics import dependencies, labels, norms, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.metric import Axis, Metric
@@ -14,7 +14,12 @@ from headscope.model.encode import encode
 from headscope.studies import importance
 from headscope.studies.importance import with_importance
 from headscope.studies.study import Part, Setup
-from headscope.studies.vig2019.inputs import document_inputs, sentence_inputs
+from headscope.studies.vig2019.inputs import (
+    document_inputs,
+    exemplar_inputs,
+    number_inputs,
+    sentence_inputs,
+)
 
 NO_TAGS = (
     "the corpus has no part-of-speech tags; "
@@ -53,8 +58,13 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
-    """All metrics read the same sentences."""
+    """All metrics read the same sentences, but for exemplars that are sought in more of them."""
     metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
+    if setup.numbers is not None:
+        exemplars = tuple(metric for metric in metrics if isinstance(metric, Exemplars))
+        others = tuple(metric for metric in metrics if not isinstance(metric, Exemplars))
+        numbers = with_importance(setup, Part(number_inputs, others))
+        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
     return (with_importance(setup, Part(inputs, tuple(metrics))),)
 
@@ -81,7 +91,7 @@ def _of_attention(setup: Setup) -> list[Metric]:
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
         if setup.reading == "both":
-            metrics.append(readings.null_share(grid))
+            metrics.append(norms.null_share(grid))
     return metrics
 
 
@@ -112,7 +122,7 @@ def _of_relations(setup: Setup) -> list[Metric]:
 def _of_arcs(setup: Setup) -> list[Metric]:
     if not setup.corpus.has("head"):
         return []
-    both = [readings.dependency_alignment(setup.grid)] if setup.reading == "both" else []
+    both = [norms.dependency_alignment(setup.grid)] if setup.reading == "both" else []
     return [
         *both,
         dependencies.dependency_alignment(setup.grid),

@@ -12,7 +12,7 @@ import xarray as xr
 import headscope as hs
 from headscope.errors import CorpusError, RunError
 from headscope.probes.coreference.mentions import phrases
-from headscope.probes.encoding import WordTokens, encode_words
+from headscope.probes.encoding import WordTokens, encode_words, find_frame
 from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES
 from headscope.probes.trained.probes import Learner
@@ -27,6 +27,7 @@ from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence
 from tests.engine.tiny import MODELS, make_sentences
 from tests.probes.test_words import plain_map
+from tests.studies.plain_treebank import read_tokens
 
 FAST: dict[str, Any] = {"gradients": False, "repeated_sequences": 2, "period": 8}
 CHEAP: dict[str, Any] = {**FAST, "probe_seeds": 1}
@@ -153,6 +154,30 @@ def test_the_paper_cuts_documents_off_after_the_first_window() -> None:
     assert set(numbers) <= {start * 10 for start in range(6)}
 
 
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_documents_can_be_cut_after_so_many_tokens_as_in_the_paper(kind: str) -> None:
+    corpus = annotated(60)
+    setup = make_setup(corpus, kind, window=32, windows="cut")
+    made = window_inputs(setup, Excerpt(list(corpus)), 0).examples
+    documents = [list(run) for run in corpus.documents()]
+    scored = {each.number: each for each in made}
+    assert len(scored) > 2
+    for number, example in scored.items():
+        assert example.sentence is not None
+        text = join(documents[number // 10])
+        kept = len(example.sentence.words)
+        room = 32 - len(find_frame(setup.model.tokenizer))
+        spans = read_tokens(setup.model, text, apart=False, framed=False).spans
+        fitting = [word for word in text.words if word.end <= spans[:room][-1][1]]
+        assert kept == len(fitting) < len(text.words)
+        assert len(example.encoded) <= 32 < len(spans)
+        for word, old in zip(example.sentence.words, text.words[:kept], strict=True):
+            assert word.text == old.text
+            assert word.head == (ROOT if old.head is not None and old.head >= kept else old.head)
+        inside = [m for m in text.mentions if all(stop <= kept for _, stop in m.spans)]
+        assert list(example.sentence.mentions) == inside
+
+
 def test_sentences_that_are_no_trees_are_counted_and_skipped() -> None:
     good, cyclic, double = make_sentences(3, seed=4)
     words = tuple(
@@ -250,6 +275,17 @@ def test_the_report_has_the_three_tables_and_figure_5(whole: tuple[Path, xr.Data
     assert (folder / "figures" / "probe_weights.svg").is_file()
     assert all(table.title in page for table in TABLES)
     assert "(paper 1-" in page or "(paper 2-" in page
+
+
+def test_root_and_punctuation_are_rows_of_table_1_only_if_asked_for(
+    whole: tuple[Path, xr.Dataset],
+) -> None:
+    result = whole[1]
+    options = {**json.loads(result.attrs["options"]), "every_relation": True}
+    every = table1_rows(result.assign_attrs(options=json.dumps(options)))
+    hidden = [row for row in every if row["relation"] in ("root", "punct")]
+    assert len(hidden) == 2
+    assert table1_rows(result) == [row for row in every if row not in hidden]
 
 
 def test_relations_with_few_words_are_shown_in_grey(whole: tuple[Path, xr.Dataset]) -> None:

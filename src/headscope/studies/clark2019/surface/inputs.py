@@ -1,4 +1,4 @@
-"""The inputs of clark2019: segments of two paragraphs, and repeated random sequences.
+"""The inputs of clark2019: segments of paragraphs, and repeated random sequences.
 
 Which tokens stand where BERT has [CLS] and [SEP], and a segment put between them.
 
@@ -10,15 +10,17 @@ T5            A EOS B EOS                 what does not exist is left away, and 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from random import Random
+from typing import Any
 
 from headscope.errors import ModelError
 from headscope.metrics.induction import repeated_sequences
 from headscope.metrics.surface import CLS, PUNCT, SEP
 from headscope.model.display import display
-from headscope.model.encode import Encoded, encode
+from headscope.model.encode import Encoded, encode, select
 from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example
@@ -127,26 +129,26 @@ def embeddings(model: Model) -> int:
 
 
 @lru_cache(maxsize=4)
-def segments_of(corpus: Corpus) -> Segments:
+def segments_of(corpus: Corpus, words: int) -> Segments:
     """The segments of a corpus; their places are worked out once."""
-    return Segments(corpus)
+    return Segments(corpus, words)
 
 
-def draw_segments(corpus: Corpus, count: int, seed: int) -> Corpus:
+def draw_segments(corpus: Corpus, count: int, seed: int, options: Mapping[str, Any]) -> Corpus:
     """A sample of `count` segments, or the corpus itself if it has no more."""
-    segments = segments_of(corpus)
+    segments = segments_of(corpus, options["max_tokens"])
     return corpus if count >= len(segments) else segments.sample(count, seed)
 
 
 def segment_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
     """A segment may end in the next shard."""
-    found = segments_of(setup.corpus).ranges_in(shard.start, shard.stop)
+    found = _segments_of(setup).ranges_in(shard.start, shard.stop)
     return shard.start, found[-1].stop if found else shard.stop
 
 
 def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
-    """One example for every segment that begins among these sentences and is not too long."""
-    segments = segments_of(setup.corpus)
+    """One example for every segment that begins among these sentences, cut to the longest."""
+    segments = _segments_of(setup)
     stop = first + len(sentences)
     longest = longest_segment(setup)
     skipped: Counter[str] = Counter()
@@ -158,12 +160,39 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
         except ModelError:
             skipped[EMPTY] += 1
             continue
-        if SHORTEST <= len(encoded) <= longest:
-            examples.append(_example(setup, encoded, segment.number, group))
-        else:
-            reason = TOO_SHORT if len(encoded) < SHORTEST else f"segments over {longest} tokens"
-            skipped[reason] += 1
+        if len(encoded) < SHORTEST:
+            skipped[TOO_SHORT] += 1
+            continue
+        fitting = cut_segment(encoded, longest, Random(f"{setup.seed} {segment.number}"))
+        examples.append(_example(setup, fitting, segment.number, group))
     return Inputs(examples, +skipped)
+
+
+def cut_segment(encoded: Encoded, longest: int, coin: Random) -> Encoded:
+    """At most so many tokens, as the paper's released code cuts.
+
+    One token after the other is taken from the longer half, the second where both are equal: the
+    first or the last one, as the coin falls. Delimiters stay.
+    """
+    room = longest - encoded.sequence.count(None)
+    front, back = [0, 0], [0, 0]
+    length = [encoded.sequence.count(half) for half in (0, 1)]
+    while sum(length) > max(room, 2):
+        half = 0 if length[0] > length[1] else 1
+        (front if coin.random() < 0.5 else back)[half] += 1
+        length[half] -= 1
+    kept, seen = [], [0, 0]
+    for half in encoded.sequence:
+        if half is None:
+            kept.append(True)
+        else:
+            kept.append(front[half] <= seen[half] < front[half] + length[half])
+            seen[half] += 1
+    return select(encoded, kept)
+
+
+def _segments_of(setup: Setup) -> Segments:
+    return segments_of(setup.corpus, setup.options["max_tokens"])
 
 
 def _segments(

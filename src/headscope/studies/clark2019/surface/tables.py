@@ -103,8 +103,8 @@ TABLES = (
     Tabulation(
         "behaviours",
         "Behaviours",
-        "Heads whose values exceed the thresholds of the paper; of several that fit, the later in "
-        "the order next, previous, broad, [CLS], [SEP], punctuation counts.",
+        "Heads whose values exceed the thresholds of the paper's released notebook; of several "
+        "that fit, the later in the order next, previous, broad, [CLS], [SEP], punctuation counts.",
         ("behaviour",),
         behaviour_rows,
     ),

@@ -142,8 +142,8 @@ def _for_relation(setup: Setup, result: xr.Dataset, row: BestHead) -> Shown:
 
 def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
     """The sentences on which the head finds most of what it should."""
-    sentences, gold = _sentences(setup, shown)
-    pairs = zip(encode_words(setup.model, sentences), gold, strict=True)
+    made = encode_words(setup.model, _sentences(setup, shown), setup.sharing)
+    pairs = [(each, _wanted(each.sentence, shown)) for each in made if isinstance(each, WordTokens)]
     found = [
         HeadExample(
             shown.title,
@@ -152,18 +152,22 @@ def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
             wanted,
         )
         for tokens, wanted in pairs
-        if isinstance(tokens, WordTokens)
+        if wanted  # words that were joined may have held all there was to find
     ]
     return sorted(found, key=_clarity, reverse=True)[:SHOWN]
 
 
-def _sentences(setup: Setup, shown: Shown) -> tuple[list[Sentence], list[Pairs]]:
-    """Sentences with something for the head to find, and what that is."""
+def _sentences(setup: Setup, shown: Shown) -> list[Sentence]:
+    """Sentences with something for the head to find."""
+    found = _windows(setup) if shown.relation is None else _with_relation(setup, shown.relation)
+    return list(islice(found, TRIED))
+
+
+def _wanted(sentence: Sentence, shown: Shown) -> Pairs:
+    """What the head should find."""
     if shown.relation is None:
-        windows = list(islice(_windows(setup), TRIED))
-        return windows, [_coreferent(window) for window in windows]
-    sentences = list(islice(_with_relation(setup, shown.relation), TRIED))
-    return sentences, [_arcs(each, shown.relation, shown.direction) for each in sentences]
+        return _coreferent(sentence)
+    return _arcs(sentence, shown.relation, shown.direction)
 
 
 def _with_relation(setup: Setup, relation: str) -> Iterator[Sentence]:

@@ -5,7 +5,6 @@ The inputs of clark2019's second part: single sentences with trees, windows of d
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -14,7 +13,14 @@ from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Metric
 from headscope.observe.inputs import Example
 from headscope.probes.coreference.metric import CorefAccuracy, make_queries
-from headscope.probes.encoding import SkipError, WordTokens, encode_words, find_frame
+from headscope.probes.encoding import (
+    Frame,
+    SkipError,
+    WordTokens,
+    encode_pieces,
+    encode_words,
+    find_frame,
+)
 from headscope.probes.gold import Classes, tree_fault
 from headscope.probes.noop import Noop, NoopGradient
 from headscope.probes.relations import RelationAccuracy
@@ -26,15 +32,18 @@ from headscope.studies.option import Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
-from headscope.text.segments import GAP, Excerpt, cut, documents_around, join
+from headscope.text.segments import Excerpt, cut, cut_text, documents_around, indented, join
 from headscope.text.sentence import Sentence
 
+NO_FRAME = Frame((), ())
 NO_MENTION = "windows without a scored mention"
+TREES, WINDOWS = "trees: ", "windows: "  # begin the reasons and counts of the two kinds of input
 
 
 def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """One example for every sentence that is a tree and whose words match its tokens."""
+    """One example for every sentence that is a tree and fits the model."""
     skipped: Counter[str] = Counter()
+    words: Counter[str] = Counter()
     numbers, trees = [], []
     for number, sentence in enumerate(sentences, start=first):
         fault = tree_fault(sentence.words)
@@ -42,14 +51,15 @@ def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inpu
             numbers.append(number)
             trees.append(sentence)
         else:
-            skipped[f"trees: {fault}"] += 1
+            skipped[f"{TREES}{fault}"] += 1
     examples: list[Example] = []
-    for number, made in zip(numbers, encode_words(setup.model, trees), strict=True):
+    for number, made in zip(numbers, _encode(setup, trees), strict=True):
         if isinstance(made, WordTokens):
             examples.append(_example(setup, number, made))
+            words.update(made.counts)
         else:
-            skipped[f"trees: {made}"] += 1
-    return Inputs(examples, skipped)
+            skipped[f"{TREES}{made}"] += 1
+    return Inputs(examples, skipped, {f"{TREES}{name}": count for name, count in words.items()})
 
 
 def plain_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
@@ -66,16 +76,23 @@ def window_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
 def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     """One example for every window that begins among these sentences and has a scored mention."""
     skipped: Counter[str] = Counter()
+    words: Counter[str] = Counter()
     examples: list[Example] = []
     shard = range(first, first + len(sentences))
     numbered = enumerate(sentences.whole, start=first - len(sentences.before))
     for _, document in groupby(numbered, key=lambda item: item[1].document):
-        for number, window in _windows(setup, list(document), shard, skipped):
+        make = _first_tokens if setup.options["windows"] == "cut" else _windows
+        for number, window in make(setup, list(document), shard, skipped):
             if len(make_queries([window.sentence])):
                 examples.append(_example(setup, number, window))
+                words.update(window.counts)
             else:
                 skipped[NO_MENTION] += 1
-    return Inputs(examples, skipped)
+    return Inputs(examples, skipped, {f"{WINDOWS}{name}": n for name, n in words.items()})
+
+
+def _encode(setup: Setup, sentences: Sequence[Sentence]) -> list[WordTokens | SkipError]:
+    return encode_words(setup.model, sentences, setup.sharing)
 
 
 def _example(setup: Setup, number: int, made: WordTokens) -> Example:
@@ -96,31 +113,47 @@ def _windows(
     """Windows of one document that begin in the shard, with the number of their first sentence."""
     numbers, sentences = zip(*document, strict=True)
     # A sentence inside a window has a space before it, which some tokenizers count to its token.
-    lengths = _lengths(setup, [_indented(sentence) for sentence in sentences])
+    lengths = _lengths(setup, [indented(sentence) for sentence in sentences])
     windows, too_long = cut(lengths, window_size(setup))
     unusable = sum(numbers[place] in shard for place in too_long)
-    skipped["windows: sentence cannot be used"] += unusable
+    skipped[f"{WINDOWS}sentence cannot be used"] += unusable
     for window in windows if setup.options["windows"] == "all" else windows[:1]:
         if numbers[window[0]] in shard:
-            (made,) = encode_words(setup.model, [join([sentences[place] for place in window])])
+            (made,) = _encode(setup, [join([sentences[place] for place in window])])
             if isinstance(made, SkipError):
-                skipped[f"windows: {made}"] += 1
+                skipped[f"{WINDOWS}{made}"] += 1
             else:
                 yield numbers[window[0]], made
 
 
+def _first_tokens(
+    setup: Setup, document: Sequence[tuple[int, Sentence]], shard: range, skipped: Counter[str]
+) -> Iterator[tuple[int, WordTokens]]:
+    """The words that lie whole within the first tokens of a document."""
+    number, size = document[0][0], window_size(setup)
+    if number not in shard:
+        return
+    # A word has hardly less than one token; of the rest nothing is needed.
+    text = join([sentence for _, sentence in document[: 2 * size]])
+    apart = setup.sharing != "shared"
+    (pieces,) = encode_pieces(setup.model.tokenizer, [text], NO_FRAME, apart=apart)
+    end = len(text.text)
+    if len(pieces) > size:  # characters may be split over tokens
+        end = min(pieces.offsets[size - 1][1], pieces.offsets[size][0])
+    (made,) = _encode(setup, [cut_text(text, end)])
+    if isinstance(made, SkipError):
+        skipped[f"{WINDOWS}{made}"] += 1
+    else:
+        yield number, made
+
+
 def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
     """Tokens of every sentence; one more than fits for those that cannot be used."""
-    made, frame = encode_words(setup.model, sentences), len(find_frame(setup.model.tokenizer))
+    made, frame = _encode(setup, sentences), len(find_frame(setup.model.tokenizer))
     unusable = window_size(setup) + 1
     return [
         len(each.encoded) - frame if isinstance(each, WordTokens) else unusable for each in made
     ]
-
-
-def _indented(sentence: Sentence) -> Sentence:
-    words = tuple(replace(word, start=word.start + 1, end=word.end + 1) for word in sentence.words)
-    return replace(sentence, text=GAP + sentence.text, words=words)
 
 
 OPTIONS = (
@@ -129,8 +162,11 @@ OPTIONS = (
     Option("exemplars", int, 5, "sentences kept per head", least=1),
     Option("few", int, 20, "relations of fewer words are shown in grey", least=0),
     Option("window", int, 128, "most tokens of a coreference window", least=8),
-    Option("windows", str, "all", "all windows of a document, or the first only as in the paper",
-           choices=("all", "first")),
+    Option("windows", str, "all", "all windows of whole sentences, the first of a document, or "
+           "cut: its first tokens as in the paper", choices=("all", "first", "cut")),
+    Option("clitics", bool, False, "whether the prediction of 's counts for its possessor in `all` "
+           "too, as in the paper's released notebook"),
+    Option("every_relation", bool, False, "whether Table 1 has rows for root and punct"),
     Option("probes", bool, True, "whether the probes of Table 3 are trained"),
     Option("train", str, None, "corpus for the probes; four fifths of the documents if none"),
     Option("vectors", str, None, "word vectors for the probes; the model's embeddings if none"),
@@ -155,7 +191,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     grid, is_causal, row = setup.grid, setup.model.is_causal, setup.options["row"]
     exemplars = Exemplars(grid, setup.options["exemplars"])
     if has_trees(setup):
-        classes = Classes.of(setup.labels["relation"])
+        classes = Classes.of(setup.labels["relation"], clitics=setup.options["clitics"])
         relations = RelationAccuracy(grid, classes, is_causal, row)
         metrics = (relations, *_of_noop(setup, classes), exemplars)
         of_sentences = Part(tree_inputs, metrics, of_corpus=False)

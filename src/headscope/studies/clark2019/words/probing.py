@@ -182,8 +182,10 @@ class Training:
             network = randomise(setup.model, setup.seed)
         tokens = min(setup.batch_tokens, STREAM_TOKENS)
         control = setup.seed if setup.options["control"] else None
-        row = setup.options["row"]
-        return ProbeStream(setup.model, network, self.vectors, tokens, row, control, setup.reading)
+        row, sharing = setup.options["row"], setup.sharing
+        return ProbeStream(
+            setup.model, network, self.vectors, tokens, row, sharing, control, setup.reading
+        )
 
     def _checkpoint(self, group: Group) -> Path | None:
         """None where the run directory is out of reach, as on another machine of a cluster."""

@@ -7,6 +7,7 @@ import xarray as xr
 
 from headscope.head import name_head, name_in_paper
 from headscope.probes.coreference.metric import CANDIDATES, KINDS
+from headscope.probes.gold import PUNCTUATION
 from headscope.probes.selection import BestHead
 from headscope.results.heads import top_heads
 from headscope.results.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
@@ -33,6 +34,7 @@ PROBE_NAMES = {
     "attention": "attention",
     "attention_words": "attention and words",
 }
+NOT_IN_TABLE = ("root", *PUNCTUATION)  # as in the paper
 NO_NUMBER = float("nan")
 CHOSEN = ("low", "high", "held out", "held out low", "held out high")
 NOT_CHOSEN = dict.fromkeys(CHOSEN, NO_NUMBER)
@@ -42,8 +44,10 @@ Row = dict[str, Any]
 
 def table1_rows(result: xr.Dataset) -> list[Row]:
     """One row per relation: its best head, next to the best fixed offset."""
-    few = json.loads(result.attrs["options"])["few"]
-    return [_relation_row(result, row, few) for row in relation_rows(result)]
+    options = json.loads(result.attrs["options"])
+    left_out = () if options["every_relation"] else NOT_IN_TABLE
+    rows = [row for row in relation_rows(result) if row.relation.lower() not in left_out]
+    return [_relation_row(result, row, options["few"]) for row in rows]
 
 
 def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:

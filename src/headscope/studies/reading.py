@@ -1,0 +1,50 @@
+"""How both studies read a corpus: the options they share, and how a report says it."""
+
+from typing import get_args
+
+import xarray as xr
+
+from headscope.results import dataset as results
+from headscope.studies.option import Option
+from headscope.text.sharing import BARE, JOINED, SEVERAL, SPLIT, WORDS, Sharing
+from headscope.wording import counted
+
+ALIGNMENT = Option(
+    "alignment",
+    str,
+    "shared",
+    "shared: a token of several words is kept; strict: its sentence is skipped; words: each word "
+    "is encoded on its own",
+    choices=get_args(Sharing),
+)
+DOCUMENTS = Option(
+    "documents", int, None, "documents drawn first; a sample is drawn from these", least=1
+)
+
+
+def say_words(result: xr.Dataset, prefix: str = "") -> str:
+    """How words and tokens met in a run, in sentences; nothing where words were not looked at."""
+    counts = {
+        name.removeprefix(prefix): count
+        for name, count in results.words(result).items()
+        if name.startswith(prefix)
+    }
+    total = counts.get(WORDS, 0)
+    if not total:
+        return ""
+    said = [f"{counts[SPLIT] / total:.1%} of {counted(total, 'words')} are split into pieces."]
+    if counts.get(SEVERAL):
+        said.append(f"{_tokens(counts[SEVERAL])} {_what_became(counts)}")
+    return " ".join(said)
+
+
+def _tokens(count: int) -> str:
+    verb = "covers" if count == 1 else "cover"
+    return f"{counted(count, 'tokens')} {verb} characters of several words:"
+
+
+def _what_became(counts: dict[str, int]) -> str:
+    if JOINED in counts:
+        return f"{counts[JOINED]:,} words that share one were joined, each as its syntactic head."
+    left = f", which leaves {counts[BARE]:,} words without one" if counts.get(BARE) else ""
+    return f"each belongs to the word with which it shares the most characters{left}."

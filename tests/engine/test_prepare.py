@@ -1,0 +1,56 @@
+"""Inputs made in forked processes are those that this process would make."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.engine.job import Job
+from headscope.engine.prepare import Readers, open_readers, read_inputs
+from headscope.studies import find_study
+from headscope.studies.study import Setup
+from headscope.text.corpus import Corpus
+from headscope.workers.local import LocalPool
+from tests.metrics.tiny_models import tiny_gpt2
+
+
+@pytest.fixture(scope="module")
+def setup() -> Setup:
+    corpus = Corpus.from_sentences(list(hs.demo_corpus())[:60])
+    study = find_study("vig2019")
+    return Setup(tiny_gpt2(), corpus, study.with_options({}), study.labels(corpus), 512)
+
+
+@pytest.fixture(scope="module")
+def job(setup: Setup) -> Job:
+    return Job(setup, find_study("vig2019").parts, 1, setup.model.fingerprint)
+
+
+@pytest.fixture
+def readers(job: Job) -> Iterator[Readers]:
+    with open_readers(job.setup, job.parts) as found:
+        if found is None:
+            pytest.skip("this system cannot fork, or has one core")
+        yield found
+
+
+def test_columns_are_the_same(job: Job, readers: Readers) -> None:
+    for shard in job.setup.corpus.shards(25):
+        here, there = read_inputs(job.setup, job.parts, shard), readers.read(shard)
+        for mine, theirs in zip(here, there, strict=True):
+            assert mine.skipped == theirs.skipped
+            for name in ("numbers", "groups", "lengths", "ids", "segments", "null", "arcs"):
+                one, other = getattr(mine.columns, name), getattr(theirs.columns, name)
+                np.testing.assert_array_equal(one, other, err_msg=name)
+            assert list(mine.columns.labels) == list(theirs.columns.labels)
+            for name, codes in mine.columns.labels.items():
+                np.testing.assert_array_equal(codes, theirs.columns.labels[name])
+
+
+def test_shards_are_the_same_however_they_were_prepared(job: Job, readers: Readers) -> None:
+    shards = job.setup.corpus.shards(20)
+    plain = [content for _, content in LocalPool().run(job, shards)]
+    ahead = [content for _, content in LocalPool(2).run(replace(job, readers=readers), shards)]
+    assert plain == ahead
