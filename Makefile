@@ -4,10 +4,10 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types bench fuzz wheel chromium clean
+.PHONY: help setup demo test test-hosts lint types bench fuzz wheel chromium clean
 
 help:   ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(STAMP)   ## create .venv with pinned versions and this package in it
 
@@ -25,6 +25,19 @@ demo: setup   ## run the bundled models over the bundled corpus into headscope-d
 
 test: setup lint types chromium   ## lint, types, then every test, Chromium included
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Hosts want other versions than the project pins, so they have an environment of their own.
+HOSTS := .venv-hosts
+$(HOSTS)/.ready: tests/hosts/requirements.txt pyproject.toml
+	test -x $(HOSTS)/bin/python || $(PYTHON) -m venv $(HOSTS)
+	$(HOSTS)/bin/pip install --quiet --constraint constraints.txt torch
+	$(HOSTS)/bin/pip install --quiet --requirement tests/hosts/requirements.txt
+	$(HOSTS)/bin/pip install --quiet --no-deps --editable .
+	touch $@
+
+test-hosts: $(HOSTS)/.ready chromium   ## the views in real JupyterLab, Notebook, marimo, Gradio, Streamlit, nbconvert, Firefox
+	mkdir -p tests/artefacts
+	$(HOSTS)/bin/python -m pytest --confcutdir=tests/hosts tests/hosts
 
 lint: setup   ## style
 	$(BIN)/ruff check .
@@ -58,4 +71,4 @@ wheel: setup   ## build the wheel into dist/
 	$(BIN)/python -m hatchling build -t wheel
 
 clean:   ## remove what the other commands made
-	rm -rf .venv dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-hosts dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis

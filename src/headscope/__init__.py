@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headscope.text.sentence import Mention as Mention
     from headscope.text.sentence import Sentence as Sentence
     from headscope.text.sentence import Word as Word
+    from headscope.views.gallery import gallery as gallery
 
 _HOME = {
     "Corpus": "headscope.text.corpus",
@@ -36,6 +37,7 @@ _HOME = {
     "annotate": "headscope.text.annotate",
     "compare": "headscope.results.compare",
     "demo_corpus": "headscope.text.read",
+    "gallery": "headscope.views.gallery",
     "heads": "headscope.results.heads",
     "load": "headscope.model.load",
     "read_corpus": "headscope.text.read",
@@ -54,6 +56,7 @@ __all__ = [
     "annotate",
     "compare",
     "demo_corpus",
+    "gallery",
     "heads",
     "load",
     "read_corpus",

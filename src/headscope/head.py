@@ -23,6 +23,16 @@ def name_head(layer: int, head: int) -> str:
     return str(Head(layer, head))
 
 
+def name_layer(layer: int) -> str:
+    """The name of a layer, as in that of its heads."""
+    return f"L{layer}"
+
+
+def name_within_layer(head: int) -> str:
+    """The name of a head where its layer is known."""
+    return f"H{head}"
+
+
 def name_in_paper(layer: int, head: int) -> str:
     """L7H9 (paper 8-10): Clark et al. count layers and heads from 1."""
     return f"{name_head(layer, head)} (paper {layer + 1}-{head + 1})"

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from jupyter_client.manager import start_new_kernel
 from playwright.sync_api import BrowserContext, Route
 
 from headscope.views import View, head_view, model_view, neuron_view
+from headscope.views.cell import outputs
 from headscope.views.page import script, style
 from headscope.views.state import SETTINGS
 from tests.browser.conftest import Watched, watch
@@ -25,7 +26,17 @@ HOST = """
 import widget from "./widget.js";
 
 class Model {
-  constructor(values) { this.values = values; this.acts = {}; this.sent = []; this.changed = {}; }
+  constructor(values, blocks) {
+    Object.assign(this, { values, blocks, acts: {}, sent: [], changed: {} });
+  }
+  send({ blocks }) {  // the kernel answers, unless it is gone
+    if (!this.blocks) return;
+    const answer = () => {
+      const buffers = blocks.map((number) => this.blocks[number]);
+      for (const act of this.acts["msg:custom"] ?? []) act({ blocks }, buffers);
+    };
+    setTimeout(answer);
+  }
   get(name) { return this.values[name]; }
   set(name, value) { this.values[name] = this.changed[name] = value; this.fire(name); }
   save_changes() { this.sent.push(this.changed); window.send?.(this.changed); this.changed = {}; }
@@ -39,8 +50,8 @@ class Model {
 }
 
 window.start = (values, blocks) => {
-  const bytes = Uint8Array.from(atob(blocks), (char) => char.charCodeAt(0));
-  window.model = new Model({ ...values, blocks: new DataView(bytes.buffer) });
+  const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  window.model = new Model(values, blocks?.map((text) => new DataView(bytes(text).buffer)));
   window.cleanup = widget.render({ model: window.model, el: document.getElementById("cell") });
 };
 window.started = true;
@@ -70,33 +81,77 @@ def _answer(body: str, kind: str, route: Route) -> None:
     route.fulfill(body=body, content_type=kind)
 
 
-def show(cell: Watched, values: dict[str, Any], blocks: bytes) -> None:
+def show(cell: Watched, values: dict[str, Any], blocks: Sequence[bytes]) -> None:
     """Render a widget whose traits have these values."""
     cell.page.evaluate(
         "([values, blocks]) => window.start(values, blocks)",
-        [values, base64.b64encode(blocks).decode()],
+        [values, [base64.b64encode(block).decode() for block in blocks]],
     )
     cell.page.wait_for_selector(".hs-root[data-theme]")
 
 
 def traits(view: View) -> dict[str, Any]:
     """What a notebook would send."""
-    return {name: getattr(view.widget, name) for name in ("header", *SETTINGS)}
+    return {name: getattr(view.widget, name) for name in ("header", "picture", *SETTINGS)}
 
 
 @pytest.mark.parametrize("make", [head_view, model_view, neuron_view])
 def test_every_view_renders_in_a_notebook_cell(cell: Watched, make: Any) -> None:
     view = make(random_trace())
-    show(cell, traits(view), view.widget.blocks)
+    show(cell, traits(view), view.payload.blocks)
     name = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}[view.kind]
     assert cell.page.locator("h1").inner_text() == name
     cell.page.wait_for_selector(".hs-token, .hs-thumb, .hs-neuron-body .hs-neuron-row")
     cell.shot(f"widget-{view.kind}")
 
 
+def test_the_widget_hides_the_picture_and_the_page_that_were_kept_for_it(cell: Watched) -> None:
+    view = head_view(random_trace())
+    picture, page, _ = (next(iter(bundle.values())) for bundle in outputs(view))
+    cell.page.evaluate(
+        """([picture, page]) => {
+          const cell = document.getElementById("cell");
+          const output = (html) => {
+            const made = document.createElement("div");
+            made.setHTMLUnsafe(html);
+            return made;
+          };
+          const other = output(`<textarea></textarea><img src="${picture}">`);
+          cell.parentElement.insertBefore(other, cell);
+          const area = output("");
+          cell.replaceWith(area);
+          area.append(output(`<img src="${picture}">`), output(page), output(""));
+          area.lastChild.append(cell);
+        }""",
+        [f"data:image/png;base64,{picture}", page],
+    )
+    shown = "[...document.querySelectorAll('img, iframe')].map(one => one.checkVisibility())"
+    assert cell.page.evaluate(shown)[0] and cell.page.evaluate(shown)[2]
+    show(cell, traits(view), view.payload.blocks)
+    cell.page.wait_for_function(f"({shown}).join() === 'true,false,false'")
+
+
+def test_without_a_kernel_the_widget_leaves_the_place_to_what_was_kept(cell: Watched) -> None:
+    values = traits(head_view(random_trace()))
+    cell.page.evaluate("values => window.start(values, null)", values)
+    cell.page.wait_for_timeout(200)
+    assert cell.page.locator("#cell").inner_html() == ""
+
+
+@pytest.mark.parametrize("name", ["jpThemeLight"])
+def test_the_widget_follows_the_notebook_from_light_to_dark_and_back(
+    cell: Watched, name: str
+) -> None:
+    view = head_view(random_trace())
+    show(cell, traits(view), view.payload.blocks)
+    for said, theme in (("false", "dark"), ("true", "light")):
+        cell.page.evaluate("([name, said]) => (document.body.dataset[name] = said)", [name, said])
+        cell.page.wait_for_selector(f".hs-root[data-theme='{theme}']")
+
+
 def test_a_trait_changed_in_python_changes_the_view(cell: Watched) -> None:
     view = head_view(random_trace())
-    show(cell, traits(view), view.widget.blocks)
+    show(cell, traits(view), view.payload.blocks)
     cell.page.evaluate("window.model.fromPython({layer: 2, heads: [1], pinned: 'q4'})")
     cell.page.wait_for_selector("[data-side='q'] .hs-token[aria-selected='true']")
     assert cell.page.get_by_label("Layer").input_value() == "2"
@@ -106,9 +161,10 @@ def test_a_trait_changed_in_python_changes_the_view(cell: Watched) -> None:
 
 def test_what_a_reader_does_is_sent_to_python(cell: Watched) -> None:
     view = head_view(random_trace())
-    show(cell, traits(view), view.widget.blocks)
+    show(cell, traits(view), view.payload.blocks)
     cell.page.get_by_label("Layer").select_option("1")
     cell.chip("Heads", 0).click()
+    cell.page.get_by_text("More", exact=True).click()
     cell.page.get_by_label("Hide first token").check()
     sent = cell.page.evaluate("window.model.sent")
     assert sent == [{"layer": 1}, {"heads": [1, 2, 3]}, {"hide": ["first"]}]
@@ -120,13 +176,13 @@ def test_what_a_reader_does_is_sent_to_python(cell: Watched) -> None:
 def test_the_widget_is_dark_where_the_notebook_is(cell: Watched, name: str, value: str) -> None:
     view = head_view(random_trace())
     cell.page.evaluate("([name, value]) => (document.body.dataset[name] = value)", [name, value])
-    show(cell, traits(view), view.widget.blocks)
+    show(cell, traits(view), view.payload.blocks)
     assert cell.page.locator(".hs-root").get_attribute("data-theme") == "dark"
 
 
 def test_a_closed_widget_listens_no_more(cell: Watched) -> None:
     view = head_view(random_trace())
-    show(cell, traits(view), view.widget.blocks)
+    show(cell, traits(view), view.payload.blocks)
     cell.page.evaluate("window.cleanup()")
     assert cell.page.locator("#cell").inner_html() == ""
     assert cell.page.evaluate("Object.values(window.model.acts).every(acts => acts.size === 0)")
@@ -174,7 +230,10 @@ view.widget.observe(lambda change: seen.append((change.name, change.new)), ["lay
     opened = [one for one in messages if "header" in one.get("data", {}).get("state", {})]
     (widget,) = opened
     state = widget["data"]["state"]
-    show(cell, {name: state[name] for name in ("header", *SETTINGS)}, bytes(widget["buffers"][0]))
+    asked = list(range(state["header"]["blocks"]))
+    _, messages = run(kernel, f"view.widget._send_blocks(None, {{'blocks': {asked}}}, None)")
+    blocks = [bytes(buffer) for buffer in messages[0]["buffers"]]
+    show(cell, {name: state[name] for name in ("header", "picture", *SETTINGS)}, blocks)
 
     _, messages = run(kernel, "view.widget.layer = 2")
     cell.page.evaluate("values => window.model.fromPython(values)", messages[0]["data"]["state"])

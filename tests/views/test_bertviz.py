@@ -118,7 +118,7 @@ def test_encoder_decoder_and_cross_attention() -> None:
 def test_what_comes_back_shows_itself_and_holds_its_page() -> None:
     view = head_view(ATTENTION, TOKENS)
     assert view.data.startswith("<!doctype html>")
-    assert "application/vnd.jupyter.widget-view+json" in view._repr_mimebundle_()[0]
+    assert "<iframe" in view._repr_html_()
 
 
 @pytest.mark.parametrize(

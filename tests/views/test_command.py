@@ -92,13 +92,47 @@ def shown_in(page: Path) -> dict[str, Any]:
 
 def test_a_file_and_standard_input_are_read(place: Path, tmp_path: Path) -> None:
     (tmp_path / "s.txt").write_text("Birds sing\nand fly\n", encoding="utf-8")
-    for number, (text, stdin) in enumerate(
-        [(str(tmp_path / "s.txt"), None), ("-", "Birds sing\nand fly\n")]
+    for number, (text, *options, stdin) in enumerate(
+        [(str(tmp_path / "s.txt"), "--whole", None), ("-", "Birds sing\nand fly\n")]
     ):
         out = tmp_path / f"{number}.html"
-        assert run(place, text, "--out", str(out), stdin=stdin).exit_code == 0
+        assert run(place, text, *options, "--out", str(out), stdin=stdin).exit_code == 0
         words = shown_in(out)["stacks"][0]["queries"]["words"]
         assert "".join(words).lower() == "birdssingandfly"
+
+
+def test_the_lines_of_a_file_are_texts_of_one_page(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "lesson.txt").write_text("Birds sing\n\nBirds fly\n", encoding="utf-8")
+    out = tmp_path / "x.html"
+    assert run(place, str(tmp_path / "lesson.txt"), "--out", str(out)).exit_code == 0
+    page = out.read_text(encoding="utf-8")
+    found = re.search(r'id="headscope-gallery">(.*?)</script>', page)
+    assert found is not None
+    said = json.loads(found[1])
+    assert said["title"] == "lesson"
+    assert [one["text"] for one in said["texts"]] == ["Birds sing", "Birds fly"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--out", "x.svg"], r"has 2 texts, one on each line, and an \.svg file is for a single"),
+        (["--out", "x.html", "--pair", "They fly."], "--pair is for a single one"),
+    ],
+)
+def test_what_is_for_one_text_is_refused_for_several(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    (tmp_path / "s.txt").write_text("Birds sing\nBirds fly\n", encoding="utf-8")
+    result = run(Path("no-model"), str(tmp_path / "s.txt"), *options)
+    assert isinstance(result.exception, ViewError)
+    assert re.search(message, str(result.exception))
+
+
+def test_a_corpus_is_no_page(tmp_path: Path) -> None:
+    (tmp_path / "s.txt").write_text("Birds sing\n" * 1000, encoding="utf-8")
+    result = run(Path("no-model"), str(tmp_path / "s.txt"), "--out", "x.html")
+    assert "has 1,000 texts, one on each line; a page holds up to 200" in str(result.exception)
 
 
 def test_a_file_that_is_not_there_is_refused_instead_of_drawn() -> None:

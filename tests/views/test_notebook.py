@@ -8,6 +8,7 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "views.ipynb"
+WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 
 
@@ -28,22 +29,18 @@ def outputs(notebook: Any) -> list[dict[str, Any]]:
 
 
 def test_every_view_shows_itself(executed: Any) -> None:
-    shown = [
-        data for data in outputs(executed) if "application/vnd.jupyter.widget-view+json" in data
-    ]
+    shown = [data for data in outputs(executed) if WIDGET in data]
     assert len(shown) == 4
     state = executed.metadata.widgets[WIDGETS]["state"]
-    kinds = [state[data["application/vnd.jupyter.widget-view+json"]["model_id"]] for data in shown]
+    kinds = [state[data[WIDGET]["model_id"]] for data in shown]
     assert [one["state"]["header"]["kind"] for one in kinds] == ["head", "model", "neuron", "head"]
 
 
 def test_the_widget_answers_a_changed_trait(executed: Any) -> None:
     printed = [data["text/plain"] for data in outputs(executed)]
     assert "[('layer', 5), ('heads', [5])]" in printed
-    shown = [
-        data for data in outputs(executed) if "application/vnd.jupyter.widget-view+json" in data
-    ]
-    model = shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"]
+    shown = [data for data in outputs(executed) if WIDGET in data]
+    model = shown[0][WIDGET]["model_id"]
     state = executed.metadata.widgets[WIDGETS]["state"][model]["state"]
     assert (state["layer"], state["heads"]) == (5, [5])
     assert state["header"]["state"]["layer"] == 6
@@ -53,6 +50,13 @@ def test_figures_are_written(executed: Any) -> None:
     assert outputs(executed)[-1]["text/plain"] == "['heads.pdf', 'heads.svg']"
 
 
-def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    assert all(not cell.get("outputs") for cell in notebook.cells)
+def test_the_kept_outputs_are_those_of_a_run(executed: Any) -> None:
+    """What GitHub and a reader without a kernel see is what the code makes."""
+    kept = outputs(nbformat.read(NOTEBOOK, as_version=4))
+    made = [data for data in outputs(executed) if WIDGET not in data]
+    assert [data["text/plain"] for data in kept] == [data["text/plain"] for data in made]
+    assert [sorted(data) for data in kept] == [sorted(data) for data in made]
+    assert sum("image/png" in data for data in kept) == 4
+    frames = [data["text/html"] for data in kept if "text/html" in data]
+    assert len(frames) == 4 and all("<iframe" in frame for frame in frames)
+    assert NOTEBOOK.stat().st_size < 2_500_000

@@ -6,12 +6,13 @@ import re
 import pytest
 
 from headscope.views.page import in_order, script, static
+from headscope.views.state import KINDS, Kind
 from tests.views.generated import STATIC
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
 
 
-@pytest.mark.parametrize("entry", ["page", "widget"])
+@pytest.mark.parametrize("entry", ["page", "gallery", "widget"])
 def test_the_script_imports_nothing(entry: str) -> None:
     text = script(entry)
     assert not re.search(r"^\s*import[ {(]", text, re.MULTILINE)
@@ -24,7 +25,7 @@ def test_the_widget_keeps_its_default_export() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_module_is_reached_from_a_host_and_stays_small(name: str) -> None:
-    reached = {*in_order("page"), *in_order("widget")}
+    reached = {*in_order("page"), *in_order("gallery"), *in_order("widget")}
     assert name.removesuffix(".js") in reached
     assert len(static(name).splitlines()) < 400
 
@@ -40,3 +41,12 @@ def test_a_module_stands_after_those_it_imports() -> None:
     for place, name in enumerate(order):
         for imported in re.findall(r'^import .* from "(.+)\.js"', static(f"{name}.js"), re.M):
             assert order.index(posixpath.normpath(f"{name}/../{imported}")) < place
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_carries_the_code_of_its_own_view(kind: Kind) -> None:
+    code = script("page", (kind,))
+    assert f"function {kind}View(" in code
+    others = {"head": ("model", "neuron"), "model": ("neuron",), "neuron": ("model",)}[kind]
+    assert not any(f"function {other}View(" in code for other in others)
+    assert len(code) < len(script("page"))

@@ -2,15 +2,13 @@
 
 import errno
 import re
-from importlib import util
 from pathlib import Path
 
 import pytest
 
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view, neuron_view
-from headscope.views import view as view_module
-from tests.views.traces import HOSTILE, random_trace, side
+from tests.views.traces import HOSTILE, known_trace, random_trace, side
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:
@@ -64,21 +62,23 @@ def test_saving_html_returns_the_path(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_notebook_gets_the_widget() -> None:
-    view = head_view(random_trace())
-    data, _ = view._repr_mimebundle_()
-    model = data["application/vnd.jupyter.widget-view+json"]["model_id"]
-    assert model == view.widget.model_id
+def test_a_frame_is_a_string_that_a_notebook_shows() -> None:
+    view = neuron_view(random_trace())
+    frame = view.iframe(height=500)
+    assert isinstance(frame, str)
+    assert 'title="Neuron view of random-model · L0H0 · 10 tokens"' in frame
+    assert "height:500px" in frame and 'data-headscope="fit"' not in frame
+    assert 'srcdoc="&lt;!doctype html&gt;' in frame
+    assert type(frame._repr_html_()) is str and type(view._repr_html_()) is str
+    assert 'data-headscope="fit"' in view._repr_html_()
 
 
-def test_without_anywidget_a_notebook_gets_the_page_in_a_frame(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(view_module, "find_spec", lambda name: None)
-    bundle = neuron_view(random_trace())._repr_mimebundle_()
-    assert bundle["text/html"].startswith('<iframe srcdoc="&lt;!doctype html&gt;')
-    assert bundle["text/plain"] == "<neuron view of random-model: 10 tokens>"
-    assert util.find_spec("anywidget") is not None
+def test_a_page_without_scripts_says_what_it_would_show() -> None:
+    page = head_view(known_trace(), heads=[0], hide=()).html()
+    said = page.split('<div class="hs-unscripted">')[1].split("</div>")[0]
+    assert "Head view of known · layer 0, head 0 · 3 tokens" in said
+    assert "<tr><td>L0H0<td>two<td>two<td>0.750<tr><td>L0H0<td>three<td>three<td>0.600" in said
+    assert "one<td>one" not in said  # the first token had no choice
 
 
 def test_a_trace_opens_its_own_views() -> None:

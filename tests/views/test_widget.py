@@ -1,5 +1,6 @@
 """The widget's traits are the view's state."""
 
+import json
 from dataclasses import asdict
 
 import pytest
@@ -19,10 +20,20 @@ def test_every_setting_is_a_trait_with_the_views_value() -> None:
     assert set(SETTINGS) == set(asdict(view.state))
 
 
-def test_the_payload_travels_once_as_bytes() -> None:
+def test_the_payload_travels_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     view = head_view(random_trace())
-    assert view.widget.blocks == b"".join(view.payload.blocks)
-    assert sum(view.widget.header["sizes"]) == len(view.widget.blocks)
+    sent: list[tuple[object, object]] = []
+    monkeypatch.setattr(view.widget, "send", lambda *said: sent.append(said))
+    view.widget._send_blocks(None, {"blocks": [1, 0]}, None)
+    assert sent == [({"blocks": [1, 0]}, [view.payload.blocks[1], view.payload.blocks[0]])]
+    assert view.widget.header["blocks"] == len(view.payload.blocks)
+
+
+def test_the_state_that_a_notebook_may_save_holds_no_weights() -> None:
+    view = head_view(random_trace(layers=6))
+    state = view.widget.get_state()
+    code = len(state.pop("_esm")) + len(state.pop("_css"))
+    assert len(json.dumps(state, default=str)) < 20_000 < code
 
 
 def test_traits_are_set_from_python_and_observed() -> None:

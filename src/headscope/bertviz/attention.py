@@ -197,7 +197,8 @@ def head_view(
     chosen = restricted(trace, include_layers, None)
     if isinstance(heads, int):
         raise ViewError(f"heads is {heads}; give a list, such as [{heads}].")
-    return act(views.head_view(chosen, layer=layer, heads=heads), html_action)
+    first = chosen.default.layers[0] if layer is None else layer  # as BertViz: nothing is chosen
+    return act(views.head_view(chosen, layer=first, heads=heads, hide=()), html_action)
 
 
 def model_view(
@@ -224,4 +225,4 @@ def model_view(
         prettify_tokens,
     )
     chosen = restricted(trace, include_layers, include_heads)
-    return act(views.model_view(chosen, theme=display_mode), html_action)
+    return act(views.model_view(chosen, theme=display_mode, hide=()), html_action)

@@ -9,13 +9,15 @@ import typer
 from headscope.errors import ViewError
 from headscope.views.state import SETTINGS, Kind, Theme
 
+_MOST_TEXTS = 200  # in one page
 _ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
 
 
 _Text = Annotated[
     str,
     typer.Argument(
-        metavar="TEXT", help="What the model reads: a text, a text file, or - for stdin."
+        metavar="TEXT",
+        help="What the model reads: a text, a file with a text on each line, or - for stdin.",
     ),
 ]
 _Model = Annotated[
@@ -42,6 +44,9 @@ _Hide = Annotated[
     typer.Option(metavar=",".join(SETTINGS["hide"].choices), help="Tokens to leave out."),
 ]
 _Theme = Annotated[Theme, typer.Option(help=f"Of the page; {SETTINGS['theme'].meaning}.")]
+_Whole = Annotated[
+    bool, typer.Option("--whole", help="A file is one text, however many lines it has.")
+]
 _Truncate = Annotated[
     bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")
 ]
@@ -63,29 +68,65 @@ def view(
     heads: _Heads = None,
     hide: _Hide = None,
     theme: _Theme = "auto",
+    whole: _Whole = False,
     truncate: _Truncate = False,
     device: _Device = None,
     dtype: _Dtype = "float32",
 ) -> None:
-    """Show what each head looks at in one text."""
+    """Show what each head looks at in a text, or in each text of a file."""
     from headscope.model.load import load
+    from headscope.views.gallery import gallery
     from headscope.views.view import check_ending, open_view
 
-    check_ending(out)
+    ending = check_ending(out)
     settings = _settings(kind, layer, heads, hide, theme)
-    first, second, written = read_text(text), read_text(pair), read_text(target)
-    trace = load(model, device=device, dtype=dtype).trace(
-        first or "",
-        second,
-        target=written,
-        generate=generate,
-        truncate=truncate,
-        # Only what is shown is kept: all matrices of a long text do not fit into memory.
-        layers=None if layer is None else [layer],
-        heads=None if heads is None else parse_heads(heads),
-    )
-    open_view(trace, kind, **settings).save(out)
+    second, written = read_text(pair), read_text(target)
+    texts = read_texts(text, whole=whole)
+    if len(texts) > 1:
+        _check_several(text, len(texts), ending, pair=pair, target=target)
+    network = load(model, device=device, dtype=dtype)
+    traces = [
+        network.trace(
+            one,
+            second,
+            target=written,
+            generate=generate,
+            truncate=truncate,
+            # Only what is shown is kept: all matrices of a long text do not fit into memory.
+            layers=None if layer is None else [layer],
+            heads=None if heads is None else parse_heads(heads),
+        )
+        for one in texts
+    ]
+    if len(traces) > 1:
+        gallery(traces, kind=kind, title=Path(text).stem, **settings).save(out)
+    else:
+        open_view(traces[0], kind, **settings).save(out)
     typer.echo(str(out))
+
+
+def read_texts(said: str, *, whole: bool = False) -> list[str]:
+    """The text itself, or those of a file: one on each line that is not empty."""
+    read = read_text(said) or ""
+    if whole or said == "-" or not _names_file(said):
+        return [read]
+    return [line.strip() for line in read.splitlines() if line.strip()] or [read]
+
+
+def _check_several(name: str, count: int, ending: str, **others: str | None) -> None:
+    """Several texts make one page; what belongs to a single text is refused."""
+    if count > _MOST_TEXTS:
+        raise ViewError(
+            f"{name} has {count:,} texts, one on each line; a page holds up to {_MOST_TEXTS}. Cut "
+            "the file, or add --whole to read it as one text."
+        )
+    given = [f"--{option}" for option, value in others.items() if value is not None]
+    if given or ending != ".html":
+        wrong = given[0] if given else f"an {ending} file"
+        raise ViewError(
+            f"{name} has {count} texts, one on each line, and {wrong} is for a single one; save a "
+            "page (.html) of them all, or add --whole to read the file as one text."
+        )
 
 
 def read_text(said: str | None) -> str | None:

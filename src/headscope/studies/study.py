@@ -66,11 +66,6 @@ class Setup:
         return self.options.get("attention") or usual
 
     @property
-    def reading(self) -> "Reading":
-        """How weights are read: as they are, by the norms of what they give, or both."""
-        return self.options.get("weights", "raw")
-
-    @property
     def sharing(self) -> "Sharing":
         """What becomes of a token that several words share."""
         return self.options.get("alignment", "shared")
@@ -82,6 +77,11 @@ class Setup:
             return None
         draw = Random(f"{self.seed} numbers")
         return frozenset(draw.sample(range(len(self.corpus)), self.sampled))
+
+    @property
+    def reading(self) -> "Reading":
+        """How weights are read: as they are, by the norms of what they give, or both."""
+        return self.options.get("weights", "raw")
 
     @cached_property
     def has_documents(self) -> bool:
@@ -192,6 +192,7 @@ class Figure:
     caption: str
     needs: tuple[str, ...]
     draw: Callable[["xr.Dataset"], "Drawing"]
+    note: Callable[["xr.Dataset"], str] = lambda result: ""  # what is to be said of this result
 
 
 @dataclass(frozen=True)

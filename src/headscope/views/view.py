@@ -1,26 +1,24 @@
 """The three views as Python objects: they show themselves in a notebook and save to any format."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import ViewError
 from headscope.files import find_place, replacing
 from headscope.views.neurons import require_neurons
-from headscope.views.page import page
+from headscope.views.page import Frame, frame, page
 from headscope.views.payload import Payload, Scores, payload
 from headscope.views.state import KINDS, Kind, ViewState, initial_state
+from headscope.views.summary import title, without_script
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
     from headscope.views.widget import ViewWidget
 
 ENDINGS = (".html", ".svg", ".png", ".pdf")
-_FRAME_HEIGHT = 640
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,14 @@ class View:
 
     def html(self) -> str:
         """A self-contained page: no network, works from a file."""
-        return page(self.payload)
+        return page(self.payload, without_script(self.trace, self.kind, self.state))
+
+    def iframe(self, *, height: int | None = None) -> Frame:
+        """The page in a frame, as a string of HTML that a notebook also shows.
+
+        Without a height, in pixels, the frame is made as high as its page where the host allows it.
+        """
+        return frame(self.html(), title(self.trace, self.kind, self.state), height)
 
     def save(
         self,
@@ -58,16 +63,14 @@ class View:
         if ending != ".html":
             from headscope.views.figures import render
 
-            _write(
-                target, render(self.trace, self.kind, self.state, self.scores, ending, **options)
-            )
+            write(target, render(self.trace, self.kind, self.state, self.scores, ending, **options))
         elif options:
             raise ViewError(
                 f"{', '.join(options)}: for print only; save as .svg, .png or .pdf, or leave it "
                 "out: a page fits its window."
             )
         else:
-            _write(target, self.html().encode("utf-8"))
+            write(target, self.html().encode("utf-8"))
         return target
 
     @cached_property
@@ -82,16 +85,14 @@ class View:
 
         return ViewWidget(self.trace, self.payload, self.state)
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        if find_spec("anywidget") is not None:
-            return self.widget._repr_mimebundle_(**options)
-        return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+    def _ipython_display_(self) -> None:
+        from headscope.views.cell import show
+
+        show(self)
 
     def _repr_html_(self) -> str:
-        """The page in a frame, for notebooks without anywidget."""
-        source = html.escape(self.html())
-        style = f"width:100%;height:{_FRAME_HEIGHT}px;border:0"
-        return f'<iframe srcdoc="{source}" style="{style}" title="{self.kind} view"></iframe>'
+        """For hosts that take HTML and know nothing of kernels."""
+        return str(self.iframe())  # marimo wants a str and nothing derived from it
 
     def __repr__(self) -> str:
         return f"<{self.kind} view of {self.trace.model}: {len(self.trace.tokens)} tokens>"
@@ -155,7 +156,7 @@ def check_ending(target: Path) -> str:
     return ending
 
 
-def _write(target: Path, content: bytes) -> None:
+def write(target: Path, content: bytes) -> None:
     """Write the file in one step: what cannot be finished leaves nothing behind."""
     try:
         with replacing(target) as temporary:

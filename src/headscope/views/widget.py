@@ -30,16 +30,17 @@ def _trait(kind: Any) -> Any:
 
 
 class ViewWidget(AnyWidget):
-    """One view in a notebook; `header` and `blocks` are the payload, the other traits its state.
+    """One view in a notebook: `header` is that of the payload, the other traits are its state.
 
-    The blocks of a long input are not sent at once: the page asks for those of its window.
+    The payload's blocks are no trait: a saved notebook would hold them a second time, and without
+    its kernel shows what the cell kept. The page asks for them, of a long input for its window.
     """
 
     _esm = script("widget")
     _css = style()
 
     header = traitlets.Dict().tag(sync=True)
-    blocks = traitlets.Bytes().tag(sync=True)
+    picture = traitlets.Unicode().tag(sync=True)  # the cell's picture, by how its data end
     vars().update({setting.name: _trait(setting.type) for setting in fields(ViewState)})
 
     if TYPE_CHECKING:  # the traits of the settings
@@ -50,16 +51,18 @@ class ViewWidget(AnyWidget):
     def __init__(self, trace: "Trace", payload: Payload, state: ViewState) -> None:
         self._trace = trace
         self._payload = payload
-        sent = () if payload.is_long else payload.blocks
-        header = {**payload.header, "sizes": [len(block) for block in sent]}
+        header = {**payload.header, "blocks": len(payload.blocks)}
         settings = {name: _plain(value) for name, value in asdict(state).items()}
-        super().__init__(header=header, blocks=b"".join(sent), **settings)
+        super().__init__(header=header, **settings)
         self.on_msg(self._send_blocks)
 
     def _send_blocks(self, _: Any, asked: dict[str, Any], __: Any) -> None:
-        """Blocks of a long input travel when the page asks for them."""
+        """Blocks travel when the page asks for them."""
         wanted = asked["blocks"]
         self.send({"blocks": wanted}, [self._payload.blocks[index] for index in wanted])
+
+    def __repr__(self) -> str:
+        return f"<widget: {self.header['kind']} view of {self.header['model']}>"
 
     @traitlets.validate(*SETTINGS)
     def _check(self, proposal: Any) -> Any:

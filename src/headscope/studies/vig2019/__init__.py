@@ -22,12 +22,12 @@ def notes(result: xr.Dataset) -> str:
         if result.attrs["is_causal"]
         else "the delimiters, as rows and as columns"
     )
-    said = norms.note(result) + (
+    said = (
         "Unless said otherwise, attention to null tokens is left out of every value, as in the "
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
-    return f"{said} {say_words(result)}".strip()
+    return f"{norms.note(result)}{said} {say_words(result)}".strip()
 
 
 SINK = norms.sink_finding("the null token", "null_share", {})
@@ -47,7 +47,7 @@ STUDY = Study(
     "how widely, and does it depend on what the sentence says?",
     options=(
         Option("exemplars", int, 5, "inputs kept per head", least=1),
-        Option("self_exemplars", bool, True, "whether a token's attention to itself counts there"),
+        Option("self_exemplars", bool, False, "whether a token's attention to itself counts there"),
         ALIGNMENT,
         DOCUMENTS,
         Option(

@@ -1,6 +1,8 @@
 """The views on paper: vector figures with real text, made without a browser."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from headscope.model.trace import Trace
 
-__all__ = ["figure", "render"]
+__all__ = ["figure", "render", "styled"]
 
 # Where the user's rcParams are matplotlib's own: text stays text, searchable, and set in the fonts
 # of the document it goes into.
@@ -45,12 +47,8 @@ def render(
     dpi: float | None = None,
 ) -> bytes:
     """The file of one view; written to memory first, for a full disk must not leave half of it."""
-    from matplotlib import rc_context
-
     _check_positive(width=width, size=size, dpi=dpi)
-    with rc_context(_style(trace, ending, font, size)), catch_warnings():
-        # `families` has said it already, in our words.
-        filterwarnings("ignore", message="Glyph .* missing")
+    with styled(trace, ending, font, size):
         drawn = figure(trace, kind, state, scores)
         if width is not None:
             _resize(drawn, width, scale_text=size is None)
@@ -59,6 +57,19 @@ def render(
         undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {})
         drawn.savefig(buffer, format=ending[1:], dpi=dpi, metadata=undated)
     return buffer.getvalue()
+
+
+@contextmanager
+def styled(
+    trace: "Trace", ending: str, font: str | None = None, size: float | None = None
+) -> Iterator[None]:
+    """Within it, matplotlib has the fonts that the tokens need, and the house's defaults."""
+    from matplotlib import rc_context
+
+    with rc_context(_style(trace, ending, font, size)), catch_warnings():
+        # `families` has said it already, in our words.
+        filterwarnings("ignore", message="Glyph .* missing")
+        yield
 
 
 def _style(trace: "Trace", ending: str, font: str | None, size: float | None) -> dict[Any, Any]:

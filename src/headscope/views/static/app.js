@@ -25,6 +25,7 @@
 
 import { button, element, segments } from "./core/controls.js";
 import { options } from "./core/filters.js";
+import { keepKeys, themeOf, watchTheme } from "./core/host.js";
 import { savePdf, savePng, saveSvg } from "./core/print.js";
 import { VIEWS } from "./views.js";
 
@@ -38,26 +39,34 @@ export function mount(el, data, store) {
   const root = element("div", { class: "hs-root" });
   el.append(root);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = () => themeOf(store.state.theme, dark);
+  const theme = () => themeOf(store.state.theme, el, dark);
   const top = element("header", { class: "hs-top" });
-  root.append(top);
+  const note = element("div", { class: "hs-note", role: "status" });
+  note.hidden = true;
+  root.append(top, note);
+  const stopKeys = keepKeys(root);
   const view = VIEWS[data.header.kind](root, data, store, theme);
-  const themeControl = fillTop(top, data, store, view);
+  const themeControl = fillTop(top, note, data, store, view);
 
   let work = Promise.resolve();
+  let drawnTheme = "";
   const draw = () => {
-    for (const one of [root, root.closest(".hs-page")]) one?.setAttribute("data-theme", theme());
+    drawnTheme = theme();
+    for (const one of [root, root.closest(".hs-page")]) one?.setAttribute("data-theme", drawnTheme);
     themeControl.update();
     work = view.update().catch((error) => showFailure(root, error));
     return work;
   };
   const stop = store.subscribe(() => void draw());
   const redraw = () => void draw();
-  dark.addEventListener("change", redraw);
+  const stopTheme = watchTheme(root, dark, () => {
+    if (theme() !== drawnTheme) redraw();
+  });
   const watch = watchWidth(el, redraw);
   const remove = () => {
     stop();
-    dark.removeEventListener("change", redraw);
+    stopTheme();
+    stopKeys();
     watch.disconnect();
     view.remove();
     root.remove();
@@ -66,33 +75,31 @@ export function mount(el, data, store) {
   return { ready: draw(), idle, store, view, remove };
 }
 
-/** @param {HTMLElement} top @param {Data} data @param {Store} store @param {View} view */
-function fillTop(top, data, store, view) {
+/** @param {HTMLElement} top @param {HTMLElement} note @param {Data} data @param {Store} store @param {View} view */
+function fillTop(top, note, data, store, view) {
   const control = segments("Theme", options("theme"), () => store.state.theme, (theme) => store.set({ theme }));
   const { kind } = data.header;
   const title = element("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
   const model = element("span", { class: "hs-model" });
   model.textContent = data.header.model;
+  const tell = (/** @type {string} */ text, /** @type {Blob | undefined} */ picture) => showNote(note, text, picture);
   top.append(
     title, model, element("span", { class: "hs-space" }), control.node,
-    button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title())),
-    button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title())),
-    button("PDF", "Print what is shown; choose “Save as PDF”", () => savePdf(view.scene(), view.title())),
+    button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title(), tell)),
+    button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title(), tell)),
+    button("PDF", "Print what is shown; choose “Save as PDF”", () => savePdf(view.scene(), view.title(), tell)),
   );
   return control;
 }
 
-/**
- * As chosen; else as the notebook around the view (JupyterLab and VS Code say so on the body); else as the system.
- * @param {string} chosen
- * @param {MediaQueryList} system
- * @returns {Theme}
- */
-function themeOf(chosen, system) {
-  if (chosen === "light" || chosen === "dark") return chosen;
-  const { jpThemeLight, vscodeThemeKind } = document.body.dataset;
-  const isDark = jpThemeLight ? jpThemeLight === "false" : vscodeThemeKind ? vscodeThemeKind.includes("dark") : system.matches;
-  return isDark ? "dark" : "light";
+/** Say what the host does not allow; a picture that cannot be saved is shown. @param {HTMLElement} note @param {string} text @param {Blob} [picture] */
+function showNote(note, text, picture) {
+  const before = note.querySelector("img");
+  if (before) URL.revokeObjectURL(before.src);
+  const close = button("Close", "Close this note", () => (note.hidden = true));
+  note.replaceChildren(element("p", {}, text, " ", close));
+  if (picture) note.append(element("img", { alt: "What is shown", src: URL.createObjectURL(picture) }));
+  note.hidden = false;
 }
 
 /** @param {HTMLElement} root @param {unknown} error */

@@ -1,20 +1,19 @@
 /** A self-contained page: the payload stands in script elements, the state in the URL. */
 
 import { mount } from "./app.js";
-import { Data, fromBase64 } from "./core/data.js";
+import { embeddedData } from "./core/embedded.js";
+import { hidePoorer, reportHeight } from "./core/host.js";
 import { printPage } from "./core/print.js";
 import { bindHash, Store } from "./core/state.js";
 
-/** @param {string} id @returns {string} */
-function embedded(id) {
-  return document.getElementById(id)?.textContent ?? "";
-}
-
-const header = JSON.parse(embedded("headscope-header"));
-const store = new Store(header);
+const data = embeddedData("headscope");
+const store = new Store(data.header);
 bindHash(store, window);
-const data = new Data(header, (indices) => indices.map((index) => fromBase64(embedded(`headscope-block-${index}`))));
-const app = mount(/** @type {HTMLElement} */ (document.getElementById("headscope")), data, store);
+const main = /** @type {HTMLElement} */ (document.getElementById("headscope"));
+main.replaceChildren(); // what is read where this script may not run
+const app = mount(main, data, store);
+reportHeight(main);
+void app.ready.then(() => hidePoorer());
 
 // What is shown, for scripts on the page and for tests.
 Object.assign(window, {

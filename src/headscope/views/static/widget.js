@@ -1,5 +1,6 @@
 /**
- * The notebook widget (anywidget): the payload comes through the model, the state is its traits.
+ * The notebook widget (anywidget): the state is its traits; what is drawn comes from the kernel when asked for, so
+ * that a saved notebook does not hold it a second time.
  *
  * @typedef {object} Model
  * @property {(name: string) => any} get
@@ -12,34 +13,60 @@
 
 import { mount } from "./app.js";
 import { Data } from "./core/data.js";
+import { hidePoorer } from "./core/host.js";
 import { Store } from "./core/state.js";
 
 /** @param {{model: Model, el: HTMLElement}} context @returns {() => void} clean up */
 function render({ model, el }) {
+  const asked = askBlocks(model);
+  let remove = () => {};
+  let removed = false;
+  void firstBlocks(model, asked.read).then((readBlocks) => {
+    if (!removed) remove = show(model, el, readBlocks);
+  });
+  return () => {
+    removed = true;
+    asked.stop();
+    remove();
+  };
+}
+
+/**
+ * All blocks at once, of a long input none: the kernel's answer says that it is there. Without a kernel nothing is
+ * shown, and the outputs that were kept stay in sight.
+ * @param {Model} model
+ * @param {(indices: number[]) => Promise<Uint8Array[]>} read
+ * @returns {Promise<(indices: number[]) => Uint8Array[] | Promise<Uint8Array[]>>}
+ */
+async function firstBlocks(model, read) {
+  const { tile, blocks } = model.get("header");
+  const kept = await read(tile === null ? [...Array(blocks).keys()] : []);
+  return tile === null ? (indices) => indices.map((index) => kept[index]) : read;
+}
+
+/** @param {Model} model @param {HTMLElement} el @param {(indices: number[]) => Uint8Array[] | Promise<Uint8Array[]>} readBlocks @returns {() => void} */
+function show(model, el, readBlocks) {
   const header = model.get("header");
-  const bytes = model.get("blocks");
   const store = new Store(header);
   const names = Object.keys(header.state);
   const read = () => store.set(Object.fromEntries(names.map((name) => [name, model.get(name)])));
   read();
-  const asked = header.tile === null ? null : askBlocks(model);
-  const data = new Data(header, asked ? asked.read : (indices) => indices.map((index) => slice(bytes, header.sizes, index)));
-  const app = mount(el, data, store);
+  const app = mount(el, new Data(header, readBlocks), store);
   const stop = store.subscribe((state, changed) => {
     for (const name of changed) model.set(name, state[/** @type {"stack"} */ (name)]);
     model.save_changes();
   });
   for (const name of names) model.on(`change:${name}`, read);
+  void app.ready.then(() => hidePoorer(el, model.get("picture")));
   return () => {
     stop();
     for (const name of names) model.off(`change:${name}`, read);
-    asked?.stop();
     app.remove();
   };
 }
 
 /**
- * Blocks of a long input come from the kernel when they are looked at.
+ * Blocks come from the kernel when they are looked at.
  * @param {Model} model
  * @returns {{read: (indices: number[]) => Promise<Uint8Array[]>, stop: () => void}}
  */
@@ -48,7 +75,7 @@ function askBlocks(model) {
   const waiting = new Map();
   const receive = (/** @type {{blocks: number[]}} */ message, /** @type {DataView[]} */ buffers) => {
     const key = String(message.blocks);
-    waiting.get(key)?.(buffers.map((view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)));
+    waiting.get(key)?.((buffers ?? []).map((view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)));
     waiting.delete(key);
   };
   model.on("msg:custom", receive);
@@ -58,12 +85,6 @@ function askBlocks(model) {
       model.send({ blocks: indices });
     });
   return { read, stop: () => model.off("msg:custom", receive) };
-}
-
-/** @param {DataView} bytes @param {number[]} sizes @param {number} index @returns {Uint8Array} */
-function slice(bytes, sizes, index) {
-  const start = sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
-  return new Uint8Array(bytes.buffer, bytes.byteOffset + start, sizes[index]);
 }
 
 export default { render };

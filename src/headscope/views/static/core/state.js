@@ -7,6 +7,7 @@
  */
 
 import { keysOf } from "./data.js";
+import { keepHash } from "./host.js";
 import { SETTINGS } from "./settings.js";
 import { validWindow } from "./window.js";
 
@@ -27,7 +28,7 @@ export class Store {
     const changed = changedKeys(this.state, next);
     if (changed.size === 0) return;
     this.state = next;
-    for (const listener of [...this.listeners]) listener(next, changed);
+    for (const listener of [...this.listeners]) told(() => listener(next, changed));
   }
 
   /**
@@ -37,6 +38,15 @@ export class Store {
   subscribe(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+}
+
+/** Who fails must not keep the others from hearing; the error still reaches the console. @param {() => void} tell */
+function told(tell) {
+  try {
+    tell();
+  } catch (error) {
+    reportError(error);
   }
 }
 
@@ -126,8 +136,5 @@ export function bindHash(store, window) {
   const read = () => store.set({ ...store.initial, ...fromHash(window.location.hash, store.initial) });
   read();
   window.addEventListener("hashchange", read);
-  store.subscribe((state) => {
-    const hash = toHash(state, store.initial);
-    window.history.replaceState(null, "", hash ? `#${hash}` : "#");
-  });
+  store.subscribe((state) => keepHash(toHash(state, store.initial)));
 }

@@ -1,0 +1,120 @@
+"""A view in words: for readers without a picture, for screen readers, for pages without scripts."""
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.head import name_head
+from headscope.views.labels import label, short
+from headscope.views.lines import Drawing, Lines, drawing, lines
+from headscope.views.state import Kind, ViewState, chosen_stack, span
+from headscope.views.weights import chosen_weights
+
+if TYPE_CHECKING:
+    from headscope.model.trace import StackTrace, Trace
+
+_LISTED = 8  # lines
+_LONGEST_TEXT = 120  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One line of a drawing: which head, from which token to which, how strong."""
+
+    head: str
+    query: str
+    key: str
+    weight: float
+
+    def __str__(self) -> str:
+        return f"{self.head}: {self.query} → {self.key} {self.weight:.2f}"
+
+
+def title(trace: "Trace", kind: Kind, state: ViewState) -> str:
+    """What is shown, in one line."""
+    stack = chosen_stack(trace, state.stack)
+    shown = {"head": _heads(state), "neuron": name_head(state.layer, state.head)}
+    size = f"{len(stack.layers)} layers × {len(stack.heads)} heads"
+    tokens = len(stack.queries)
+    return f"{kind.capitalize()} view of {trace.model} · {shown.get(kind, size)} · {tokens} tokens"
+
+
+def describe(trace: "Trace", kind: Kind, state: ViewState) -> str:
+    """What is shown, of which text, and its strongest lines."""
+    text = chosen_stack(trace, state.stack).queries.text
+    found = "; ".join(map(str, strongest_lines(trace, kind, state)))
+    said = [title(trace, kind, state), short(label(text), _LONGEST_TEXT)]
+    return "\n".join([*said, f"Strongest: {found}"] if found else said)
+
+
+def strongest_lines(
+    trace: "Trace", kind: Kind, state: ViewState, most: int = _LISTED
+) -> list[Listed]:
+    """The strongest lines of what is drawn; of the model view those of its enlarged head."""
+    stack = chosen_stack(trace, state.stack)
+    wanted = state.heads if kind == "head" else (state.head,)
+    heads, weights = chosen_weights(stack, state.weights, state.layer, wanted)
+    picture = drawing(weights, stack, state)
+    found = _of_query(_chosen(lines(picture, 1.0)), picture, _query(kind, state, stack))
+    names = (
+        ["rollout"] if state.weights == "rollout" else [name_head(state.layer, h) for h in heads]
+    )
+    return [
+        Listed(names[head], picture.queries.labels[query], picture.keys.labels[key], float(weight))
+        for head, query, key, weight in sorted(
+            zip(found.head, found.query, found.key, found.weight, strict=True),
+            key=lambda line: -line[3],
+        )[:most]
+    ]
+
+
+def without_script(trace: "Trace", kind: Kind, state: ViewState) -> str:
+    """What a page says where its script may not run: plain HTML, text as text."""
+    text = short(label(chosen_stack(trace, state.stack).queries.text), 10 * _LONGEST_TEXT)
+    rows = "".join(
+        f"<tr><td>{one.head}<td>{html.escape(one.query)}<td>{html.escape(one.key)}"
+        f"<td>{one.weight:.3f}"
+        for one in strongest_lines(trace, kind, state)
+    )
+    return (
+        f"<h1>{html.escape(title(trace, kind, state))}</h1>"
+        "<p>This view is drawn by JavaScript, which is turned off here or forbidden by the policy "
+        "of the page around it. Open the file in a window of its own to use it. The strongest "
+        "lines in words:</p>"
+        f'<p dir="auto">{html.escape(text)}</p>'
+        f"<table><tr><th>head<th>looks from<th>at<th>weight{rows}</table>"
+    )
+
+
+def _heads(state: ViewState) -> str:
+    if state.weights == "rollout":
+        return f"layer {state.layer}, rollout"
+    if not state.heads:
+        return f"layer {state.layer}, no head"
+    return f"layer {state.layer}, head{'s' * (len(state.heads) > 1)} {span(state.heads)}"
+
+
+def _query(kind: Kind, state: ViewState, stack: "StackTrace") -> int | None:
+    """The only token whose lines are shown: a pinned one, in the neuron view always one."""
+    if state.pinned is not None and state.pinned[0] == "q":
+        return int(state.pinned[1:])
+    return len(stack.queries) - 1 if kind == "neuron" else None
+
+
+def _chosen(found: Lines) -> Lines:
+    """Lines of rows that had a choice: the first token of a causal model sees only itself."""
+    rows = np.stack([found.head, found.query])
+    _, row, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
+    return _some(found, count[row.ravel()] > 1)
+
+
+def _of_query(found: Lines, picture: Drawing, query: int | None) -> Lines:
+    if query is None:
+        return found
+    return _some(found, found.query == query - picture.queries.first)
+
+
+def _some(found: Lines, kept: np.ndarray) -> Lines:
+    return Lines(found.head[kept], found.query[kept], found.key[kept], found.weight[kept])
