@@ -65,6 +65,7 @@ def same_layer(found: Layer, wanted: DenseLayer) -> None:
         close(wanted.kept[row, head, query, key], theirs.weight, "where the peaks are")
     for offset in (-3, -1, 0, 1):
         close(found.on_offset(offset), wanted.on_offset(offset), f"offset {offset}")
+    close(found.by_offset(4), wanted.by_offset(4), "by offset")
     real = wanted.batch.mask[:, None, 2:7, None]
     close(found.look(2, 7) * real, wanted.look(2, 7) * real, "look")
 

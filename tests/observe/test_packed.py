@@ -72,6 +72,18 @@ def test_every_sum_is_that_of_the_matrix(
 
 @given(*CASES)
 @settings(max_examples=30, deadline=None)
+def test_sums_by_offset_are_those_of_the_matrix(
+    seed: int, is_causal: bool, texts: int, groups: int
+) -> None:
+    packed, dense = random_layers(seed, is_causal, texts, groups)
+    for longest in (2, 20):
+        torch.testing.assert_close(
+            packed.by_offset(longest), dense.by_offset(longest), rtol=2e-5, atol=2e-5
+        )
+
+
+@given(*CASES)
+@settings(max_examples=30, deadline=None)
 def test_the_largest_weights_and_their_pairs_are_those_of_the_matrix(
     seed: int, is_causal: bool, texts: int, groups: int
 ) -> None:

@@ -43,6 +43,9 @@ def test_the_size_of_a_block_changes_nothing(
         torch.testing.assert_close(
             found.on_offset(offset), whole.on_offset(offset), rtol=1e-6, atol=1e-6
         )
+    for longest in (2, 50):
+        mine, theirs = found.by_offset(longest), whole.by_offset(longest)
+        torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-6)
     for with_self in (True, False):
         mine, theirs = found.peaks(with_self), whole.peaks(with_self)
         torch.testing.assert_close(mine.weight, theirs.weight, rtol=0, atol=0)

@@ -20,6 +20,7 @@ SUMMED = (
     "pos_from",
     "deprel_to",
     "dependency_alignment",
+    "dependency_expected",
     "dependency_probability",
     "dependency_within",
 )
@@ -48,6 +49,7 @@ def make_result(layers: int = 12, heads: int = 12, seed: int = 0) -> xr.Dataset:
         ("pos_from", ("tag",)),
         ("deprel_to", ("deprel",)),
         ("dependency_alignment", ("form",)),
+        ("dependency_expected", ("form",)),
     ):
         shape = [len(coords[dim]) for dim in axis]
         values = rng.uniform(0.1, 0.5, (layers, heads, *shape))

@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
+from headscope.metrics.dependencies import DEPENDENCY_ALIGNMENT, DEPENDENCY_BASELINE
+from headscope.metrics.expected import DEPENDENCY_EXPECTED
+from headscope.observe.batch import FORMS
 from headscope.results.replicates import GROUPS
 from headscope.results.roles import describe_heads
 from headscope.results.statements import (
@@ -18,7 +21,7 @@ from headscope.results.statements import (
     read_statements,
     write_statements,
 )
-from tests.results.grouped import write_run
+from tests.results.grouped import with_sums, write_run
 from tests.results.wired import even, first, previous, relations_of, result_of, scattered, to_verbs
 
 LINGUISTIC = {"tag", "relation", "coreference"}
@@ -141,3 +144,24 @@ def test_a_run_made_before_says_how_to_run_again(wired: xr.Dataset) -> None:
         read_statements(wired)
     empty = write_statements(wired.drop_vars(list(wired.data_vars)), Statements())
     assert read_statements(empty).heads == ()
+
+
+def test_a_head_that_only_looks_near_has_no_relation_and_one_that_knows_arcs_has() -> None:
+    random = np.random.default_rng(0)
+    weight = np.full((GROUPS, 1, 2, 3), 50.0)
+    axes = {"layer": [0], "head": [0, 1], "form": list(FORMS)}
+    shares = np.broadcast_to(np.array([0.4, 0.0, 0.4]), weight.shape)
+    expected = np.stack([shares[:, :, 0], 0.1 * shares[:, :, 1]], axis=2)
+    varied = weight * (1 + random.normal(0, 0.01, weight.shape))
+    result = with_sums(xr.Dataset(), DEPENDENCY_ALIGNMENT, shares * varied, varied, axes)
+    result = with_sums(result, DEPENDENCY_EXPECTED, expected * varied, varied, axes)
+    even = np.full((GROUPS, 3), 0.05) * varied[:, 0, 0]
+    result = with_sums(result, DEPENDENCY_BASELINE, even, varied[:, 0, 0], {"form": list(FORMS)})
+    near, knowing = describe_heads(result)
+    assert near.sentence == "L0H0: no clear role"
+    assert knowing.sentence == (
+        "L0H1: words that depend on the attending one, 0.40 ± 0.02 (expected from its distances "
+        "0.04)"
+    )
+    without = describe_heads(result.drop_vars([n for n in result if "expected" in str(n)]))
+    assert "0.40 ± 0.02 (even attention 0.05)" in without[0].sentence

@@ -62,6 +62,13 @@ _Context = Annotated[
         help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
     ),
 ]
+_Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="raw|norm|both",
+        help="Attention as it is, weighted by what each token gives, or both.",
+    ),
+]
 _Option = Annotated[
     list[str] | None,
     typer.Option(
@@ -109,6 +116,7 @@ def study(
     dtype: _Dtype = "float32",
     batch_tokens: _BatchTokens = None,
     context: _Context = None,
+    weights: _Weights = None,
     option: _Option = None,
     train: _Train = None,
     vectors: _Vectors = None,
@@ -123,7 +131,7 @@ def study(
     where = find_engine(engine, address=address, workers=workers)
     find_modules_here(name)
     chosen = find_study(name)
-    named = {"train": train, "vectors": vectors, "context": context}
+    named = {"train": train, "vectors": vectors, "context": context, "weights": weights}
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs

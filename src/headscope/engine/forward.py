@@ -25,6 +25,7 @@ from headscope.metrics.metric import (
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
 from headscope.model.model import Model
+from headscope.model.norms import Reading
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
@@ -116,15 +117,19 @@ def observe(
     metrics: Sequence[Metric],
     batch_tokens: int,
     choice: Attention = "dense",
+    reading: Reading = "raw",
 ) -> dict[str, State]:
     """The states of all metrics after the examples; no weights outlive their layer.
 
-    `choice` says how layers are looked at; see `headscope.observe.show`.
+    `choice` says how layers are looked at, `reading` how their weights are read; see
+    `headscope.observe.show`.
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode(), _turn(model.device):
-        return allowance.use(lambda tokens: _observe(model, columns, metrics, tokens, choice))
+        return allowance.use(
+            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading)
+        )
 
 
 def _turn(device: torch.device) -> AbstractContextManager[object]:
@@ -133,13 +138,18 @@ def _turn(device: torch.device) -> AbstractContextManager[object]:
 
 
 def _observe(
-    model: Model, columns: Columns, metrics: Sequence[Metric], batch_tokens: int, choice: Attention
+    model: Model,
+    columns: Columns,
+    metrics: Sequence[Metric],
+    batch_tokens: int,
+    choice: Attention,
+    reading: Reading,
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
     loop = _make_loop(metrics, states, model.device)
     for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
         cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-        _observe_batch(model, cut.to(model.device), loop, choice)
+        _observe_batch(model, cut.to(model.device), loop, choice, reading)
     if loop.ratios is not None:
         loop.ratios.finish(states)
     for state in states.values():
@@ -194,9 +204,17 @@ def _make_loop(
     )
 
 
-def _observe_batch(model: Model, cut: Cut, loop: _Loop, choice: Attention) -> None:
+def _observe_batch(
+    model: Model, cut: Cut, loop: _Loop, choice: Attention, reading: Reading
+) -> None:
     batch, annotated = cut.batch, cut.annotated
-    way = choose_way(model, batch.ids.shape[1], choice, needs_matrices=loop.needs_matrices)
+    way = choose_way(
+        model,
+        batch.ids.shape[1],
+        choice,
+        needs_matrices=loop.needs_matrices,
+        reading=reading,
+    )
     if way != "dense":
         refuse_matrices(loop.metrics, batch.ids.shape[1])
     kept: list[DenseLayer] = []
@@ -210,6 +228,6 @@ def _observe_batch(model: Model, cut: Cut, loop: _Loop, choice: Attention) -> No
         metric.update_text(loop.states[metric.name], annotated)
     for metric in loop.of_model:
         metric.update_model(loop.states[metric.name], model, batch, annotated)
-    show_layers(model, batch, annotated, way, show)
+    show_layers(model, batch, annotated, way, show, reading)
     for metric in loop.of_batches:
         metric.update_batch(loop.states[metric.name], kept)

@@ -135,6 +135,7 @@ class Job:
                 part.metrics,
                 self.setup.batch_tokens,
                 self.setup.attention,
+                self.setup.reading,
             )
         return Partial(states, counts)
 

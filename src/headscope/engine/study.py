@@ -28,7 +28,7 @@ from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Variables
 from headscope.model.model import Model
-from headscope.observe.show import DENSE_TOKENS, check_attention, long_way
+from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_way
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.results.dataset import check_result, without_stack
@@ -88,6 +88,7 @@ def study(
     options = chosen.with_options(options)
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
+    check_reading(model, options.get("weights", "raw"), options.get("attention"))
     most = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
     drawn, sampled = _draw(chosen, corpus, sentences, seed, options)
     setup = Setup(model, drawn, options, chosen.labels(drawn), most, seed, sampled)
@@ -197,7 +198,7 @@ def _ways(setup: Setup) -> str:
     """How the layers of the inputs are looked at, in words."""
     if setup.attention != "auto":
         return setup.attention
-    return f"dense up to {DENSE_TOKENS} tokens, {long_way(setup.model)} beyond"
+    return f"dense up to {DENSE_TOKENS} tokens, {long_way(setup.model, setup.reading)} beyond"
 
 
 def _say_left_out(missing: Mapping[str, str]) -> None:
@@ -340,6 +341,7 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "study": study.name,
         "model": setup.model.name,
         "is_causal": int(setup.model.is_causal),
+        "weights": setup.reading,
         "corpus": setup.corpus.fingerprint,
         "sentences": counts.inputs,
         "tokens": counts.tokens,

@@ -14,7 +14,7 @@ from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Nei
 from headscope.head import Head, name_head, read_head
 from headscope.results.heads import check_heads
 from headscope.results.measure import GRID, measure_names, measure_of
-from headscope.results.slices import Slice, baseline_of, further_axes, plain_label, slices
+from headscope.results.slices import Slice, baseline_of_head, further_axes, plain_label, slices
 from headscope.results.statements import Statements, Table
 from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
@@ -86,7 +86,7 @@ def _line(data: xr.Dataset, chosen: Slice, head: Head, label: str) -> Line:
         rank=None if own is None else int((finite > own).sum()) + 1,
         of=int(finite.size),
         mean=number(finite.mean()) if finite.size else None,
-        baseline=baseline_of(data, chosen),
+        baseline=baseline_of_head(data, chosen, place),
         rare=_is_rare(data, chosen),
     )
 

@@ -48,7 +48,10 @@ DEPENDENCY_ALIGNMENT = Measure(
     cost="n², one product with the pair features that distance shares",
     more="follows dependency arcs more",
     axes={"form": "Form"},
-    baselines=(Baseline("dependency_baseline", "even attention"),),
+    baselines=(
+        Baseline("dependency_baseline", "even attention"),
+        Baseline("dependency_expected", "expected from its distances"),
+    ),
     role=Role(
         "relation",
         "{form}",
@@ -58,6 +61,7 @@ DEPENDENCY_ALIGNMENT = Measure(
         },
         of="rest",
         without=("either",),
+        beyond="dependency_expected",
     ),
     published=(Published("highest, in L4H11", VIG, 0.42, {"form": "either"}),),
 )

@@ -5,7 +5,8 @@ model's loss depends on it. Each layer's gradient is reduced to a few sums insid
 and dropped, so that no more is kept than a training step keeps anyway.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -79,16 +80,8 @@ class HeadGradient:
         self, state: State, model: "Model", batch: Batch, annotated: AnnotatedBatch
     ) -> None:
         """Differentiate the loss of every input of a batch."""
-        # What was made in inference mode cannot enter a graph; a copy can.
-        with torch.inference_mode(False):
-            batch = replace(
-                batch,
-                ids=batch.ids.clone(),
-                mask=batch.mask.clone(),
-                segments=batch.segments.clone(),
-            )
-            predicted, keys = self._predicted(annotated).clone(), self._keys(annotated).clone()
-            sums = gradient_importance(model, batch, predicted, keys)
+        predicted = self._predicted(annotated)
+        sums = gradient_importance(model, batch, predicted, self._keys(annotated))
         count = predicted[:, int(annotated.is_causal) :].sum(-1)[:, None, None]
         for place, layer in enumerate(sums.masked_fill(count == 0, torch.nan)):
             terms = known(torch.cat([layer, layer / count], dim=-1))
@@ -184,21 +177,60 @@ def gradient_importance(
         size = gradient.abs().masked_fill(~visible[:, None], 0.0).sum(2)
         found[layer] = (size @ keys.to(size.dtype)) / pairs.sum(1)[:, None]
 
-    def observe(layer: LayerAttention) -> None:
-        layer.weights.register_hook(partial(reduce, layer.layer))
+    differentiate(model, batch, predicted, reduce)
+    return torch.stack([found[layer] for layer in model.stacks[0].attending])
 
-    _backward(model, batch, predicted, observe)
-    return torch.stack([_found(found, layer, model) for layer in model.stacks[0].attending])
+
+def differentiate(
+    model: "Model",
+    batch: Batch,
+    predicted: Bool[Tensor, "batch token"],
+    reduce: Callable[[int, Float[Tensor, "batch head query key"]], None],
+) -> None:
+    """Show ∂L/∂a of every layer, L summed over the predicted tokens; no gradient is kept.
+
+    `reduce` gets the number of a layer and its gradient inside the backward pass, deepest first.
+    """
+    shown: set[int] = set()
+
+    def show(layer: int, gradient: Tensor) -> None:
+        shown.add(layer)
+        reduce(layer, gradient)
+
+    def observe(layer: LayerAttention) -> None:
+        layer.weights.register_hook(partial(show, layer.layer))
+
+    with outside_inference(batch, predicted) as (copy, chosen):
+        _backward(model, copy, chosen, observe)
+    for layer in set(model.stacks[0].attending) - shown:
+        raise CaptureError(
+            f"No gradient reaches the attention weights of layer {layer} of {model.name}: the "
+            "network uses a copy of what it shows; run the study with gradients=False."
+        )
+
+
+@contextmanager
+def outside_inference(
+    batch: Batch, predicted: Bool[Tensor, "batch token"]
+) -> Iterator[tuple[Batch, Bool[Tensor, "batch token"]]]:
+    """Copies that can enter a graph, as nothing can that was made in inference mode."""
+    with torch.inference_mode(False):
+        copies = {name: getattr(batch, name).clone() for name in ("ids", "mask", "segments")}
+        yield replace(batch, **copies), predicted.clone()
+
+
+def hide(model: "Model", batch: Batch, predicted: Bool[Tensor, "batch token"]) -> Batch:
+    """What the network reads: the predicted tokens behind the mask token unless it is causal."""
+    if model.is_causal:
+        return batch
+    mask = torch.tensor(model.tokenizer.mask_token_id, device=batch.ids.device)
+    return replace(batch, ids=torch.where(predicted, mask, batch.ids))
 
 
 def _backward(
     model: "Model", batch: Batch, predicted: Tensor, observe: Callable[[LayerAttention], None]
 ) -> None:
     """Forward and backward; gradients flow to the embeddings only and no parameter gets one."""
-    shown = batch
-    if not model.is_causal:
-        mask = torch.tensor(model.tokenizer.mask_token_id, device=batch.ids.device)
-        shown = replace(batch, ids=torch.where(predicted, mask, batch.ids))
     embedded: list[Tensor] = []
 
     def keep(_module: torch.nn.Module, _args: tuple, output: Tensor) -> Tensor:
@@ -207,32 +239,25 @@ def _backward(
 
     handle = model.network.get_input_embeddings().register_forward_hook(keep)
     try:
-        logits = model.forward(shown, observe, validate="shape", gradients=True).logits
+        given = hide(model, batch, predicted)
+        logits = model.forward(given, observe, validate="shape", gradients=True).logits
     finally:
         handle.remove()
-    loss = _loss(logits, batch.ids, predicted, causal=model.is_causal)
+    loss = losses(logits, batch.ids, predicted, causal=model.is_causal).sum()
     torch.autograd.grad(loss, embedded, allow_unused=True)
 
 
-def _loss(
+def losses(
     logits: Float[Tensor, "batch token vocabulary"], ids: Tensor, predicted: Tensor, *, causal: bool
-) -> Float[Tensor, ""]:
-    """Cross-entropy of the predicted tokens, summed, so that inputs of a batch do not mix."""
+) -> Float[Tensor, "batch"]:
+    """Cross-entropy of the predicted tokens of every input, summed: inputs do not mix."""
     if causal:
         logits, ids, predicted = logits[:, :-1], ids[:, 1:], predicted[:, 1:]
     scores = logits[predicted].to(torch.promote_types(logits.dtype, torch.float32))
-    return functional.cross_entropy(scores, ids[predicted], reduction="sum")
+    found = functional.cross_entropy(scores, ids[predicted], reduction="none")
+    return found.new_zeros(predicted.shape).masked_scatter(predicted, found).sum(-1)
 
 
 def _visible(mask: Bool[Tensor, "batch token"], causal: bool) -> Bool[Tensor, "batch query key"]:
     pairs = mask[:, :, None] & mask[:, None, :]
     return pairs.tril() if causal else pairs
-
-
-def _found(found: dict[int, Tensor], layer: int, model: "Model") -> Tensor:
-    if layer not in found:
-        raise CaptureError(
-            f"No gradient reaches the attention weights of layer {layer} of {model.name}: the "
-            "network uses a copy of what it shows; run the study with gradients=False."
-        )
-    return found[layer]

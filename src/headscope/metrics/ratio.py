@@ -81,15 +81,7 @@ class HeadSums:
         the sums of every group."""
         x = _labelled(sums[NUMERATOR], self.grid.axes, self.axis)
         y = _labelled(sums[DENOMINATOR], self.grid.axes, None if self.shared else self.axis)
-        heads = ratio_variables(self.name, x, y)
-        layers = ratio_variables(f"{self.name}_by_layer", x.sum("head"), y.sum("head"))
-        return {
-            **heads,
-            **{
-                name: layers[name] for name in (f"{self.name}_by_layer", f"{self.name}_by_layer_se")
-            },
-            f"{self.name}_head_mean": heads[self.name].mean("head"),
-        }
+        return pooled_variables(self.name, x, y)
 
 
 @dataclass(frozen=True)
@@ -272,6 +264,18 @@ def ratio_variables(name: str, numerator: xr.DataArray, denominator: xr.DataArra
         f"{name}_se": error,
         f"{name}_{NUMERATOR}": numerator,
         f"{name}_{DENOMINATOR}": denominator,
+    }
+
+
+def pooled_variables(name: str, numerator: xr.DataArray, denominator: xr.DataArray) -> Variables:
+    """The same of sums that every head has, and NAME_by_layer, NAME_by_layer_se, NAME_head_mean."""
+    heads = ratio_variables(name, numerator, denominator)
+    pooled = ratio_variables(f"{name}_by_layer", numerator.sum("head"), denominator.sum("head"))
+    kept = (f"{name}_by_layer", f"{name}_by_layer_se")
+    return {
+        **heads,
+        **{each: pooled[each] for each in kept},
+        f"{name}_head_mean": heads[name].mean("head"),
     }
 
 

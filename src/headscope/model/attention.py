@@ -45,6 +45,7 @@ class RowAttention:
     queries: int  # how many the layer has in all
     weights: Float[Tensor, "batch head query key"]
     look: "Look"
+    value: Float[Tensor, "batch key_head key value_dim"] | None = None
 
     def __repr__(self) -> str:
         place = f"layer {self.layer}, queries {self.start} to {self.stop} of {self.queries}"

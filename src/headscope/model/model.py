@@ -27,6 +27,7 @@ from headscope.model.batch import (
     vocabulary_size,
 )
 from headscope.model.capture.call import Forward
+from headscope.model.capture.changes import Change, run_changed
 from headscope.model.capture.dense import capture
 from headscope.model.capture.kernels import PlainObserver, capture_fused
 from headscope.model.capture.modes import Modes, prove_modes
@@ -250,6 +251,17 @@ class Model:
         expected = self._expectations(batch, whole=False)
         with torch.no_grad(), self.modes.masks("fused"):
             return capture_fused(self._bind(batch, logits), self.plan, observer, expected)
+
+    def forward_changed(
+        self, batch: Batch, change: Change, *, gradients: bool = False, logits: bool = True
+    ) -> Any:
+        """Run the network with the heads of its default stack changed before they are joined.
+
+        `headscope.model.capture.changes` says which networks allow it.
+        """
+        run, expected = self._bind(batch, logits), self._expectations(batch, whole=False)
+        with torch.set_grad_enabled(gradients):
+            return run_changed(run, self.plan, change, expected)
 
     @cached_property
     def modes(self) -> Modes:

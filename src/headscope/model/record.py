@@ -5,18 +5,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
-from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
 from headscope.model.capture.call import Call, bias, sink, softcap
-from headscope.model.capture.hooks import Projection
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.encode import Encoded, words_of_tokens
 from headscope.model.generate import continue_greedily, write_target
 from headscope.model.memory import check_memory, needed
+from headscope.model.norms import value_norms
 from headscope.model.trace import Side, StackTrace, Trace
 
 if TYPE_CHECKING:
@@ -265,19 +263,3 @@ def _bias(added: Tensor, heads: list[int]) -> Tensor:
     own = added[heads] if added.ndim == 3 and added.shape[0] > 1 else added
     copied = _copy(own)
     return copied.masked_fill(copied < _MASKED, -torch.inf)
-
-
-def matrix(projection: Projection) -> Float[Tensor, "value out"]:
-    """The matrix that multiplies from the right; GPT-2's Conv1D stores it so, Linear transposed."""
-    weight = projection.weight.detach()
-    return weight if isinstance(projection, Conv1D) else weight.T
-
-
-def value_norms(
-    value: Float[Tensor, "key_head key value_dim"], projection: Projection, heads: int
-) -> Float[Tensor, "head key"]:
-    """‖v_j W_O‖ for every head and key: what a head would write if it looked at j alone."""
-    groups = heads // value.shape[0]
-    parts = matrix(projection).reshape(heads, value.shape[-1], -1)
-    # One head at a time: all heads at once would need heads × keys × width numbers.
-    return torch.stack([(value[h // groups] @ parts[h]).norm(dim=-1) for h in range(heads)])

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from headscope.model.norms import norm_weighted
 from headscope.observe.batch import SPECIAL, AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     cached,
@@ -23,6 +24,7 @@ from headscope.observe.layer import (
     weight_of_rows,
     weight_to_null,
 )
+from headscope.observe.offsets import sum_by_offset
 
 ENTROPY_SMOOTHING = 1e-4
 
@@ -34,6 +36,13 @@ class DenseLayer:
     index: int
     weights: Float[Tensor, "batch head query key"]
     batch: AnnotatedBatch
+    norms: Float[Tensor, "batch head key"] | None = None  # where both readings are wanted
+
+    @cached
+    def normed(self) -> "DenseLayer":
+        """The layer with its weights multiplied by the norms of what each key would give."""
+        assert self.norms is not None  # the study asked for both readings
+        return DenseLayer(self.index, norm_weighted(self.weights, self.norms), self.batch)
 
     @cached
     def wide(self) -> Float[Tensor, "batch head query key"]:
@@ -101,6 +110,10 @@ class DenseLayer:
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
         return on_diagonal(self.kept, offset).sum(-1)
+
+    def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
+        """Kept weight at every offset up to a longest one, and of all others together."""
+        return sum_by_offset(self.kept, 0, longest, self.batch.is_causal)
 
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""

@@ -12,7 +12,7 @@ in the cache.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 import torch
@@ -32,10 +32,12 @@ from headscope.observe.layer import (
     sum_distances,
     to_the_total,
 )
+from headscope.observe.offsets import near_offsets, sum_by_offset
 from headscope.observe.packed import PackedLayer, pack_layer
 from headscope.observe.rows import Look, RowsBuilder, RowsLayer
 
 PAIRS_AT_A_TIME = 2**14
+BAND = 128  # queries whose scores for the keys around them are held at a time
 WIDEST = 256  # head width that fits a GPU's registers
 
 
@@ -69,6 +71,13 @@ class FusedLayer(LayerSums):
         """Kept weight between every token and the one at an offset, pair by pair."""
         pairs = zip(self.texts, self.places, strict=True)
         return torch.stack([_on_offset(text, place, offset) for text, place in pairs]).float()
+
+    def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
+        """Kept weight at every offset up to a longest one, from a band of scores; then the rest."""
+        pairs = zip(self.texts, self.places, strict=True)
+        near = torch.stack([_near_by_offset(text, place, longest) for text, place in pairs])
+        further = (self.total - near.sum(-1)).clamp(min=0)
+        return torch.cat([near, further[..., None]], dim=-1).float()
 
 
 @dataclass(frozen=True)
@@ -223,6 +232,30 @@ def _on_offset(text: TextAttention, place: _Places, offset: int) -> Float[Tensor
     pairs = torch.stack([query, key], -1)[inside]
     counted = place.content[pairs].all(-1)
     return weights_of_pairs(text, pairs[counted]).double().sum(-1)
+
+
+def _near_by_offset(
+    text: TextAttention, place: _Places, longest: int
+) -> Float[Tensor, "head near"]:
+    """Kept weight at the near offsets: of some queries and the keys around them at a time."""
+    tokens, is_causal = len(place.content), text.kind == "causal"
+    found = text.lse.new_zeros(
+        len(text.query), len(near_offsets(longest, is_causal=is_causal)), dtype=torch.float64
+    )
+    for start in range(0, tokens, BAND):
+        stop = min(start + BAND, tokens)
+        first, last = max(0, start - longest), stop if is_causal else min(tokens, stop + longest)
+        weights = replace(
+            text,
+            query=text.query[:, start:stop],
+            key=text.key[:, first:last],
+            lse=text.lse[:, start:stop],
+            kind="full",
+        ).weights(0, stop - start)
+        pairs = place.content[start:stop, None] & place.content[first:last]
+        kept = torch.where(pairs.tril(start - first) if is_causal else pairs, weights, 0.0)
+        found += sum_by_offset(kept, start - first, longest, is_causal)[..., :-1]
+    return found
 
 
 def weights_of_pairs(

@@ -108,6 +108,13 @@ class Layer(Protocol):
         """Kept weight between every token and the one at an offset."""
         ...
 
+    def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
+        """Kept weight at every offset up to a longest one, and of all others together.
+
+        `headscope.observe.offsets` says which place is which offset.
+        """
+        ...
+
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""
         ...

@@ -23,7 +23,9 @@ from headscope.observe.layer import (
     renormalised_entropy,
     to_the_total,
 )
+from headscope.observe.offsets import near_offsets
 
+AT_ONCE = 8  # offsets whose weights are held at a time
 NOTHING = -1  # in place of a key: a pair that has no weight
 
 
@@ -67,6 +69,31 @@ class PackedLayer(LayerSums):
         queries, keys = self.batch.once(f"offset {offset}", make)
         weights = weights_of_pairs(self.attention, queries, keys)
         return self.attention.packing.unpack(weights).sum(-1).T
+
+    def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
+        """Kept weight at every offset up to a longest one, and of all others together."""
+        offsets = near_offsets(longest, is_causal=self.batch.is_causal)
+        near = self.total.new_zeros(*self.total.shape, len(offsets))
+        width = self.rows.shape[-1]
+        inside = [offset for offset in offsets if abs(offset) < width]
+        first = offsets.index(inside[0])
+        for some in (inside[at : at + AT_ONCE] for at in range(0, len(inside), AT_ONCE)):
+            place = first + some[0] - inside[0]
+            near[..., place : place + len(some)] = self._at_offsets(tuple(some))
+        further = (self.total - near.sum(-1)).clamp(min=0)
+        return torch.cat([near, further[..., None]], dim=-1).float()
+
+    def _at_offsets(self, offsets: tuple[int, ...]) -> Float[Tensor, "batch head some"]:
+        """Kept weight at some offsets, query less key."""
+        packing = self.attention.packing
+
+        def pairs() -> tuple[Tensor, Tensor]:
+            found = [_at_offset(packing, self._content, -offset) for offset in offsets]
+            return torch.cat([each[0] for each in found]), torch.cat([each[1] for each in found])
+
+        queries, keys = self.batch.once(f"offsets {offsets}", pairs)
+        weights = weights_of_pairs(self.attention, queries, keys).unflatten(1, (len(offsets), -1))
+        return packing.unpack(weights).sum(-1).permute(2, 0, 1)
 
     @property
     def _content(self) -> Bool[Tensor, "token"]:

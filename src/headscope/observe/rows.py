@@ -4,7 +4,7 @@ Everything here is a sum over queries, a row of its own for every query, or a ma
 not matter how many rows a block has.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -24,6 +24,7 @@ from headscope.observe.layer import (
     weight_of_rows,
     weight_to_null,
 )
+from headscope.observe.offsets import sum_by_offset
 
 Look = Callable[[int, int], Float[Tensor, "batch head query key"]]
 
@@ -43,13 +44,26 @@ class RowsLayer(LayerSums):
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset; computes all rows once more."""
+        blocks = (on_diagonal(kept, start + offset) for start, kept in self._blocks())
+        return _add_up(block.double().sum(-1) for block in blocks)
+
+    def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
+        """Kept weight at every offset up to a longest one; computes all rows once more."""
+        is_causal = self.batch.is_causal
+        return _add_up(sum_by_offset(kept, start, longest, is_causal).double()
+                       for start, kept in self._blocks())  # fmt: skip
+
+    def _blocks(self) -> Iterator[tuple[int, Float[Tensor, "batch head query key"]]]:
+        """The kept weights of some query rows after others, with the first of each."""
         tokens = self.batch.mask.shape[1]
-        found = torch.zeros((), dtype=torch.float64, device=self.batch.mask.device)
         for start in range(0, tokens, self.block):
             stop = min(start + self.block, tokens)
-            kept = keep(self.look(start, stop), self.batch.pairs_of(start, stop))
-            found = found + on_diagonal(kept, start + offset).double().sum(-1)
-        return found.float()
+            yield start, keep(self.look(start, stop), self.batch.pairs_of(start, stop))
+
+
+def _add_up(parts: Iterable[Tensor]) -> Tensor:
+    """The sum of the blocks, each in float64."""
+    return torch.stack(list(parts)).sum(0).float()
 
 
 class RowsBuilder:

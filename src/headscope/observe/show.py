@@ -12,13 +12,16 @@ On a GPU plain attention is fused at every length, unless a metric asks for whol
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from headscope.errors import RunError
 from headscope.model.attention import (
     LayerAttention,
+    Look,
     PackedAttention,
     PlainAttention,
     RowAttention,
@@ -27,6 +30,7 @@ from headscope.model.batch import Batch
 from headscope.model.capture.kernels import block_rows
 from headscope.model.capture.modes import Mode
 from headscope.model.model import Model
+from headscope.model.norms import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.fused import fuse_layer
@@ -41,13 +45,19 @@ Show = Callable[[Layer], None]
 
 
 def choose_way(
-    model: Model, tokens: int, choice: Attention, *, needs_matrices: bool = False
+    model: Model,
+    tokens: int,
+    choice: Attention,
+    *,
+    needs_matrices: bool = False,
+    reading: Reading = "raw",
 ) -> Mode:
     """The way for a batch whose longest input has this many tokens."""
     if choice != "auto":
         return choice
-    if tokens > DENSE_TOKENS or (not needs_matrices and is_packed(model)):
-        return long_way(model)
+    can_pack = not needs_matrices and reading == "raw" and is_packed(model)
+    if tokens > DENSE_TOKENS or can_pack:
+        return long_way(model, reading)
     return "dense"
 
 
@@ -58,9 +68,9 @@ def is_packed(model: Model) -> bool:
     return model.device.type == "cuda" and not has_window and "fused" in model.modes
 
 
-def long_way(model: Model) -> Mode:
+def long_way(model: Model, reading: Reading = "raw") -> Mode:
     """The way for inputs of more than DENSE_TOKENS tokens."""
-    best: tuple[Mode, ...] = ("fused", "rows", "dense")
+    best: tuple[Mode, ...] = ("fused", "rows", "dense") if reading == "raw" else ("rows", "dense")
     return next(way for way in best if way in model.modes)
 
 
@@ -79,16 +89,41 @@ def check_attention(model: Model, choice: str | None) -> None:
         )
 
 
+def check_reading(model: Model, reading: str, choice: str | None) -> None:
+    """Refuse to weight attention by values where they, or their projection, are not seen."""
+    if reading == "raw":
+        return
+    reason = model.stacks[0].no_norms
+    if reason is not None:
+        raise RunError(
+            f"{model.name} cannot run with weights={reading}: {reason}; leave the option out."
+        )
+    if choice == "fused":
+        raise RunError(
+            f"weights={reading} needs the weights of whole rows, which attention=fused never has; "
+            "set attention=rows, or leave it out."
+        )
+
+
 def show_layers(
-    model: Model, batch: Batch, annotated: AnnotatedBatch, way: Mode, show: Show
+    model: Model,
+    batch: Batch,
+    annotated: AnnotatedBatch,
+    way: Mode,
+    show: Show,
+    reading: Reading = "raw",
 ) -> None:
-    """Run the model over a batch and show every layer of its first stack, in order."""
+    """Run the model over a batch and show every layer of its first stack, in order.
+
+    Read as "norm", weights are those of `headscope.model.norms`; as "both", whole matrices come
+    with the norms beside them.
+    """
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
     if way == "dense":
 
         def whole(seen: LayerAttention) -> None:
             with full_precision():
-                show(DenseLayer(places[seen.layer], seen.weights, annotated))
+                show(_dense(model, seen, places[seen.layer], annotated, reading))
 
         model.forward(batch, whole, logits=False)
     elif way == "fused":
@@ -99,25 +134,52 @@ def show_layers(
 
         model.forward_fused(batch, fuse, logits=False)
     else:
-        _show_rows(model, batch, annotated, places, show)
+        _show_rows(model, batch, annotated, places, show, reading)
+
+
+def _dense(
+    model: Model, seen: LayerAttention, index: int, annotated: AnnotatedBatch, reading: Reading
+) -> DenseLayer:
+    if reading == "raw":
+        return DenseLayer(index, seen.weights, annotated)
+    norms = norms_of(model.plan, seen)
+    if reading == "both":
+        return DenseLayer(index, seen.weights, annotated, norms)
+    return DenseLayer(index, norm_weighted(seen.weights, norms), annotated)
 
 
 def _show_rows(
-    model: Model, batch: Batch, annotated: AnnotatedBatch, places: dict[int, int], show: Show
+    model: Model,
+    batch: Batch,
+    annotated: AnnotatedBatch,
+    places: dict[int, int],
+    show: Show,
+    reading: Reading,
 ) -> None:
-    builder = RowsBuilder(annotated)
+    builder, norms = RowsBuilder(annotated), None
 
     def add(seen: RowAttention) -> None:
-        nonlocal builder
+        nonlocal builder, norms
         with full_precision():
-            builder.add(seen.weights, seen.start)
+            if reading == "norm" and seen.start == 0:
+                norms = norms_of(model.plan, seen)
+            builder.add(_read(seen.weights, norms), seen.start)
             if seen.stop == seen.queries:
-                show(builder.finish(places[seen.layer], seen.look))
+                look = partial(_look, seen.look, norms)
+                show(builder.finish(places[seen.layer], look))
                 builder = RowsBuilder(annotated)
 
     count, tokens = batch.ids.shape
     block = block_rows(count * model.heads, tokens, batch.ids.device)
     model.forward_rows(batch, add, block, logits=False)
+
+
+def _read(weights: Tensor, norms: Tensor | None) -> Tensor:
+    return weights if norms is None else norm_weighted(weights, norms)
+
+
+def _look(look: Look, norms: Tensor | None, start: int, stop: int) -> Tensor:
+    return _read(look(start, stop), norms)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from torch import Tensor
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch
 from headscope.model.model import Model
+from headscope.model.norms import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Example
@@ -116,8 +117,13 @@ def word_example(
 
 def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
     """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
-    units = layer.batch.once(f"units {row}", lambda: batch_units(layer.batch, row))
+    units = units_in(layer.batch, row)
     return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]
+
+
+def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
+    """The units of a batch, made once for all layers."""
+    return batch.once(f"units {row}", lambda: batch_units(batch, row))
 
 
 def batch_units(batch: AnnotatedBatch, row: From = "mean") -> Units:
@@ -146,13 +152,16 @@ def token_units(tokens: Sequence[WordTokens], batch: Batch, row: From = "mean") 
 
 
 def all_word_maps(
-    network: Model, batch: Batch, units: Units
+    network: Model, batch: Batch, units: Units, reading: Reading = "raw"
 ) -> Float[Tensor, "batch head unit unit"]:
-    """The word maps of all heads of all layers, in order."""
+    """The word maps of all heads of all layers, in order; of both readings the raw one."""
     maps: list[Tensor] = []
 
     def keep(attention: LayerAttention) -> None:
-        maps.append(word_maps(attention.weights.float(), units))
+        weights = attention.weights.float()
+        if reading == "norm":
+            weights = norm_weighted(weights, norms_of(network.plan, attention))
+        maps.append(word_maps(weights, units))
 
     with torch.no_grad():
         network.forward(batch, keep, logits=False)

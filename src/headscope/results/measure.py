@@ -68,6 +68,7 @@ class Role:
     of: Literal["attention", "rest", ""] = ""  # of what it is a share; rest: all but null tokens
     without: tuple[str, ...] = ()  # labels that are no role of their own, such as a sum of others
     needs_baseline: bool = True  # False where even attention gives next to nothing
+    beyond: str = ""  # the baseline that it must exceed where the result has it; else the first
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class _Strength:
     value: Float[Array, "layer head item"]
     low: Float[Array, "layer head item"]
     high: Float[Array, "layer head item"]
-    baseline: Float[Array, "item"]
+    baseline: Float[Array, "layer head item"]
     strength: Float[Array, "layer head item"]
     least: Float[Array, "layer head item"]  # lower end of the strength's interval
     distance: tuple[Array, Array]  # interval of value − baseline
@@ -141,13 +141,16 @@ def _scored(result: xr.Dataset) -> Iterator[_Scored]:
 
 @dataclass(frozen=True)
 class _Against:
-    """A baseline as sums over groups, in the order of the measure's items."""
+    """A baseline as sums over groups, in the order of the measure's items.
 
-    numerator: Float[Array, "group item"]
-    denominator: Float[Array, "group item"]
+    Layer and head have length one where it is the same for all heads.
+    """
+
+    numerator: Float[Array, "group layer head item"]
+    denominator: Float[Array, "group layer head item"]
     means: tuple[str, ...]
 
-    def at(self, groups: Sequence[int]) -> Float[Array, "replicate item"]:
+    def at(self, groups: Sequence[int]) -> Float[Array, "replicate layer head item"]:
         """Over some groups, and again without each of them."""
         return ratio_replicates(self.numerator[groups], self.denominator[groups])
 
@@ -185,10 +188,8 @@ def _share_strengths(
     chosen = list(groups)
     values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
     informed, weight, counted = (y[chosen] > 0).sum(0), y[chosen].sum(0), _are_counts(x, y)
-    value, base = values[0], bases[0]
-    own, apart = (
-        standard_error(each, informed) for each in (values, values - bases[:, None, None])
-    )
+    value, base = values[0], np.broadcast_to(bases[0], values[0].shape)
+    own, apart = (standard_error(each, informed) for each in (values, values - bases))
     low, high = share_interval(value, own, informed, weight, counted=counted)
     ends = share_interval(value, apart, informed, weight, counted=counted)
     with np.errstate(all="ignore"):
@@ -211,9 +212,9 @@ def _ratio_strengths(
     values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
     informed = (y[chosen] > 0).sum(0)
     with np.errstate(all="ignore"):
-        parts = values / bases[:, None, None]
+        parts = values / bases
     low, high = interval(parts[0], standard_error(parts, informed), informed)
-    return _Strength(parts[0], low, high, np.ones(bases.shape[1:]), parts[0], low, (low, high))
+    return _Strength(parts[0], low, high, np.ones(parts[0].shape), parts[0], low, (low, high))
 
 
 def _are_counts(x: Array, y: Array) -> bool:
@@ -238,8 +239,10 @@ def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> tuple[Array, Ar
 
 
 def _baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
-    """The first of the measure's baselines that the result has; None where it has none."""
-    found = (_against(result, measure, each) for each in measure.baselines)
+    """What its role says, or the first of its baselines that the result has; None without any."""
+    wanted = "" if measure.role is None else measure.role.beyond
+    order = sorted(measure.baselines, key=lambda each: each.variable != wanted)
+    found = (_against(result, measure, each) for each in order)
     return next((each for each in found if each is not None), None)
 
 
@@ -248,7 +251,7 @@ def _no_baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
     if measure.role is None or measure.role.needs_baseline:
         return None
     items = len(_items(result[measure.name])[1])
-    nothing = np.zeros((result.sizes["group"], items))
+    nothing = np.zeros((result.sizes["group"], 1, 1, items))
     return _Against(nothing, nothing + 1, ("",) * items)
 
 
@@ -304,14 +307,15 @@ def _signed(label: object) -> str:
 
 def _spread_out(
     sums: xr.DataArray, measure: xr.DataArray, dims: Sequence[str]
-) -> Float[Array, "group item"] | None:
+) -> Float[Array, "group layer head item"] | None:
     """The sums of a baseline for every item of the measure; None where they do not fit."""
-    if set(map(str, sums.dims)) - {"group", *dims}:
+    if set(map(str, sums.dims)) - {"group", *GRID, *dims}:
         return None
     sums = sums.reindex({dim: measure[dim] for dim in dims if dim in sums.dims})
     sizes = {dim: measure.sizes[dim] for dim in dims if dim not in sums.dims}
-    whole = sums.expand_dims(sizes).transpose("group", *dims)
-    return np.nan_to_num(whole.values.reshape(whole.sizes["group"], -1))
+    sizes |= {dim: 1 for dim in GRID if dim not in sums.dims}
+    whole = sums.expand_dims(sizes).transpose("group", *GRID, *dims)
+    return np.nan_to_num(whole.values.reshape(*whole.shape[:3], -1))
 
 
 def _with_q(scored: Sequence[_Scored]) -> list[_Scored]:
@@ -347,7 +351,7 @@ def _role(one: _Scored, i: int, j: int, item: int) -> HeadRole:
         value=float(found.value[i, j, item]),
         low=float(found.low[i, j, item]),
         high=float(found.high[i, j, item]),
-        baseline=float(found.baseline[item]),
+        baseline=float(found.baseline[i, j, item]),
         against=one.against[item],
         strength=float(found.strength[i, j, item]),
         q=q if np.isfinite(q) else None,

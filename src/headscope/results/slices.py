@@ -130,6 +130,16 @@ def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:
     return next((each for each in found if each is not None), None)
 
 
+def baseline_of_head(
+    result: xr.Dataset, chosen: Slice, place: Mapping[str, int]
+) -> BaselineValue | None:
+    """What one head is held against: a baseline of its own where there is one."""
+    for each in chosen.measure.baselines:
+        if each.variable in result and set(GRID) <= set(result[each.variable].dims):
+            return _value(result.sel(place), each, chosen.at)
+    return baseline_of(result, chosen)
+
+
 def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> BaselineValue | None:
     if baseline.variable in result.attrs:
         return BaselineValue(float(result.attrs[baseline.variable]), baseline.means)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from headscope.model.model import Model
+    from headscope.model.norms import Reading
     from headscope.observe.inputs import Columns, Example
     from headscope.observe.show import Attention
     from headscope.results.findings import Finding
@@ -76,6 +77,11 @@ class Setup:
             return None
         draw = Random(f"{self.seed} numbers")
         return frozenset(draw.sample(range(len(self.corpus)), self.sampled))
+
+    @property
+    def reading(self) -> "Reading":
+        """How weights are read: as they are, by the norms of what they give, or both."""
+        return self.options.get("weights", "raw")
 
     @cached_property
     def has_documents(self) -> bool:

@@ -134,7 +134,8 @@ def capture_rows(
             outputs.append(output)
             if slot is not None:
                 check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
-                observer(RowAttention(slot.stack, slot.layer, start, queries, weights, look))
+                place = (slot.stack, slot.layer, start, queries)
+                observer(RowAttention(*place, weights, look, given["value"]))
         return torch.cat(outputs, dim=1), None
 
     output = run_with(forward, attend)

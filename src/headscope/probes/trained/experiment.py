@@ -20,6 +20,7 @@ from headscope.archive import pack_arrays, unpack_arrays
 from headscope.model.batch import Batch, buckets
 from headscope.model.evaluation import quiet
 from headscope.model.model import Model
+from headscope.model.norms import Reading
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
 from headscope.probes.trained.parsing import (
@@ -102,6 +103,7 @@ class ProbeStream:
     row: From = "mean"
     sharing: Sharing = "shared"  # what becomes of a token of several words
     control_seed: int | None = None  # of the control task, if it is wanted
+    reading: Reading = "raw"  # of the network's weights
 
     def read(self, sentences: Sequence[Sentence]) -> Iterator[ParseBatch]:
         """Batches of the sentences that are trees and can be aligned, the shortest first."""
@@ -135,7 +137,8 @@ class ProbeStream:
             vectors[place, : len(each.sentence.words)] = self.vectors.of(each)
         maps = None
         if self.network is not None:
-            maps = all_word_maps(self.network, batch, token_units(tokens, batch, self.row))
+            units = token_units(tokens, batch, self.row)
+            maps = all_word_maps(self.network, batch, units, self.reading)
         control = None
         if self.control_seed is not None:
             control = control_heads([each.sentence for each in tokens], gold, self.control_seed)

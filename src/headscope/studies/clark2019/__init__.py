@@ -3,13 +3,14 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.studies import importance, readings
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
 from headscope.studies.clark2019.surface import metrics as surface
 from headscope.studies.clark2019.surface.inputs import draw_segments
 from headscope.studies.clark2019.surface.metrics import ALWAYS
-from headscope.studies.clark2019.words import examples, probing
+from headscope.studies.clark2019.words import examples, noop, probing
 from headscope.studies.clark2019.words import figures as word_figures
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words import metrics as words
@@ -24,6 +25,15 @@ NOTES = (
     "segments weigh the same; bars show two standard errors over segments. Punctuation is exactly "
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
+
+SINKS = tuple(
+    readings.sink_finding(name, "special_share", {"special": label})
+    for name, label in (("[SEP]", "sep"), ("[CLS]", "cls"))
+)
+READINGS = readings.layer_table(
+    {name: ("special_share", {"special": label}) for label, name in
+     (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
+)  # fmt: skip
 
 STUDY = Study(
     name="clark2019",
@@ -58,6 +68,8 @@ STUDY = Study(
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
         ALIGNMENT,
         DOCUMENTS,
+        readings.OPTION,
+        importance.OPTION,
         *words.OPTIONS,
     ),
     labels=words.find_relations,
@@ -67,11 +79,11 @@ STUDY = Study(
     derive=derived.derive,
     measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*figures.FIGURES, *word_figures.FIGURES),
-    tables=(*word_tables.TABLES, *tables.TABLES),
-    findings=(*findings.FINDINGS, *word_findings.FINDINGS),
+    tables=(*word_tables.TABLES, noop.TABLE, READINGS, importance.TABLE, *tables.TABLES),
+    findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *noop.FINDINGS),
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
-    notes=lambda result: f"{NOTES} {say_words(result, TREES)}".strip(),
+    notes=lambda result: f"{readings.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",
 )

@@ -5,6 +5,7 @@ import json
 import xarray as xr
 
 from headscope.metrics.gradient import why_no_gradient
+from headscope.studies import importance
 from headscope.studies.clark2019.surface.inputs import find_delimiters
 from headscope.studies.study import Setup
 from headscope.text.segments import Segments
@@ -29,13 +30,20 @@ OF_DELIMITER = {
     "cls": ("special_share cls", "entropy_from_cls"),
     "sep": ("special_share sep", "sep_to_sep", "other_to_sep"),
 }
-OF_TREES = ("relation_accuracy", "offset_accuracy", "relation_count", "tree_accuracy")
+OF_TREES = (
+    "relation_accuracy",
+    "offset_accuracy",
+    "relation_count",
+    "tree_accuracy",
+    "noop_applies",
+    "noop_not",
+)
 OF_MENTIONS = ("coref_accuracy", "coref_baseline")
 # Of metrics that may find nothing to count: the count, the variables made of it, and the reason.
 COUNTED = (
     (
         "relation_count",
-        ("relation_", "offset_accuracy", "tree_"),
+        ("relation_", "offset_accuracy", "tree_", "noop_"),
         "no sentence of the corpus is a tree whose words match the tokens",
     ),
     ("coref_count", ("coref_",), "no window of a document has a mention with an antecedent"),
@@ -51,7 +59,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         reason = f"the tokenizer of {setup.model.name} has {NO_DELIMITER[absent]}"
         missing |= dict.fromkeys(OF_DELIMITER[absent], reason)
     if (reason := why_no_gradients(setup)) is not None:
-        missing["gradient"] = reason
+        missing |= dict.fromkeys(("gradient", "noop_gradient"), reason)
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
     if not has_trees(setup):
@@ -60,7 +68,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["parsing_uas"] = reason
     if not setup.corpus.has("mentions"):
         missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
-    return missing
+    return missing | importance.left_out(setup)
 
 
 def why_no_gradients(setup: Setup) -> str | None:

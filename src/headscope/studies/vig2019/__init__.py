@@ -2,9 +2,11 @@
 
 import xarray as xr
 
+from headscope.studies import importance, readings
 from headscope.studies.option import Option
 from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
+from headscope.studies.vig2019 import depth, syntax
 from headscope.studies.vig2019.choices import choose_heads
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.studies.vig2019.findings import FINDINGS
@@ -25,8 +27,16 @@ def notes(result: xr.Dataset) -> str:
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
-    return f"{said} {say_words(result)}".strip()
+    return f"{readings.note(result)}{said} {say_words(result)}".strip()
 
+
+SINK = readings.sink_finding("the null token", "null_share", {})
+READINGS = readings.layer_table(
+    {
+        "null share": ("null_share", {}),
+        "alignment": ("dependency_alignment", {"form": "either"}),
+    }
+)
 
 STUDY = Study(
     name="vig2019",
@@ -57,14 +67,16 @@ STUDY = Study(
             "how layers are observed; by the length of the inputs if none",
             choices=("dense", "rows", "fused"),
         ),
+        readings.OPTION,
+        importance.OPTION,
     ),
     labels=find_labels,
     left_out=left_out,
     parts=parts,
     derive=derive,
     figures=FIGURES,
-    tables=TABLES,
-    findings=FINDINGS,
+    tables=(*TABLES[:2], syntax.TABLE, READINGS, importance.TABLE, *TABLES[2:]),
+    findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS, SINK),
     choices=choose_heads,
     notes=notes,
 )

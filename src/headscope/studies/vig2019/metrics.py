@@ -4,13 +4,16 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, spread
+from headscope.metrics import dependencies, labels, readings, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
+from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.kinds import KindExemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
 from headscope.model.display import display_text
 from headscope.model.encode import encode
+from headscope.studies import importance
+from headscope.studies.importance import with_importance
 from headscope.studies.study import Part, Setup
 from headscope.studies.vig2019.inputs import (
     document_inputs,
@@ -33,7 +36,12 @@ NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
 SOUGHT = (Exemplars, KindExemplars)  # metrics that look for exemplars
 OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
-OF_ARCS = ("dependency_alignment", "dependency_baseline", "dependency_probability")
+OF_ARCS = (
+    "dependency_alignment",
+    "dependency_baseline",
+    "dependency_expected",
+    "dependency_probability",
+)
 
 
 def left_out(setup: Setup) -> dict[str, str]:
@@ -51,7 +59,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["kind_exemplar_weight"] = NO_MATRICES
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing
+    return missing | importance.left_out(setup)
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
@@ -62,7 +70,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
         others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
         return Part(number_inputs, others), Part(exemplar_inputs, exemplars, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
-    return (Part(inputs, tuple(metrics)),)
+    return (with_importance(setup, Part(inputs, tuple(metrics))),)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
@@ -88,6 +96,8 @@ def _of_attention(setup: Setup) -> list[Metric]:
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
+        if setup.reading == "both":
+            metrics.append(readings.null_share(grid))
     return metrics
 
 
@@ -123,10 +133,13 @@ def _of_relations(setup: Setup) -> list[Metric]:
 def _of_arcs(setup: Setup) -> list[Metric]:
     if not setup.corpus.has("head"):
         return []
+    both = [readings.dependency_alignment(setup.grid)] if setup.reading == "both" else []
     return [
+        *both,
         dependencies.dependency_alignment(setup.grid),
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
+        ExpectedAlignment(setup.grid, setup.model.is_causal),
         dependencies.DependencySpan(),
     ]
 

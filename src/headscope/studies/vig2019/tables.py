@@ -16,6 +16,7 @@ from headscope.studies.vig2019.choices import factor
 COLUMNS = (
     Column("null_share"),
     Column("dependency_alignment", at={"form": "either"}),
+    Column("dependency_expected", at={"form": "either"}),
     Column("variability"),
     Column("distance"),
     Column("entropy"),

@@ -11,6 +11,7 @@ from headscope.results.heads import layers_between, lead, majority_gap, top_head
 from headscope.results.selection import hold_out
 from headscope.wording import counted
 
+LITTLE = 0.1  # of a head's attention
 MOSTLY = 0.5  # "more than half of their attention"
 LARGE = 0.3  # of a layer's attention to [SEP]; below it there is nothing that could fade
 SEPARATOR_DEPTH = (5 / 12, 10 / 12)  # layers 6–10 of BERT's 12, counted from 1
@@ -56,6 +57,54 @@ def _count_low(data: xr.Dataset, found: Found) -> str:
     half = layers_between(data, 0, 1 / 2)
     inside = sum(layer in half for layer, _, _ in top_heads(whole(shares), count))
     return f"{inside} of {count} in layers {half[0]}–{half[-1]}"
+
+
+def _to_itself(data: xr.Dataset) -> xr.DataArray:
+    """The share that the middle head of all pays to the token itself."""
+    return data["offset_share"].sel(offset=0).median(("layer", "head"))
+
+
+def _count_little(data: xr.Dataset, found: Found) -> str:
+    shares = whole(data["offset_share"].sel(offset=0))
+    return f"the median; {int((shares < LITTLE).sum())} of {shares.size} heads below {LITTLE}"
+
+
+def _at_depth(data: xr.Dataset, special: str, first: float, last: float) -> xr.DataArray:
+    """Share of a kind of token in some layers − in all others."""
+    here, there = _shares_at(data, special, first, last)
+    return here - there
+
+
+def _shares_at(
+    data: xr.Dataset, special: str, first: float, last: float
+) -> tuple[xr.DataArray, xr.DataArray]:
+    by_layer = data["special_share_by_layer"].sel(special=special)
+    if not np.isfinite(whole(by_layer).values).any():
+        raise NotMeasured("the model has no such token")
+    inside = layers_between(data, first, last)
+    rest = [layer for layer in by_layer["layer"].values.tolist() if layer not in inside]
+    if not rest:
+        raise NotMeasured(FEW_LAYERS)
+    return by_layer.sel(layer=inside).mean("layer"), by_layer.sel(layer=rest).mean("layer")
+
+
+def _say_depth(data: xr.Dataset, found: Found, special: str, first: float, last: float) -> str:
+    here, there = (float(whole(each)) for each in _shares_at(data, special, first, last))
+    inside = layers_between(data, first, last)
+    return f"{here:.3f} in layers {inside[0]}–{inside[-1]}, {there:.3f} in the rest"
+
+
+def _of_depth(claim: str, published: str, special: str, where: str, third: int) -> Finding:
+    place = {"special": special, "first": third / 3, "last": (third + 1) / 3}
+    return Finding(
+        claim,
+        published,
+        f"mean share of the {where} third of the layers, less that of the rest, is above 0",
+        ("special_share",),
+        partial(_at_depth, **place),
+        is_signed=True,
+        words=partial(_say_depth, **place),
+    )
 
 
 def _at_separator_depth(data: xr.Dataset) -> list[int]:
@@ -217,6 +266,31 @@ FINDINGS = (
         _next_heads_are_low,
         is_signed=True,
         words=_count_low,
+    ),
+    Finding(
+        "Most heads look little at the token itself.",
+        "most heads put little attention on the current token",
+        "the median over heads of the share on the token itself is below 0.1",
+        ("offset_share",),
+        _to_itself,
+        threshold=LITTLE,
+        more="below",
+        range=SHARE,
+        words=_count_little,
+    ),
+    _of_depth(
+        "[CLS] is looked at in early layers.",
+        "early heads attend to [CLS]",
+        "cls",
+        "first",
+        0,
+    ),
+    _of_depth(
+        "Full stops and commas are looked at in deep layers.",
+        "deep heads attend to punctuation",
+        "punct",
+        "last",
+        2,
     ),
     Finding(
         "In the upper middle layers most attention goes to [SEP].",

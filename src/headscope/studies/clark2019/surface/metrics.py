@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from headscope.metrics import induction, surface
+from headscope.metrics import induction, readings, surface
 from headscope.metrics.divergence.heads import HeadDivergence
 from headscope.metrics.examples import ExampleMap
 from headscope.metrics.gradient import HeadGradient
@@ -16,6 +16,7 @@ from headscope.studies.clark2019.surface.inputs import (
     segment_inputs,
     segment_reach,
 )
+from headscope.studies.importance import with_importance
 from headscope.studies.study import Part, Setup
 
 ALWAYS = (-1, 0, 1)  # offsets of the paper
@@ -24,7 +25,7 @@ ALWAYS = (-1, 0, 1)  # offsets of the paper
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Segments for everything but the scores on repeated sequences."""
     metrics = (*_of_surface(setup), *_of_heads(setup))
-    of_segments = Part(segment_inputs, metrics, reach=segment_reach)
+    of_segments = with_importance(setup, Part(segment_inputs, metrics, reach=segment_reach))
     start = int(find_delimiters(setup.model).cls is not None)
     scores = induction.repetitions(setup.grid, longest_period(setup), start)
     return of_segments, Part(repeated_inputs, scores, of_corpus=False)
@@ -51,6 +52,8 @@ def _of_surface(setup: Setup) -> list[Metric]:
         surface.even_first_token_share(),
         surface.uniform_line(),
     ]
+    if setup.reading == "both":
+        metrics.append(readings.special_shares(grid, find_delimiters(setup.model).absent))
     return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headscope.probes.gold import ALL, CONTENT
+from headscope.probes.gold import ALL, CONTENT, PUNCTUATION
+from headscope.probes.relations import DIRECTIONS
 from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
 from headscope.results.findings import SHARE, Found, find_interval
 from headscope.results.selection import hold_out, ratio_over_groups, sums_at
 
 SUMS = (ALL, CONTENT)
+NO_RELATION = (*SUMS, "root", *PUNCTUATION)  # nothing that a head could be for
 CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other documents
 CLEAR_ACCURACY = 0.5
 MOST_NAMED = 6
@@ -70,6 +72,45 @@ def resolver_gap(result: xr.Dataset, system: str) -> xr.DataArray:
     held_out = hold_out(result, "coref_accuracy", {"candidates": "words", "mention": "all"})
     right = sums_at(result, "coref_baseline", {"system": system, "mention": "all"}).numerator
     return ratio_over_groups(held_out.numerator - right, held_out.denominator)
+
+
+def nominal_strength(result: xr.Dataset) -> xr.DataArray:
+    """How much more a head chosen on other documents gains over matching head words on nominal
+    mentions than on all of them."""
+    nominal, every = (_gain_on(result, mention) for mention in ("nominal", "all"))
+    return (nominal - every).assign_attrs(groups=nominal.attrs["groups"])
+
+
+def _gain_on(result: xr.Dataset, mention: str) -> xr.DataArray:
+    """Accuracy of the head that is best on all mentions − that of head match, on one kind."""
+    chosen = hold_out(result, "coref_accuracy", {"candidates": "words", "mention": "all"}).places
+    scored = sums_at(result, "coref_accuracy", {"candidates": "words", "mention": mention})
+    match = sums_at(result, "coref_baseline", {"system": "head_match", "mention": mention})
+    gain, below = (np.full(len(match.numerator), np.nan) for _ in range(2))
+    layers = result["layer"].values.tolist()
+    for half, place in enumerate(chosen):
+        if place is not None:
+            others = slice(1 - half, None, 2)
+            at = (others, layers.index(place["layer"]), place["head"])
+            gain[others] = scored.numerator[at] - match.numerator[others]
+            below[others] = scored.denominator[at]
+    return ratio_over_groups(gain, below)
+
+
+def direction_gaps(result: xr.Dataset, few: int) -> dict[str, xr.DataArray]:
+    """For every relation: best accuracy from dependents less that from heads, held out."""
+    rows = [row for row in relation_rows(result) if row.words >= few]
+    known = [row.relation for row in rows if row.relation not in NO_RELATION]
+    return {
+        name: _held_out(result, name, DIRECTIONS[0]) - _held_out(result, name, DIRECTIONS[1])
+        for name in known
+        if not name.endswith(" with 's")
+    }
+
+
+def _held_out(result: xr.Dataset, relation: str, direction: str) -> xr.DataArray:
+    at = {"relation": relation, "direction": direction}
+    return hold_out(result, "relation_accuracy", at).replicates
 
 
 def clear_relations(result: xr.Dataset, few: int) -> list[BestHead]:

@@ -235,7 +235,8 @@ def _coreferent(window: Sentence) -> Pairs:
 
 def _head_map(setup: Setup, tokens: WordTokens, place: int) -> np.ndarray:
     batch = setup.model.batch([tokens.encoded])
-    maps = all_word_maps(setup.model, batch, token_units([tokens], batch, setup.options["row"]))
+    units = token_units([tokens], batch, setup.options["row"])
+    maps = all_word_maps(setup.model, batch, units, setup.reading)
     return maps[0, place].cpu().numpy()
 
 

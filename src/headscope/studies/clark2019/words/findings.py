@@ -13,11 +13,14 @@ from headscope.results.heads import whole
 from headscope.results.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.studies.clark2019.words.choices import (
     best_resolver,
+    direction_gaps,
     layer_number,
+    nominal_strength,
     relation_row,
     resolver_gap,
 )
 
+FEW = 20  # words of a relation that a best head can be chosen by
 HALF = 0.5
 NEAR = 0.05  # how much less than the rules still comes near to them; the paper's head: 0.04
 LEVEL = 0.01  # a probe that gains more in the last quarter of its training has not levelled off
@@ -64,6 +67,51 @@ def _say_parser(data: xr.Dataset, found: Found) -> str:
         f"of all governors; {_name(data, row)} finds {percent(row.accuracy.value)} of the "
         f"{percent(row.coverage)} it could see, baseline {percent(row.baseline)}"
     )
+
+
+def _direction(data: xr.Dataset) -> xr.DataArray:
+    gaps = _direction_gaps(data)
+    return xr.concat(gaps.values(), "relation", combine_attrs="drop").mean("relation")
+
+
+def _direction_gaps(data: xr.Dataset) -> dict[str, xr.DataArray]:
+    if data.attrs["is_causal"]:
+        raise NotMeasured("the two directions of a causal model are asked for different words")
+    gaps = direction_gaps(data, FEW)
+    known = {name: gap for name, gap in gaps.items() if np.isfinite(whole(gap))}
+    if not known:
+        raise NotMeasured("no relation has enough words")
+    return known
+
+
+def _count_directions(data: xr.Dataset, found: Found) -> str:
+    gaps = _direction_gaps(data)
+    against = [name for name, gap in gaps.items() if float(whole(gap)) < 0]
+    named = f"; not {', '.join(against)}" if against else ""
+    return f"{len(gaps) - len(against)} of {len(gaps)} relations{named}"
+
+
+def _nominal(data: xr.Dataset) -> xr.DataArray:
+    if best_resolver(data, "words") is None:
+        raise NotMeasured("no mention was scored")
+    found = nominal_strength(data)
+    if not np.isfinite(whole(found)):
+        raise NotMeasured("too few nominal mentions were scored")
+    return found
+
+
+def _say_nominal(data: xr.Dataset, found: Found) -> str:
+    best = best_resolver(data, "words")
+    assert best is not None
+    place = {"layer": best.layer, "head": best.head, "candidates": "words"}
+    own = whole(data["coref_accuracy"]).sel(place)
+    match = whole(data["coref_baseline"]).sel(system="head_match")
+    said = (
+        f"{kind} {percent(float(own.sel(mention=kind)))} against "
+        f"{percent(float(match.sel(mention=kind)))}"
+        for kind in ("nominal", "all")
+    )
+    return f"{name_in_paper(best.layer, best.head)}: {', '.join(said)}"
 
 
 def _gap_to_system(data: xr.Dataset, system: str) -> xr.DataArray:
@@ -163,6 +211,18 @@ FINDINGS = (
         words=_say_parser,
     ),
     Finding(
+        "Dependents look at their heads rather than the other way round.",
+        "all rows of Table 1 but pobj",
+        "mean over relations of the accuracy of the best head from dependents, less that from "
+        "heads, each chosen on other documents, is above 0",
+        ("relation_accuracy",),
+        _direction,
+        unit=PERCENT,
+        is_signed=True,
+        range=DIFFERENCE,
+        words=_count_directions,
+    ),
+    Finding(
         "A head resolves coreference better than matching head words.",
         "65 against 52",
         "accuracy of a head chosen on other documents, less that of head match, is above 0",
@@ -184,6 +244,17 @@ FINDINGS = (
         is_signed=True,
         range=DIFFERENCE,
         words=_say_near,
+    ),
+    Finding(
+        "It is particularly good with nominal mentions.",
+        "58 against 40, of all 65 against 52",
+        "what it gains over head match on nominal mentions, less what it gains on all, is above 0",
+        ("coref_accuracy", "coref_baseline"),
+        _nominal,
+        unit=PERCENT,
+        is_signed=True,
+        range=(-2.0, 2.0),
+        words=_say_nominal,
     ),
     _of_probes("attention", "right_branching", "Heads together know more than the next word."),
     _of_probes("attention_words", "attention", "Knowing the words helps to read attention."),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from headscope.errors import CorpusError
 from headscope.metrics.examples import Exemplars
+from headscope.metrics.metric import Metric
 from headscope.observe.inputs import Example
 from headscope.probes.coreference.metric import CorefAccuracy, make_queries
 from headscope.probes.encoding import (
@@ -21,11 +22,12 @@ from headscope.probes.encoding import (
     find_frame,
 )
 from headscope.probes.gold import Classes, tree_fault
+from headscope.probes.noop import Noop, NoopGradient
 from headscope.probes.relations import RelationAccuracy
 from headscope.probes.trained.probes import LEARNING_RATE
 from headscope.probes.trained.vectors import check_vectors
 from headscope.probes.words import word_example
-from headscope.studies.clark2019.left_out import has_trees
+from headscope.studies.clark2019.left_out import has_trees, why_no_gradients
 from headscope.studies.option import Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
@@ -192,13 +194,23 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if has_trees(setup):
         classes = Classes.of(setup.labels["relation"], clitics=setup.options["clitics"])
         relations = RelationAccuracy(grid, classes, is_causal, row)
-        of_sentences = Part(tree_inputs, (relations, exemplars), of_corpus=False)
+        metrics = (relations, *_of_noop(setup, classes), exemplars)
+        of_sentences = Part(tree_inputs, metrics, of_corpus=False)
     else:
         of_sentences = Part(plain_inputs, (exemplars,), of_corpus=False)
     if not setup.corpus.has("mentions"):
         return (of_sentences,)
     coreference = CorefAccuracy(grid, is_causal, row)
     return of_sentences, Part(window_inputs, (coreference,), of_corpus=False, reach=window_reach)
+
+
+def _of_noop(setup: Setup, classes: Classes) -> list[Metric]:
+    """What words pay to delimiters, and where there is a loss how it depends on that."""
+    about = (setup.grid, classes, setup.model.is_causal, setup.options["row"])
+    metrics: list[Metric] = [Noop(*about)]
+    if why_no_gradients(setup) is None:
+        metrics.append(NoopGradient(*about, setup.seed, setup.options["masked_share"]))
+    return metrics
 
 
 def check_files(setup: Setup) -> None:

@@ -183,7 +183,9 @@ class Training:
         tokens = min(setup.batch_tokens, STREAM_TOKENS)
         control = setup.seed if setup.options["control"] else None
         row, sharing = setup.options["row"], setup.sharing
-        return ProbeStream(setup.model, network, self.vectors, tokens, row, sharing, control)
+        return ProbeStream(
+            setup.model, network, self.vectors, tokens, row, sharing, control, setup.reading
+        )
 
     def _checkpoint(self, group: Group) -> Path | None:
         """None where the run directory is out of reach, as on another machine of a cluster."""

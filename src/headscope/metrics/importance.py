@@ -1,0 +1,246 @@
+"""How much the model needs each head: its loss without it, and how the loss depends on it.
+
+removal            the loss with the head's output set to zero, less the loss        Michel 2019
+mean_replacement   the same with its output set to its mean over the corpus          Voita 2019
+gate_importance    mean over inputs of |∂L/∂gate|, a gate of 1 on the output         Michel 2019
+
+Every head takes two forward passes over the corpus, so none of it is computed unless asked for.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headscope.metrics.gradient import (
+    MASKED_SHARE,
+    choose_masked,
+    hide,
+    losses,
+    outside_inference,
+    why_no_gradient,
+)
+from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.model.capture.changes import Change, why_no_change
+from headscope.observe.batch import AnnotatedBatch
+from headscope.results.measure import Measure
+from headscope.results.replicates import GROUPS
+
+if TYPE_CHECKING:
+    from headscope.model.batch import Batch
+    from headscope.model.model import Model
+
+    Means = Mapping[int, Float[Tensor, "head width"]]  # of the outputs of heads, by layer
+
+ENDS = ("_se", "_numerator", "_denominator")
+
+
+def _declare(
+    name: str, title: str, meaning: str, formula: str, reference: str, cost: str
+) -> Measure:
+    return Measure(
+        name=name,
+        title=title,
+        meaning=meaning,
+        formula=formula,
+        reference=reference,
+        unit="nats",
+        range="any" if name != "gate_importance" else "from 0",
+        cost=cost,
+        more="matters more to the loss",
+        with_errors=False,
+        also=tuple(f"{name}{end}" for end in ENDS),
+    )
+
+
+REMOVAL = _declare(
+    "removal",
+    "Loss without the head",
+    "How much the loss per predicted token rises when the head says nothing.",
+    "(L with the output of the head set to zero − L) / predicted tokens",
+    "Michel et al. 2019; Voita et al. 2019",
+    "a forward pass for every head",
+)
+MEAN_REPLACEMENT = _declare(
+    "mean_replacement",
+    "Loss with the head's mean",
+    "How much the loss per predicted token rises when the head says the same everywhere.",
+    "(L with the output of the head set to its mean over the tokens of the corpus − L) / predicted "
+    "tokens",
+    "after Voita et al. 2019",
+    "a forward pass for every head",
+)
+GATE_IMPORTANCE = _declare(
+    "gate_importance",
+    "Gate importance",
+    "How strongly the loss of an input depends on how loudly the head speaks.",
+    "mean over inputs of |∂L/∂g|, g = 1 a factor of the head's output, L averaged over the "
+    "predicted tokens",
+    "Michel et al. 2019, before they divide by the norm of a layer",
+    "one more forward and one backward pass",
+)
+MEASURES = (REMOVAL, MEAN_REPLACEMENT, GATE_IMPORTANCE)
+
+
+@dataclass(frozen=True)
+class HeadImportance:
+    """Loss changes and gate gradients of every head."""
+
+    grid: Grid
+    means: "Callable[[], Means]"  # of all heads over the corpus; asked for once
+    seed: int = 0
+    share: float = MASKED_SHARE
+    name: str = "importance"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return MEASURES
+
+    def zero(self, inputs: int) -> State:
+        of_heads = {each.name: np.zeros((GROUPS, *self.grid.shape)) for each in MEASURES}
+        return State(of_heads | {"tokens": np.zeros(GROUPS), "inputs": np.zeros(GROUPS)})
+
+    def update_model(
+        self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
+    ) -> None:
+        """Run the batch without each head in turn."""
+        predicted = predicted_tokens(annotated, self.seed, self.share)
+        counts = count_predicted(predicted, is_causal=annotated.is_causal)
+        put = partial(_put, state, annotated)
+        put("tokens", counts)
+        put("inputs", (counts > 0).double())
+        with torch.no_grad():
+            before = loss_with(model, batch, predicted, _unchanged)
+            for place, layer in enumerate(self.grid.layers):
+                for head in range(self.grid.heads):
+                    mean = self.means()[layer][head]
+                    for name, instead in (("removal", mean * 0), ("mean_replacement", mean)):
+                        change = partial(_replace, layer, head, instead)
+                        after = loss_with(model, batch, predicted, change)
+                        put(name, after - before, (slice(None), place, head))
+        gates = gate_gradients(model, batch, predicted, self.grid)
+        put("gate_importance", gates.abs() / counts.clamp(min=1)[:, None, None])
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """removal, mean_replacement and gate_importance(layer, head), with errors and sums."""
+        found: Variables = {}
+        for measure in MEASURES:
+            weight = sums["inputs" if measure is GATE_IMPORTANCE else "tokens"]
+            x = label(sums[measure.name], GROUP, *self.grid.axes)
+            found |= ratio_variables(measure.name, x, label(weight, GROUP))
+        return found
+
+
+def why_no_importance(model: "Model") -> str | None:
+    """Why heads cannot be removed and judged by a loss, or None."""
+    if (reason := why_no_gradient(model)) is not None:
+        return reason
+    reason = why_no_change(model.plan)
+    return None if reason is None else f"the heads of {model.name} cannot be removed: {reason}"
+
+
+def predicted_tokens(batch: AnnotatedBatch, seed: int, share: float) -> Bool[Tensor, "batch token"]:
+    """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
+    if batch.is_causal:
+        return batch.mask
+    ordinary = (batch.content & ~_is_delimiter(batch)).cpu().numpy()
+    chosen = choose_masked(ordinary, batch.numbers.tolist(), seed=seed, share=share)
+    return torch.from_numpy(chosen).to(batch.mask.device)
+
+
+def count_predicted(
+    predicted: Bool[Tensor, "batch token"], *, is_causal: bool
+) -> Float[Tensor, "batch"]:
+    """How many tokens of each input have a loss; nothing predicts the first of a causal model."""
+    return predicted[:, int(is_causal) :].sum(-1).double()
+
+
+def loss_with(
+    model: "Model", batch: "Batch", predicted: Bool[Tensor, "batch token"], change: Change
+) -> Float[Tensor, "batch"]:
+    """The summed loss of every input, its heads changed."""
+    logits = model.forward_changed(hide(model, batch, predicted), change).logits
+    return losses(logits, batch.ids, predicted, causal=model.is_causal).double()
+
+
+def gate_gradients(
+    model: "Model", batch: "Batch", predicted: Bool[Tensor, "batch token"], grid: Grid
+) -> Float[Tensor, "batch layer head"]:
+    """∂L/∂gate of every input and head, L summed over the predicted tokens."""
+    with outside_inference(batch, predicted) as (copy, chosen), torch.enable_grad():
+        width = torch.promote_types(model.network.dtype, torch.float32)
+        gates = torch.ones(
+            len(copy.ids), len(grid.layers), grid.heads, dtype=width, device=copy.ids.device
+        ).requires_grad_()
+        places = {layer: place for place, layer in enumerate(grid.layers)}
+
+        def gate(layer: int, output: Tensor) -> Tensor:
+            return output * gates[:, places[layer], None, :, None].to(output.dtype)
+
+        given = hide(model, copy, chosen)
+        logits = model.forward_changed(given, gate, gradients=True).logits
+        loss = losses(logits, copy.ids, chosen, causal=model.is_causal).sum()
+        (found,) = torch.autograd.grad(loss, gates)
+    return found.double()
+
+
+def mean_outputs(
+    model: "Model", batches: "Iterable[tuple[Batch, AnnotatedBatch]]", seed: int, share: float
+) -> "Means":
+    """The mean output of every head over all tokens of some batches, as their loss is computed."""
+    sums: dict[int, Tensor] = {}
+    tokens = 0.0
+    for batch, annotated in batches:
+        mask = batch.mask[:, :, None, None]
+
+        def keep(layer: int, output: Tensor, mask: Tensor = mask) -> Tensor:
+            found = torch.where(mask, output, 0).sum((0, 1), dtype=torch.float64)
+            sums[layer] = sums.get(layer, 0) + found
+            return output
+
+        predicted = predicted_tokens(annotated, seed, share)
+        with torch.no_grad():
+            model.forward_changed(hide(model, batch, predicted), keep, logits=False)
+        tokens += float(batch.mask.sum())
+    return {layer: found / max(tokens, 1.0) for layer, found in sums.items()}
+
+
+def _is_delimiter(batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
+    """[CLS] and [SEP] where a study marks them; elsewhere they are null."""
+    if "special" not in batch.labels:
+        return torch.zeros_like(batch.mask)
+    return (batch.labels["special"] == 0) | (batch.labels["special"] == 1)
+
+
+def _put(
+    state: State,
+    batch: AnnotatedBatch,
+    name: str,
+    values: Float[Tensor, "batch *item"],
+    place: tuple = (),
+) -> None:
+    def add_to(found: np.ndarray) -> None:
+        state.sums[name][place or ...] += found
+
+    state.receive(add_to, sum_by_group(values, batch.groups))
+
+
+def _unchanged(layer: int, output: Tensor) -> Tensor:
+    return output
+
+
+def _replace(at: int, head: int, instead: Tensor, layer: int, output: Tensor) -> Tensor:
+    if layer != at:
+        return output
+    changed = output.clone()
+    changed[:, :, head] = instead.to(output.dtype)
+    return changed

@@ -1,0 +1,105 @@
+"""How much each head matters to the loss, as an option of any study, beside what heads measure."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.metrics.gradient import MASKED_SHARE
+from headscope.metrics.importance import (
+    MEASURES,
+    HeadImportance,
+    mean_outputs,
+    why_no_importance,
+)
+from headscope.results.findings import find_interval
+from headscope.results.measure import measure_names
+from headscope.results.replicates import groups_of, replicated
+from headscope.results.slices import further_axes, select, slices
+from headscope.results.statements import Tabulation
+from headscope.studies.option import Option
+from headscope.studies.study import Part, Setup
+
+if TYPE_CHECKING:
+    from headscope.metrics.importance import Means
+    from headscope.model.batch import Batch
+    from headscope.observe.batch import AnnotatedBatch
+
+NAMES = tuple(measure.name for measure in MEASURES)
+OPTION = Option(
+    "importance", bool, False, "whether the loss without each head is computed: two passes a head"
+)
+FEW = 3  # a measure with more slices than this has no row of its own for each
+CORRELATION = (-1.0, 1.0)
+SHARD = 256  # sentences read at a time
+
+
+def left_out(setup: Setup) -> dict[str, str]:
+    """The measures of importance and why they are missing, where they were asked for."""
+    if not setup.options["importance"]:
+        return {}
+    reason = why_no_importance(setup.model)
+    return {} if reason is None else dict.fromkeys(NAMES, reason)
+
+
+def with_importance(setup: Setup, part: Part) -> Part:
+    """The part with the metric of importance on its inputs, where it was asked for."""
+    if not setup.options["importance"] or why_no_importance(setup.model) is not None:
+        return part
+    share = setup.options.get("masked_share", MASKED_SHARE)
+
+    @cache
+    def means() -> "Means":
+        return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
+
+    metric = HeadImportance(setup.grid, means, setup.seed, share)
+    return Part(part.inputs, (*part.metrics, metric), part.of_corpus, part.reach)
+
+
+def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
+    """All inputs of the corpus, as the engine makes its batches."""
+    model = setup.model
+    whole = max(1, len(setup.corpus))  # documents that are inputs must not be cut
+    for shard in setup.corpus.shards(SHARD if setup.context is None else whole):
+        columns = part.read(setup, shard, setup.corpus.read(shard)).columns
+        for rows in model.buckets(columns.lengths.tolist(), setup.batch_tokens):
+            cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal).to(model.device)
+            yield cut.batch, cut.annotated
+
+
+def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """For every measure of heads, how it goes together with importance over all heads."""
+    data, groups = replicated(result), groups_of(result)
+    return [
+        _row(data, groups, each.title, each.measure.name, each.at)
+        for name in measure_names(result)
+        if name not in NAMES and _count(result, name) <= FEW
+        for each in slices(result, name)
+    ]
+
+
+def _row(
+    data: xr.Dataset, groups: int, title: str, name: str, at: dict[str, str]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"measure": title}
+    for other in NAMES:
+        r = xr.corr(select(data[name], at), data[other], ("layer", "head"))
+        found = find_interval(r, groups, CORRELATION)
+        row |= {other: found.value, f"{other} low": found.low, f"{other} high": found.high}
+    return row
+
+
+def _count(result: xr.Dataset, name: str) -> int:
+    return int(np.prod([len(labels) for labels in further_axes(result, name).values()]))
+
+
+TABLE = Tabulation(
+    "importance",
+    "Importance and what heads do",
+    "Correlation over heads between each measure and what the loss says of a head: removal (its "
+    "output set to zero), mean_replacement (set to its mean), gate_importance. 95 % intervals.",
+    NAMES,
+    correlation_rows,
+)
