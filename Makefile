@@ -4,10 +4,10 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-hosts lint types bench fuzz wheel chromium clean
+.PHONY: help setup demo test test-hosts test-lowest lint types bench fuzz docs look gallery dist wheel chromium clean
 
 help:   ## list the commands
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP)   ## create .venv with pinned versions and this package in it
 
@@ -38,6 +38,14 @@ $(HOSTS)/.ready: tests/hosts/requirements.txt pyproject.toml
 test-hosts: $(HOSTS)/.ready chromium   ## the views in real JupyterLab, Notebook, marimo, Gradio, Streamlit, nbconvert, Firefox
 	mkdir -p tests/artefacts
 	$(HOSTS)/bin/python -m pytest --confcutdir=tests/hosts tests/hosts
+# The oldest versions that the package says it works with, in an environment of their own.
+LOWEST := .venv-lowest/bin
+test-lowest: chromium   ## every test with the lowest supported versions
+	test -x $(LOWEST)/python || $(PYTHON) -m venv .venv-lowest
+	$(LOWEST)/pip install --quiet --upgrade "pip>=25.1"
+	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt torch
+	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
+	$(LOWEST)/pytest -n 2 --dist loadgroup
 
 lint: setup   ## style
 	$(BIN)/ruff check .
@@ -67,8 +75,39 @@ SECONDS ?= 300
 fuzz: setup   ## damage corpora, caches, runs and requests at random: make fuzz SEED=1 SECONDS=300
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(SECONDS)
 
-wheel: setup   ## build the wheel into dist/
+DOCS := .venv/.docs
+$(DOCS): $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --group docs
+	touch $@
+
+docs: $(DOCS)   ## build the site into dist/site, offline: warnings are errors, every link is checked
+	rm -rf dist/site
+	$(BIN)/python -m docs.site.stage dist/pages
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs/site dist/pages dist/site
+	$(BIN)/python -m docs.site.links dist/site
+
+look: docs chromium   ## open pages of the site in Chromium: pictures in dist/look, and what axe finds
+	$(BIN)/python -m docs.site.look dist/site dist/look
+
+gallery: setup   ## run the notebooks of the gallery again and store what they show
+	$(BIN)/python -m docs.site.notebooks
+
+RELEASE := .venv/.release
+$(RELEASE): $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --group release
+	touch $@
+
+# Built from a clean copy, whose README has links that work where it is shown alone.
+dist: $(RELEASE)   ## build sdist and wheel of what is committed into dist/packages, and check them
+	rm -rf dist/source dist/packages && mkdir -p dist/source dist/packages
+	git archive HEAD | tar -x -C dist/source
+	$(BIN)/python -m docs.site.readme dist/source/README.md
+	$(BIN)/python -m build --no-isolation --outdir dist/packages dist/source
+	$(BIN)/python -m twine check --strict dist/packages/*
+	ls -l dist/packages
+
+wheel: setup   ## build the wheel of what lies here into dist/
 	$(BIN)/python -m hatchling build -t wheel
 
 clean:   ## remove what the other commands made
-	rm -rf .venv .venv-hosts dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-hosts .venv-lowest dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis

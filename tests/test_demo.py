@@ -73,6 +73,24 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
         assert (tmp_path / "out" / "views" / f"{kind}.html").stat().st_size > 10_000
 
 
+def test_a_type_checker_sees_the_types_of_the_wheel(unpacked: Path, tmp_path: Path) -> None:
+    """A user's program against the installed package alone, a mistake in it included."""
+    (tmp_path / "program.py").write_text(
+        "import headscope as hs\n"
+        "reveal_type(hs.load)\n"
+        "reveal_type(hs.load('mini-gpt2').trace('a').head_view().save('a.html'))\n"
+        "hs.load('mini-gpt2').trace(3)\n"
+    )
+    (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{unpacked}"]}}')
+    assert (unpacked / "headscope" / "py.typed").exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--pythonpath", sys.executable],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "-> Model" in done.stdout and '.save(\'a.html\')" is "Path"' in done.stdout, done.stdout
+    assert done.stdout.count(" error: ") == 1 and '"Literal[3]" is not assignable' in done.stdout
+
+
 def test_a_broken_installation_is_one_sentence(unpacked: Path, tmp_path: Path) -> None:
     weights = unpacked / "headscope" / "model" / "bundled" / "mini-bert" / "model.safetensors"
     hidden = weights.rename(weights.with_suffix(".hidden"))

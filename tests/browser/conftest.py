@@ -110,7 +110,7 @@ def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[...,
     """Open a view's page from a file; it must not complain about or fetch anything."""
     opened: list[Watched] = []
 
-    def open_view(view: View | str, hash: str = "") -> Watched:
+    def open_view(view: View | str, hash: str = "", *, more: bool = True) -> Watched:
         watched = watch(context.new_page())
         opened.append(watched)
         path = tmp_path / f"view-{len(opened)}.html"
@@ -118,6 +118,8 @@ def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[...,
         watched.page.goto(f"file://{path}{'#' + hash if hash else ''}")
         watched.page.evaluate("window.headscope.ready")
         watched.settle()
+        if more:  # the second step of the controls
+            watched.page.evaluate("document.querySelector('.hs-more').open = true")
         return watched
 
     yield open_view

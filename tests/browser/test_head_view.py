@@ -140,7 +140,7 @@ def test_the_layer_selector_shows_another_layers_weights(open_page: Open) -> Non
 
 def test_the_mass_slider_keeps_the_strongest_lines(open_page: Open) -> None:
     page = open_page(head_view(known_trace(), mass=1.0))
-    page.page.get_by_label("Mass").fill("0.5")
+    page.page.get_by_label("Strongest lines").fill("0.5")
     assert {(line["query"], line["key"]) for line in page.lines()} == {(0, 0), (1, 1), (2, 2)}
 
 

@@ -147,7 +147,7 @@ def test_filters_rollout_and_stacks_work_here_too(open_page: Open) -> None:
     page.page.get_by_label("Hide special tokens").check()
     page.page.get_by_label("Sentences").select_option("aa")
     page.page.get_by_role("radio", name="Words").click()
-    page.page.get_by_label("Mass").fill("0.4")
+    page.page.get_by_label("Strongest lines").fill("0.4")
     page.settle()
     assert len(page.evaluate(CURVES)) < before
     page.page.get_by_role("radio", name="Rollout").click()

@@ -129,7 +129,7 @@ def test_positive_is_blue_and_negative_orange(open_page: Open) -> None:
 
 
 def test_the_query_token_is_chosen_by_mouse_and_keyboard(open_page: Open) -> None:
-    page = open_page(neuron_view(random_trace()))
+    page = open_page(neuron_view(random_trace(), pinned=9))
     assert page.page.locator(".hs-query .hs-word").inner_text() == "."
     page.page.get_by_role("option", name="fox").click()
     page.settle()
@@ -163,8 +163,94 @@ def test_vectors_collapse_to_lines_and_expand_again(open_page: Open) -> None:
 
 def test_layer_and_head_are_chosen(open_page: Open) -> None:
     trace = random_trace()
-    page = open_page(neuron_view(trace))
+    page = open_page(neuron_view(trace, pinned=9))
     page.page.get_by_label("Layer").select_option("2")
     page.page.get_by_label("Head", exact=True).select_option("3")
     recorded = trace.weights[2][3][9].numpy()
     assert [float(row["weight"]) for row in table(page)] == pytest.approx(recorded, abs=6e-5)
+
+
+CELLS = """color => window.headscope.scene().shapes
+  .filter(s => s.kind === 'cells' && s.color === color).map(s => [s.boxes, s.alpha])"""
+
+
+def test_every_query_has_its_vector_and_lines_lead_to_what_it_looks_at(open_page: Open) -> None:
+    trace = random_trace()
+    page = open_page(neuron_view(trace, layer=1, head=2, pinned=7, mass=1.0))
+    assert trace.query is not None
+    cell = page.page.evaluate("document.querySelector('[data-strip=queries]').clientWidth") / 8
+    points = [
+        [cell * (neuron + 0.5), 22 * (query + 0.5)] for query in range(10) for neuron in (0, 5)
+    ]
+    for (red, _, blue, _), value in zip(
+        page.pixels("[data-strip='queries']", points),
+        trace.query[1][2][:, [0, 5]].ravel().tolist(),
+        strict=True,
+    ):
+        assert (blue > red) == (value > 0)
+    drawn = {line["key"]: line["weight"] for line in page.lines()}
+    recorded = trace.weights[1][2][7].numpy()
+    assert drawn == pytest.approx({key: recorded[key] for key in range(8)}, abs=1e-5)
+    curves = page.evaluate("window.headscope.scene().shapes.filter(s => s.kind === 'curve')")
+    assert {curve["from"][1] for curve in curves} == {curves[0]["from"][1]}
+    assert sorted(curve["alpha"] for curve in curves) == pytest.approx(
+        sorted(np.sqrt(recorded[:8])), abs=1e-4
+    )
+    strongest = int(recorded.argmax())
+    canvas = page.page.evaluate("document.querySelector('.hs-query-lines').clientWidth")
+    on_line, beside = page.pixels(
+        ".hs-query-lines", [[canvas - 1, 22 * (strongest + 0.5)], [canvas - 1, 22 * 9.5]]
+    )
+    assert on_line[3] > 60 > beside[3]
+
+
+@pytest.mark.parametrize("order", ["number", "contribution"])
+def test_the_products_add_up_to_the_score(open_page: Open, order: str) -> None:
+    trace = random_trace(causal=False)
+    page = open_page(neuron_view(trace, layer=0, head=1, pinned=4, neurons=order))
+    parts = take_apart(neurons_of(trace.default, 0, 1), 4)
+    ink = page.evaluate(CELLS, "#1c2128")
+    assert len(ink) == 1  # the ends of the sums
+    ends = np.array(ink[0][0]).reshape(-1, 4)
+    height = ends[:, 1] - 22 * np.arange(10)
+    # All rows share a scale: where a sum ends is a straight line over the scores.
+    line = np.polyfit(parts.scaled, height, 1)
+    assert line[0] < 0
+    assert height == pytest.approx(np.polyval(line, parts.scaled), abs=1e-6)
+
+
+def test_score_and_weight_of_every_key_lie_on_the_curve(open_page: Open) -> None:
+    trace = random_trace(causal=False, sink=True)
+    page = open_page(neuron_view(trace, layer=0, head=1, pinned=4))
+    parts = take_apart(neurons_of(trace.default, 0, 1), 4)
+    shapes = page.evaluate(
+        "window.headscope.scene().shapes.filter(s => s.alpha === 0.75 && s.boxes?.[3] === 6)"
+    )
+    assert len(shapes) == 1
+    dots = np.array(shapes[0]["boxes"]).reshape(-1, 4)
+    weights = np.append(parts.weights, parts.sink)
+    assert trace.default.sink is not None
+    scores = np.append(parts.scores, float(trace.default.sink[0][1]))
+    order = np.argsort(-weights, kind="stable")
+    for place, values in ((0, scores[order]), (1, weights[order])):
+        fitted = np.polyfit(values, dots[:, place], 1)
+        assert dots[:, place] == pytest.approx(np.polyval(fitted, values), abs=1e-6)
+        assert (fitted[0] > 0) == (place == 0)
+
+
+def test_a_legend_names_sign_and_strength(open_page: Open) -> None:
+    trace = random_trace(causal=False)
+    page = open_page(neuron_view(trace, layer=0, head=1, pinned=4))
+    texts = page.evaluate("window.headscope.scene().shapes.filter(s => s.text).map(s => s.text)")
+    assert trace.query is not None and trace.key is not None
+    most = max(float(part[0][1].abs().max()) for part in (trace.query, trace.key))
+    assert f"+{float(f'{most:.2g}'):g}" in texts and f"−{float(f'{most:.2g}'):g}" in texts
+    assert page.page.get_by_role("img", name="Blue is positive, orange negative").is_visible()
+
+
+def test_pointing_at_a_key_shows_its_way_from_score_to_weight(open_page: Open) -> None:
+    page = open_page(neuron_view(random_trace(causal=False), layer=0, head=1, pinned=4))
+    picture = "document.querySelector('.hs-softmax').toDataURL()"
+    before = page.evaluate(picture)
+    page.page.locator(".hs-neuron-row[data-key='1']").hover(position={"x": 30, "y": 10})
+    assert page.evaluate(picture) != before

@@ -30,7 +30,12 @@ def modules(context: BrowserContext) -> Callable[[str, str], Any]:
 
 def test_javascript_has_pythons_settings(modules: Callable[[str, str], Any]) -> None:
     assert modules("core/settings.js", "it.SETTINGS") == {
-        name: {"title": one.title, "kinds": list(one.kinds), "choices": dict(one.choices)}
+        name: {
+            "title": one.title,
+            "meaning": one.meaning,
+            "kinds": list(one.kinds),
+            "choices": dict(one.choices),
+        }
         for name, one in SETTINGS.items()
     }
 

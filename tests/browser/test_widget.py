@@ -164,6 +164,7 @@ def test_what_a_reader_does_is_sent_to_python(cell: Watched) -> None:
     show(cell, traits(view), view.payload.blocks)
     cell.page.get_by_label("Layer").select_option("1")
     cell.chip("Heads", 0).click()
+    cell.page.get_by_text("More", exact=True).click()
     cell.page.get_by_label("Hide first token").check()
     sent = cell.page.evaluate("window.model.sent")
     assert sent == [{"layer": 1}, {"heads": [1, 2, 3]}, {"hide": ["first"]}]

@@ -16,7 +16,7 @@ BROKEN = "1\tHello\t_\tX\t_\t_\t7\troot\t_\t_\n\n"
 # What is typed, and a part of what is answered. `pipe` is a spaCy pipeline in the directory.
 CARELESS = [
     ("chek mini-gpt2", "Did you mean 'check'?"),
-    ("--nonsense", "No such option: --nonsense"),
+    ("--nonsense", "--nonsense"),  # the words before it are those of the installed Click
     ("study caf\udce9 --model mini-gpt2", "is not UTF-8"),
     # annotate
     ("annotate none.txt --out c.parquet", "no file or directory none.txt"),

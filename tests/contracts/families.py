@@ -1,10 +1,12 @@
 """The family matrix: what Headscope must capture, what it must refuse.
 
-`python -m tests.contracts.families` prints the tables of docs/models.md.
+`python -m tests.contracts.families > docs/families.json` writes down what each shows; from that
+file `python docs/models_page.py` makes the tables of docs/models.md.
 """
 
-from collections.abc import Sequence
+import json
 from functools import lru_cache
+from typing import Any
 
 from headscope.model.family import REASONS
 from headscope.model.model import Model
@@ -42,33 +44,25 @@ def loaded(name: str) -> Model:
     return next(family for family in FAMILIES if family.name == name).model()
 
 
-def captured_table() -> str:
-    """One line per family: what it shows and how."""
-    rows = [_row(family) for family in FAMILIES]
-    return _table(("family", "stacks", "backend", "neuron view", "norms", "notes"), rows)
+def described() -> dict[str, Any]:
+    """What docs/families.json holds: what each family shows and how, and what is refused."""
+    refused = [{"model_type": kind, "why": why} for kind, why in REASONS.items()]
+    return {"captured": [_record(family) for family in FAMILIES], "refused": refused}
 
 
-def refused_table() -> str:
-    """One line per family that is refused by name."""
-    return _table(("model type", "why"), [(f"`{kind}`", why) for kind, why in REASONS.items()])
-
-
-def _row(family: Family) -> tuple[str, ...]:
+def _record(family: Family) -> dict[str, Any]:
     stacks = family.model().stacks
-    return (
-        family.name,
-        " · ".join(stack.name for stack in stacks),
-        stacks[0].backend,
-        "yes" if all(stack.no_neurons is None for stack in stacks) else "no",
-        "yes" if all(stack.no_norms is None for stack in stacks) else "no",
-        family.note,
-    )
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return {
+        "family": family.name,
+        "model_type": family.model_type,
+        "kind": family.kind,
+        "stacks": [stack.name for stack in stacks],
+        "backend": stacks[0].backend,
+        "neuron_view": all(stack.no_neurons is None for stack in stacks),
+        "norms": all(stack.no_norms is None for stack in stacks),
+        "notes": family.note,
+    }
 
 
 if __name__ == "__main__":
-    print(captured_table(), refused_table(), sep="\n\n")
+    print(json.dumps(described(), indent=1, ensure_ascii=False))

@@ -1,5 +1,6 @@
 """Every family passes the same tests: weights are the network's own, wherever the padding is."""
 
+import json
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from headscope.model.batch import Batch, Side, arguments
 from headscope.model.evaluation import quiet
 from headscope.model.model import Model
 from headscope.model.trace import StackTrace
-from tests.contracts.families import FAMILIES, REFUSED, captured_table, loaded, refused_table
+from tests.contracts.families import FAMILIES, REFUSED, described, loaded
 from tests.contracts.family import Family
 
 TEXTS = ("Birds sing.", "To be", "A longer line")
@@ -243,8 +244,7 @@ def test_the_matrix_has_at_least_36_families() -> None:
     assert len({family.name for family in FAMILIES}) >= 36
 
 
-def test_the_tables_in_the_documentation_are_current() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    remedy = "run `python -m tests.contracts.families` and paste its tables into docs/models.md"
-    assert captured_table() in page, remedy
-    assert refused_table() in page, remedy
+def test_the_table_for_programs_is_current() -> None:
+    file = Path(__file__).parents[2] / "docs" / "families.json"
+    remedy = "run `python -m tests.contracts.families > docs/families.json`"
+    assert json.loads(file.read_text(encoding="utf-8")) == described(), remedy

@@ -9,7 +9,7 @@ import pytest
 from headscope import cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a shell block may hold besides headscope's own commands: set-up, and commands that wait.
 NOT_RUN = re.compile(r"(pip|make|git|cd|python) |headscope serve|#|$")

@@ -11,10 +11,14 @@ from scipy import stats
 from starlette.testclient import TestClient
 
 from headscope.explorer.app import create_app
+from headscope.explorer.pictures import OF_OFFSETS, column_titles, measure_columns
 from headscope.explorer.runs import Library
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load, save
+from headscope.results.measure import measure_names, measure_of
+from headscope.results.slices import cut
 from headscope.results.statements import make_statements, read_statements, write_statements
+from headscope.studies.clark2019.surface.figures import OFFSET_NAMES
 from tests.explorer.runs import HOSTILE, write_result, write_run
 from tests.results.grouped import write_run as write_wired
 from tests.results.wired import previous, result_of, scattered
@@ -171,6 +175,7 @@ def test_tables_findings_and_choices_are_those_stored_with_the_run(
     [table] = said["tables"]
     assert (table["name"], table["title"]) == ("relations", stored.tables[0].title)
     assert table["columns"] == list(stored.tables[0].rows[0])
+    assert len(table["titles"]) == len(table["columns"])
     assert table["rows"] == [list(row.values()) for row in stored.tables[0].rows]
 
 
@@ -311,3 +316,28 @@ def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_measure_has_one_name_on_every_page(vig: xr.Dataset, clark: xr.Dataset) -> None:
+    for data in (vig, clark):
+        known = measure_columns(data)
+        for name in measure_names(data):
+            title = measure_of(data, name).title
+            columns = [name, f"{name}_se", f"{name}_by_layer", f"{name} se", f"{name}_head_mean"]
+            assert column_titles(known, [*columns, "pos_to", "special_share"])[:5] == [
+                title, f"± {title}", f"{title}, pooled over heads", f"± {title}",
+                f"{title}, mean of heads",
+            ]  # fmt: skip
+    assert column_titles(known, ["tag", "to_held_out"]) == ["tag", "to held out"]
+    assert {name: str(offset) for offset, name in OFFSET_NAMES.items()} == OF_OFFSETS
+    assert column_titles(known, [*OF_OFFSETS, "sep", "special_share"])[:4] == [
+        *(cut(clark, f"offset_share~{label}").title for label in OF_OFFSETS.values()),
+        cut(clark, "special_share~sep").title,
+    ]
+
+
+def test_pages_without_content_are_named_with_the_reason(visitor: TestClient) -> None:
+    runs = {one["slug"]: one for one in visitor.get("/api/session").json()["runs"]}
+    assert "no map of heads" in runs["vig"]["closed"]["clusters"]
+    assert "clusters" not in runs["clark"]["closed"]
+    assert runs["stopped"]["closed"] == {}

@@ -66,6 +66,10 @@ def test_every_sum_is_that_of_the_matrix(
         torch.testing.assert_close(
             packed.on_offset(offset), dense.on_offset(offset), rtol=1e-5, atol=1e-5
         )
+    for longest in (1, 3, 40):
+        torch.testing.assert_close(
+            packed.by_offset(longest), dense.by_offset(longest), rtol=1e-5, atol=1e-5
+        )
     torch.testing.assert_close(packed.look(0, 3), dense.look(0, 3), rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(packed.look(2, 99), dense.look(2, 99), rtol=1e-5, atol=1e-6)
 

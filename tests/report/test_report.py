@@ -9,7 +9,7 @@ import pytest
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots.style import style, to_svg
-from headscope.report.exemplars import csv_rows, pieces_of
+from headscope.report.exemplars import ShownExemplar, csv_rows, pieces_of
 from headscope.report.page import render_part
 from headscope.report.tables import show_table
 from headscope.results.run import write_settings
@@ -44,8 +44,10 @@ def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     page = (run / "report.html").read_text()
     assert "<b>X</b>" not in page
     exemplar = {"tokens": ["<i>", " &"], "text": "<i> &", "query": 1, "key": 0}
-    shown = render_part("sentence", pieces_of(exemplar))
-    assert shown == "<span><i>&lt;i&gt;</i></span><span><b> &amp;</b></span>"
+    shown = render_part("sentence", ShownExemplar(0.5, pieces_of(exemplar)))
+    assert 'text-decoration="underline">&lt;i&gt;</text>' in shown
+    assert 'font-weight="bold">&amp;</text>' in shown
+    assert "<title>&lt;i&gt; &amp;</title>" in shown and "<i>" not in shown
     table = render_part("data_table", show_table([{"<a>": "<script>"}], '"><script>'))
     assert table.count("<script>") == 0 and table.count("&lt;script&gt;") == 2
 
@@ -114,15 +116,16 @@ def test_every_figure_can_be_drawn_for_any_number_of_heads(layers: int, heads: i
 def test_exemplar_rows_mark_the_pair_and_read_as_the_sentence() -> None:
     exemplar = {
         "layer": 4, "head": 11, "rank": 0, "weight": 0.98765, "query": 2, "key": 1,
-        "tokens": ["The", " cat", " sat"], "text": "The cat sat", "id": "s1",
+        "tokens": ["The", " cat", " sat"], "text": "The cat sat", "id": "s1", "kind": None,
+        "random": False,
     }  # fmt: skip
     row = csv_rows([Choice("table1", 4, 11, "because")], [exemplar])[0]
-    assert row["sentence"] == "The *cat* **sat**"
-    assert (row["head"], row["rank"], row["weight"]) == ("L4H11", 1, 0.9877)
+    assert row["sentence"] == "The _cat_ **sat**"
+    assert (row["head"], row["pick"], row["weight"]) == ("L4H11", "1", 0.9877)
     assert (row["attending"], row["attended"]) == ("sat", "cat")
     pieces = exemplar | {"tokens": ["[CLS]", "cat", "##s", "."], "text": "Cats."}
     row = csv_rows([Choice("t", 4, 11, "")], [pieces])[0]
-    assert (row["sentence"], row["attending"]) == ("[CLS] *cat***s**.", "##s")
+    assert (row["sentence"], row["attending"]) == ("[CLS] _cat_**s**.", "##s")
 
 
 def test_the_figures_of_twelve_by_twelve_heads_leave_the_page_under_five_megabytes() -> None:

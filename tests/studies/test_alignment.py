@@ -1,7 +1,6 @@
 """Both studies equal a plain reading under every alignment, and lose no sentence to it."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 from tests.engine.tiny import MODELS, make_sentences
-from tests.studies.check_alignment import QUICK, check_relations, check_vig
+from tests.studies.check_alignment import WORDS_ALONE, check_relations, check_vig
 
 ALIGNMENTS = ["shared", "strict", "words"]
 
@@ -69,13 +68,13 @@ def test_a_run_says_how_words_and_tokens_met(
     model: Model, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
-    given: dict[str, dict[str, Any]] = {"vig2019": {}, "clark2019": QUICK}
-    for name, options in given.items():
-        result = hs.study(name, model, corpus, folder / name, **options)
+    studies = {"vig2019": find_study("vig2019"), "clark2019": WORDS_ALONE}
+    for name, chosen in studies.items():
+        result = hs.study(chosen, model, corpus, folder / name)
         prefix = "trees: " if name == "clark2019" else ""
         counts = results.words(result)
         assert read_run(folder / name).about["counts"]["words"] == counts
-        said = find_study(name).notes(result)
+        said = chosen.notes(result)
         total, split = counts[prefix + WORDS], counts[prefix + SPLIT]
         assert f"{split / total:.1%} of {total:,} words are split into pieces." in said
         assert f"{counts[prefix + SEVERAL]:,} tokens cover characters of several words" in said

@@ -1,6 +1,7 @@
 """Inputs of vig2019 against a plain reading, character by character and pair by pair."""
 
 from collections import Counter
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +33,12 @@ FUSED = Sentence(
 
 @pytest.fixture(scope="module", params=["mini-gpt2", "mini-bert"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return hs.load(request.param)
+    return bundled(request.param)
+
+
+@cache
+def bundled(name: str) -> Model:
+    return hs.load(name)
 
 
 def setup_of(model: Model, corpus: Corpus, alignment: str = "shared") -> Setup:
@@ -84,7 +90,7 @@ def check_tokens(example: Example, sentence: Sentence, setup: Setup) -> None:
 
 def counts_of(examples: list[Example], drawn: list[Sentence]) -> dict[str, int]:
     """How words and tokens meet, by looking at every token."""
-    counts = Counter(dict.fromkeys((WORDS, SPLIT, SEVERAL, BARE), 0))
+    counts: Counter[str] = Counter(dict.fromkeys((WORDS, SPLIT, SEVERAL, BARE), 0))
     for example in examples:
         sentence, encoded = drawn[example.number - 7], example.encoded
         own = owners(example, sentence)
@@ -129,7 +135,7 @@ def test_strictly_only_sentences_with_a_token_over_two_words_are_skipped(
     drawn: list[Sentence],
 ) -> None:
     """mini-gpt2 reads bytes, so it loses no letter: what is skipped straddles."""
-    model = hs.load("mini-gpt2")
+    model = bundled("mini-gpt2")
     made = sentence_inputs(setup_of(model, Corpus.from_sentences(drawn), "strict"), drawn, 0)
     kept = {example.number for example in made.examples}
     for number, sentence in enumerate(drawn):

@@ -9,12 +9,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib import rc_context
+from matplotlib.collections import PathCollection, QuadMesh
 from PIL import Image
 
 from headscope.errors import ViewError
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.figures import figure
 from headscope.views.figures.fonts import families
+from headscope.views.neurons import neurons_of, take_apart
 from tests.views.traces import (
     HOSTILE,
     WORDS,
@@ -93,6 +95,31 @@ def test_the_neuron_figure_prints_the_weights(tmp_path: Path) -> None:
     for weight in trace.weights[1][2][3].tolist():
         assert f"{weight:.3f}" in texts
     assert texts.count("masked") == 6
+
+
+def test_the_neuron_figure_has_every_query_lines_and_sums() -> None:
+    trace = random_trace(causal=False)
+    view = neuron_view(trace, layer=1, head=2, pinned=3)
+    axes = figure(trace, "neuron", view.state).axes[0]
+    (links,) = (one for one in axes.collections if isinstance(one, PathCollection))
+    weights = trace.weights[1][2][3].numpy()
+    assert np.asarray(links.get_edgecolor())[:, 3] == pytest.approx(np.sqrt(weights))
+    strips = [one for one in axes.collections if isinstance(one, QuadMesh)]
+    assert len(strips) == 10 + 1 + 10 + 10  # queries, the query, keys, products
+    sums = [line for line in axes.lines if len(np.asarray(line.get_xdata())) > 2]
+    parts = take_apart(neurons_of(trace.default, 1, 2), 3)
+    ends = [
+        float(np.asarray(line.get_ydata())[0] - np.asarray(line.get_ydata())[-1]) for line in sums
+    ]
+    assert np.corrcoef(ends, parts.scaled)[0, 1] == pytest.approx(1.0)
+
+
+def test_several_heads_are_printed_by_weight_over_their_number() -> None:
+    view = head_view(random_trace(), layer=0, heads=[0, 1, 2, 3], mass=1.0)
+    (curves,) = figure(view.trace, "head", view.state).axes[0].collections
+    alphas = np.asarray(curves.get_edgecolor())[:, 3]
+    weights = np.sort(view.trace.weights[0].numpy().ravel())
+    assert alphas == pytest.approx(weights[weights > 0] / 4, abs=1e-6)
 
 
 def test_hostile_tokens_are_printed_as_text(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from headscope.views.page import in_order, script, static
+from headscope.views.state import KINDS, Kind
 from tests.views.generated import STATIC
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
@@ -40,3 +41,12 @@ def test_a_module_stands_after_those_it_imports() -> None:
     for place, name in enumerate(order):
         for imported in re.findall(r'^import .* from "(.+)\.js"', static(f"{name}.js"), re.M):
             assert order.index(posixpath.normpath(f"{name}/../{imported}")) < place
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_carries_the_code_of_its_own_view(kind: Kind) -> None:
+    code = script("page", (kind,))
+    assert f"function {kind}View(" in code
+    others = {"head": ("model", "neuron"), "model": ("neuron",), "neuron": ("model",)}[kind]
+    assert not any(f"function {other}View(" in code for other in others)
+    assert len(code) < len(script("page"))

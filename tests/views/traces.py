@@ -132,6 +132,23 @@ def random_trace(
     return Trace("random-model", {"self": stack}, causal, prompt_length=prompt_length)
 
 
+def patterned_trace() -> Trace:
+    """Two layers of three heads: L0H1 looks at the previous token, L1H2 at what followed the same
+    token before where there is such a token and else rests on the first; the others are even."""
+    words = ["The", "cat", "sat", "here", "and", "cat", "sat", "there", "and", "cat", "ran"]
+    count = len(words)
+    even = np.tril(np.ones((count, count)))
+    even /= even.sum(-1, keepdims=True)
+    previous = 0.1 * even + 0.9 * np.eye(count, k=-1)
+    previous[0] = even[0]
+    induction = np.zeros((count, count))
+    for query in range(count):
+        after = [key + 1 for key in range(query) if words[key] == words[query]]
+        induction[query, after or [0]] = 1 / len(after or [0])
+    weights = np.stack([[even, previous, even], [even, even, induction]])
+    return Trace.from_weights(weights, words, model="patterned")
+
+
 def encoder_decoder_trace() -> Trace:
     """Three stacks, source of five and target of three tokens."""
     source, target = side(["a", "b", "c", "d", "e"]), side(["x", "y", "z"])

@@ -4,7 +4,8 @@ Change the import and nothing else: `from headscope.bertviz import head_view, mo
 the neuron view `from headscope.bertviz.neuron_view import show`.
 """
 
-from headscope.bertviz.attention import head_view, model_view
+from headscope.bertviz.head_view import head_view
+from headscope.bertviz.model_view import model_view
 from headscope.bertviz.neuron_view import show
 
 __all__ = ["head_view", "model_view", "show"]

@@ -1,10 +1,9 @@
-"""BertViz's head view and model view: attention weights as it takes them, made into a trace."""
+"""Attention weights as BertViz takes them, made into a trace; what its calls do with a view."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from headscope import views
 from headscope.errors import ViewError
 from headscope.model.attention import Stack
 from headscope.model.trace import Side, StackTrace, Trace
@@ -169,59 +168,3 @@ def act(view: View, html_action: Action) -> Page | None:
         ) from error
     display(page)
     return None
-
-
-def head_view(
-    attention: Attention | None = None,
-    tokens: Tokens | None = None,
-    sentence_b_start: int | None = None,
-    prettify_tokens: bool = True,
-    layer: int | None = None,
-    heads: Sequence[int] | None = None,
-    encoder_attention: Attention | None = None,
-    decoder_attention: Attention | None = None,
-    cross_attention: Attention | None = None,
-    encoder_tokens: Tokens | None = None,
-    decoder_tokens: Tokens | None = None,
-    include_layers: Sequence[int] | None = None,
-    html_action: Action = "view",
-) -> Page | None:
-    """The head view of attention weights, one entry per layer."""
-    check_action(html_action)
-    trace = trace_of(
-        (attention, encoder_attention, decoder_attention, cross_attention),
-        (tokens, encoder_tokens, decoder_tokens),
-        sentence_b_start,
-        prettify_tokens,
-    )
-    chosen = restricted(trace, include_layers, None)
-    if isinstance(heads, int):
-        raise ViewError(f"heads is {heads}; give a list, such as [{heads}].")
-    return act(views.head_view(chosen, layer=layer, heads=heads), html_action)
-
-
-def model_view(
-    attention: Attention | None = None,
-    tokens: Tokens | None = None,
-    sentence_b_start: int | None = None,
-    prettify_tokens: bool = True,
-    display_mode: Literal["light", "dark"] = "dark",
-    encoder_attention: Attention | None = None,
-    decoder_attention: Attention | None = None,
-    cross_attention: Attention | None = None,
-    encoder_tokens: Tokens | None = None,
-    decoder_tokens: Tokens | None = None,
-    include_layers: Sequence[int] | None = None,
-    include_heads: Sequence[int] | None = None,
-    html_action: Action = "view",
-) -> Page | None:
-    """The model view of attention weights, one entry per layer."""
-    check_action(html_action)
-    trace = trace_of(
-        (attention, encoder_attention, decoder_attention, cross_attention),
-        (tokens, encoder_tokens, decoder_tokens),
-        sentence_b_start,
-        prettify_tokens,
-    )
-    chosen = restricted(trace, include_layers, include_heads)
-    return act(views.model_view(chosen, theme=display_mode), html_action)

@@ -28,4 +28,7 @@ def show(
 
     check_action(html_action)
     trace = load(model, tokenizer=tokenizer).trace(sentence_a, sentence_b or None)
+    stack = trace.default  # as BertViz: nothing is chosen
+    layer = stack.layers[0] if layer is None else layer
+    head = stack.heads[0] if head is None else head
     return act(neuron_view(trace, layer=layer, head=head, theme=display_mode), html_action)

@@ -1,6 +1,7 @@
 """`headscope check MODEL`: how each layer is captured, what is refused and why."""
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +16,7 @@ def check(
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16.")] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Show how each stack of a model is captured, what is refused and why."""
     from rich.console import Console
@@ -22,6 +24,9 @@ def check(
     from headscope.model.load import load
 
     loaded = load(model, revision=revision, dtype=dtype, device=device)
+    if as_json:
+        typer.echo(json.dumps(_described(loaded), indent=1, ensure_ascii=False))
+        return
     console = Console()
     console.print(_table(loaded))
     for line in (*_legend(loaded), *_remarks(loaded)):
@@ -33,6 +38,40 @@ BACKENDS = {
     "hooks": "what the modules that compute weights return, layer by layer; no queries and keys",
     "outputs": "what the network reports at its end, all layers at once; no queries and keys",
 }
+
+
+def _described(model: "Model") -> dict[str, Any]:
+    """The same for programs: names are those of `Model` and of its stacks."""
+    from headscope.model.family import sliding_window
+
+    config = model.network.config
+    windows = {stack.name: sliding_window(config, stack.name) for stack in model.stacks}
+    return {
+        "model": model.name,
+        "network": type(model.network).__name__,
+        "model_type": config.model_type,
+        "is_causal": model.is_causal,
+        "max_length": model.max_length,
+        "can_pad": model.can_pad("right"),
+        "long_texts": list(model.modes.deferred),
+        "stacks": [
+            {
+                "name": stack.name,
+                "layers": stack.layers,
+                "attending": list(stack.attending),
+                "heads": stack.heads,
+                "key_heads": stack.key_heads,
+                "backend": stack.backend,
+                "plain": stack.plain,
+                "sink": stack.sink,
+                "sliding_window": None if (found := windows[stack.name]) is None else found[0],
+                "no_neurons": stack.no_neurons,
+                "no_norms": stack.no_norms,
+            }
+            for stack in model.stacks
+        ],
+        "remarks": _remarks(model),
+    }
 
 
 def _table(model: "Model") -> "Table":

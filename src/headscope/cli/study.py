@@ -1,5 +1,6 @@
 """headscope study: run a published study on a model and a corpus."""
 
+import json
 import os
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,6 +86,9 @@ _Vectors = Annotated[
 ]
 
 
+_AsJson = Annotated[bool, typer.Option("--json", help="Print what was found for programs.")]
+
+
 class Command(TyperCommand):
     """The study command, whose help also lists the options of every study."""
 
@@ -120,6 +124,7 @@ def study(
     option: _Option = None,
     train: _Train = None,
     vectors: _Vectors = None,
+    as_json: _AsJson = False,
 ) -> None:
     """Run a study over a corpus and write its result to a run directory."""
     _spin_briefly()
@@ -150,9 +155,36 @@ def study(
         batch_tokens=batch_tokens,
         **options,
     )
+    if as_json:
+        typer.echo(json.dumps(_described(result, out), indent=1, ensure_ascii=False))
+        return
     count = f"{result.attrs['sentences']:,} {chosen.unit}"
     typer.echo(plain(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}"))
     typer.echo(f"Now: headscope report {shlex.quote(out)}")
+
+
+def _described(result: "xr.Dataset", out: str) -> dict[str, Any]:
+    """What a program needs to go on: where the run is, what was read, what was found."""
+    from dataclasses import asdict
+
+    from headscope.results.dataset import skipped
+    from headscope.results.statements import read_statements
+
+    kept = ("study", "model", "corpus", "sentences", "tokens")
+    attributes = {name: _plain_number(result.attrs[name]) for name in kept}
+    said = read_statements(result)
+    return {
+        "run": out,
+        **attributes,
+        "skipped": dict(skipped(result)),
+        "variables": sorted(map(str, result.data_vars)),
+        "findings": [asdict(each) for each in said.findings],
+        "choices": [asdict(each) for each in said.choices],
+    }
+
+
+def _plain_number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
 
 
 def _skipped(result: "xr.Dataset") -> str:

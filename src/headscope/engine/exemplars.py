@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.files import SHARDS, write_bytes
+from headscope.metrics.kinds import FIELDS, RANDOM
+from headscope.model.display import display_text
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.dataset import without_stack
+from headscope.results.statements import read_statements
 from headscope.studies.study import Part, Setup, Study
 from headscope.text.corpus import Shard
 from headscope.text.segments import Excerpt
@@ -26,6 +29,8 @@ SCHEMA = pa.schema(
         ("layer", pa.int32()),
         ("head", pa.int32()),
         ("rank", pa.int32()),
+        ("kind", pa.string()),  # of the pairs of a head that is listed for it; null: of any
+        ("random", pa.bool_()),  # drawn, not strong
         ("weight", pa.float64()),
         ("query", pa.int32()),
         ("key", pa.int32()),
@@ -43,16 +48,18 @@ Prepare = Callable[[int], tuple[Sentence, Example]]
 
 
 def write_exemplars(path: Path, result: xr.Dataset, study: Study, setup: Setup) -> str | None:
-    """One row for every head and rank, and the file's checksum; None if the study keeps none.
+    """One row for every head and rank, and for every pick of a head that is listed for a kind.
 
-    The tokens are made again, for only these few sentences are shown.
+    Returns the file's checksum; None if the study keeps no exemplars. The tokens are made again,
+    for only these few sentences are shown.
     """
     part = next((part for part in study.parts(setup) if _has_exemplars(part)), None)
     if part is None:
         return None
     result = without_stack(result)
-    prepare = _prepare(part, setup, result)
-    rows = [_row(cell, setup, prepare) for cell in _cells(result)]
+    cells = [*_cells(result), *_cells_of_kinds(result)]
+    prepare = _prepare(part, setup, [cell["sentence"] for cell in cells])
+    rows = [_row(cell, setup, prepare) for cell in cells]
     content = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), content)
     write_bytes(path, content.getvalue(), kept=SHARDS)
@@ -63,9 +70,9 @@ def _has_exemplars(part: Part) -> bool:
     return any(metric.name == "exemplars" for metric in part.metrics)
 
 
-def _prepare(part: Part, setup: Setup, result: xr.Dataset) -> Prepare:
+def _prepare(part: Part, setup: Setup, wanted: Sequence[int]) -> Prepare:
     """Makes the input of a sentence again."""
-    numbers = sorted({int(n) for n in result["exemplar_sentence"].values.flat if n >= 0})
+    numbers = sorted(set(wanted))
     sentences = dict(zip(numbers, setup.corpus.select(numbers), strict=True))
 
     @cache
@@ -88,14 +95,37 @@ def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
 
 
 def _cells(result: xr.Dataset) -> list[dict[str, Any]]:
-    names = ("weight", "sentence", "query", "key")
-    columns = {name: result[f"exemplar_{name}"].values for name in names}
+    columns = {name: result[f"exemplar_{name}"].values for name in FIELDS}
     layers = result["layer"].values
     return [
         {"layer": int(layers[place[0]]), "head": place[1], "rank": place[2]}
-        | {name: columns[name][place].item() for name in names}
+        | {"kind": None, "random": False}
+        | {name: columns[name][place].item() for name in FIELDS}
         for place in np.ndindex(columns["weight"].shape)
         if columns["sentence"][place] >= 0
+    ]
+
+
+def _cells_of_kinds(result: xr.Dataset) -> list[dict[str, Any]]:
+    """The picks of the heads that the result lists for a kind."""
+    if "kind_exemplar_weight" not in result:
+        return []
+    kinds = set(result["kind"].values.tolist())
+    listed = {
+        (choice.layer, choice.head, choice.kind)
+        for choice in read_statements(result).choices
+        if choice.kind in kinds
+    }
+    return [cell for each in sorted(listed) for cell in _picks(result, *each)]
+
+
+def _picks(result: xr.Dataset, layer: int, head: int, kind: str) -> list[dict[str, Any]]:
+    own = result.sel(layer=layer, head=head, kind=kind)
+    return [
+        {"layer": layer, "head": head, "rank": rank, "kind": kind, "random": pick == RANDOM}
+        | {name: own[f"kind_exemplar_{name}"].sel(pick=pick).item() for name in FIELDS}
+        for rank, pick in enumerate(own["pick"].values.tolist())
+        if int(own["kind_exemplar_sentence"].sel(pick=pick)) >= 0
     ]
 
 
@@ -108,7 +138,7 @@ def _row(cell: dict[str, Any], setup: Setup, prepare: Prepare) -> dict[str, Any]
         "id": sentence.id,
         "document": sentence.document,
         "text": sentence.text,
-        "tokens": list(example.encoded.tokens),
+        "tokens": list(display_text(setup.model.tokenizer, example.encoded.ids)),
     }
 
 

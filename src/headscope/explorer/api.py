@@ -5,7 +5,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar, get_type_hints
@@ -22,12 +22,15 @@ from headscope.explorer.limits import Limits, RefusedError
 from headscope.explorer.pictures import (
     catalogue,
     clusters,
+    column_titles,
     comparison,
     correlation,
     difference,
+    measure_columns,
     number,
     picture,
     whole_numbers,
+    why_no_map,
 )
 from headscope.explorer.runs import Kept, Library, OpenRun, Stamp
 from headscope.explorer.schemas import (
@@ -132,7 +135,9 @@ class Api:
     def statements(self, request: Request) -> Said:
         """The tables, judged claims and chosen heads that are stored with the run."""
         said = self._run(request).statements
-        return Said([stored(one) for one in said.tables], list(said.findings), list(said.choices))
+        known = measure_columns(self._run(request).data)
+        tables = [stored(one, known) for one in said.tables]
+        return Said(tables, list(said.findings), list(said.choices))
 
     def compare(self, request: Request) -> Comparison:
         """The largest differences of two runs."""
@@ -299,14 +304,30 @@ def summary(opened: OpenRun) -> RunSummary:
         corpus=run.corpus,
         layers=whole_numbers(axes["layer"]) if "layer" in axes else [],
         heads=whole_numbers(axes["head"]) if "head" in axes else [],
+        closed={} if run.state != "complete" else dict(_closed(opened)),
     )
 
 
-def stored(table: Table) -> StoredTable:
+def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
+    """The pages on which this run has nothing to show, and why."""
+    if "head_position" not in opened.data:
+        yield "clusters", why_no_map(opened.data)
+    try:
+        said = opened.statements
+    except HeadscopeError:  # a run of an older version; its pages say so
+        return
+    if not said.tables:
+        yield "tables", "This run has no tables."
+    if not said.findings and not said.choices:
+        yield "findings", "This study makes no claims to be judged."
+
+
+def stored(table: Table, known: Mapping[str, str]) -> StoredTable:
     """A stored table with its rows as lists, in the order of the columns."""
     columns = list(dict.fromkeys(column for row in table.rows for column in row))
     rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
-    return StoredTable(table.name, table.title, table.caption, columns, rows)
+    titles = column_titles(known, columns)
+    return StoredTable(table.name, table.title, table.caption, columns, titles, rows)
 
 
 def _cell(value: Any) -> Cell:

@@ -151,8 +151,9 @@ def _standardised(data: xr.Dataset) -> tuple[list[str], np.ndarray]:
 
 
 def _exemplars(opened: OpenRun, head: Head) -> list[Exemplar]:
-    """The head's stored sentences, surest first."""
-    own = [one for one in opened.run.exemplars if (one["layer"], one["head"]) == head]
+    """The head's stored sentences with pairs of any kind, surest first."""
+    all_of_any = (one for one in opened.run.exemplars if one["kind"] is None)
+    own = [one for one in all_of_any if (one["layer"], one["head"]) == head]
     return [_exemplar(one) for one in sorted(own, key=lambda one: -one["weight"])]
 
 

@@ -1,6 +1,6 @@
 """What the pages draw of a result: measures over heads, two runs side by side, the map of heads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def correlation(data: xr.Dataset, x: str, y: str) -> Correlation:
 def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
     """Every head with its place, or a RefusedError that says why there is no map."""
     if "head_position" not in data:
-        raise RefusedError(409, _why_no_map(data))
+        raise RefusedError(409, why_no_map(data))
     positions = data["head_position"].transpose("unit", "axis")
     heads = [
         MappedHead(
@@ -185,6 +185,55 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
     )
 
 
+# Columns that clark2019 names by what they are of, not by the measure.
+OF_OFFSETS = {"previous token": "-1", "same token": "0", "next token": "1"}
+_PARTS = (  # of a column's name, and what they say of the measure before them
+    ("_by_layer", ", pooled over heads"),
+    ("_head_mean", ", mean of heads"),
+)
+
+
+def measure_columns(data: xr.Dataset) -> dict[str, str]:
+    """How columns of stored tables may name a measure or one of its slices, and their titles."""
+    known: dict[str, str] = {}
+    for name in measure_names(data):
+        title, axes = measure_of(data, name).title, further_axes(data, name)
+        known[name] = title
+        for label in next(iter(axes.values())) if len(axes) == 1 else ():
+            sliced = f"{title}: {plain_label(label)}"
+            known[f"{name} {label}"] = sliced
+            if name == "special_share":
+                known[label] = sliced
+            if name == "offset_share" and label in OF_OFFSETS.values():
+                known[_named(label)] = sliced
+    return known
+
+
+def _named(offset: str) -> str:
+    return next(name for name, label in OF_OFFSETS.items() if label == offset)
+
+
+def column_titles(known: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+    """The columns of a stored table under the names that their measures have everywhere."""
+    measured = any(_bare(column)[0] in known for column in columns if "_" in column)
+    return [_column_title(column, known if measured else {}) for column in columns]
+
+
+def _column_title(column: str, known: Mapping[str, str]) -> str:
+    base, said, is_error = _bare(column)
+    title = known.get(base, plain_label(base)) + said
+    return f"± {title}" if is_error else title
+
+
+def _bare(column: str) -> tuple[str, str, bool]:
+    """A column's name without what was appended to it."""
+    base = column.removesuffix("_se").removesuffix(" se")
+    for part, said in _PARTS:
+        if base.endswith(part):
+            return base.removesuffix(part), said, base != column
+    return base, "", base != column
+
+
 def _require_results(*runs: OpenRun) -> None:
     """Runs without a result are refused with their notes."""
     for each in runs:
@@ -227,7 +276,8 @@ def _row(row: Row) -> DifferenceRow:
     )
 
 
-def _why_no_map(data: xr.Dataset) -> str:
+def why_no_map(data: xr.Dataset) -> str:
+    """What a run without a map of heads has instead."""
     if "head_divergence" not in data:
         known = left_out(data).get("head_divergence")
         return known or "This study has no map of heads; `headscope study clark2019` makes one."

@@ -66,6 +66,7 @@ class RunSummary:
     corpus: str | None
     layers: list[int]
     heads: list[int]
+    closed: dict[str, str]  # pages that would be empty, and why
 
 
 @dataclass(frozen=True)
@@ -284,6 +285,7 @@ class StoredTable:
     title: str
     caption: str
     columns: list[str]
+    titles: list[str]  # of the columns; a measure has the name that it has everywhere
     rows: list[list[Cell]]
 
 

@@ -50,7 +50,7 @@ class Exemplars:
 
     grid: Grid
     count: int = 5
-    with_self: bool = True  # whether a token's attention to itself may be an exemplar
+    with_self: bool = False  # whether a token's attention to itself may be an exemplar
     name: str = "exemplars"
 
     @property
@@ -139,19 +139,20 @@ class ExampleMap:
 
     def zero(self, inputs: int) -> State:
         weights = np.zeros((*self.grid.shape, self.size, self.size))
-        ids = np.full(self.size, -1.0)
-        return State({"rank": np.full(2, np.inf), "weights": weights, "ids": ids})
+        texts = {name: np.full(self.size, -1.0) for name in ("ids", "places", "null")}
+        return State({"rank": np.full(3, np.inf), "weights": weights, **texts})
 
     def update_layer(self, state: State, layer: Layer) -> None:
         """Keep the weights if the batch has a better example, or the one being kept."""
         batch = layer.batch
-        rank, row, runs, ids = batch.once(f"example {self.size}", partial(self._best, batch))
-        if rank > tuple(state.sums["rank"]):
+        best = batch.once(f"example {self.size}", partial(self._best, batch))
+        if best.rank > tuple(state.sums["rank"]):
             return
-        shown = slice(0, len(ids))
-        state.sums["rank"][:] = rank
-        state.sums["ids"][:] = -1
-        state.sums["ids"][shown] = ids
+        shown, row, runs = slice(0, len(best.ids)), best.row, _runs(best.places)
+        state.sums["rank"][:] = best.rank
+        for name in ("ids", "places", "null"):
+            state.sums[name][:] = -1
+            state.sums[name][shown] = getattr(best, name)
         rows = torch.cat([layer.look(*run)[row] for run in runs], dim=1)
         weights = torch.cat([rows[..., start:stop] for start, stop in runs], dim=2)
 
@@ -161,16 +162,18 @@ class ExampleMap:
 
         state.receive(keep, weights)
 
-    def _best(
-        self, batch: AnnotatedBatch
-    ) -> tuple[tuple[int, int], int, list[tuple[int, int]], list[int]]:
-        """Rank and place of the best example of a batch, and the runs of tokens to show of it."""
+    def _best(self, batch: AnnotatedBatch) -> "_Example":
         lengths = batch.mask.sum(-1).tolist()
-        ranks = [(abs(n - self.size), int(k)) for n, k in zip(lengths, batch.numbers, strict=True)]
+        ranks = [
+            (abs(n - self.size), int(number), n)
+            for n, number in zip(lengths, batch.numbers, strict=True)
+        ]
         row = min(range(len(ranks)), key=ranks.__getitem__)
         places = self._places(batch.labels["special"][row, : lengths[row]].tolist())
-        ids = batch.labels["token"][row].tolist()
-        return ranks[row], row, _runs(places), [ids[place] for place in places]
+        ids, null = batch.labels["token"][row].tolist(), batch.null[row].tolist()
+        return _Example(
+            ranks[row], row, places, [ids[place] for place in places], [null[p] for p in places]
+        )
 
     def _places(self, special: Sequence[int]) -> list[int]:
         """The tokens to show of an input, given the special class of each."""
@@ -193,7 +196,20 @@ class ExampleMap:
         tokens = tuple(f"{place} {text}" for place, text in enumerate(self.decode(ids)))
         weights = sums["weights"][..., : len(ids), : len(ids)]
         example = self.grid.array(weights, Axis("query", tokens), Axis("key", tokens))
-        return {"example_map": example.assign_attrs(sentence=int(sums["rank"][1]))}
+        number, length = (int(value) for value in sums["rank"][1:])
+        kept = {name: sums[name][: len(ids)].astype(np.int32) for name in ("places", "null")}
+        return {"example_map": example.assign_attrs(sentence=number, tokens=length, **kept)}
+
+
+@dataclass(frozen=True)
+class _Example:
+    """The best example of a batch: distance from the wanted length, number, length; its tokens."""
+
+    rank: tuple[int, int, int]
+    row: int
+    places: list[int]  # of the tokens shown
+    ids: list[int]
+    null: list[bool]
 
 
 def _runs(places: Sequence[int]) -> list[tuple[int, int]]:

@@ -25,7 +25,10 @@ from headscope.observe.layer import (
 )
 from headscope.observe.offsets import near_offsets
 
-AT_ONCE = 8  # offsets whose weights are held at a time
+AT_ONCE = (
+    8  # offsets whose weights are held at a timefrom headscope.observe.offsets import near_offsets
+)
+
 NOTHING = -1  # in place of a key: a pair that has no weight
 
 

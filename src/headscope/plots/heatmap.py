@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
+from headscope.plots.style import add_axes
 from headscope.theme import ACCENT, FAINT, MAP, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs
@@ -35,6 +36,7 @@ class Panel:
     by_layer: xr.DataArray
     errors: xr.DataArray | None = None  # standard errors of by_layer
     baseline: float | None = None
+    from_zero: bool = True  # or from the smallest value, where all are far from zero
 
 
 def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
@@ -59,31 +61,27 @@ def _draw_panel(
     size: tuple[float, float],
 ) -> None:
     left, bottom = corner[0] + LEFT, corner[1] + BOTTOM
-    grid = _add_axes(figure, left, bottom, *size)
+    grid = add_axes(figure, left, bottom, *size)
     image = _draw_grid(grid, panel, size)
     left += size[0] + GAP
-    _draw_profile(_add_axes(figure, left, bottom, PROFILE, size[1]), panel, unit)
+    _draw_profile(add_axes(figure, left, bottom, PROFILE, size[1]), panel, unit)
     left += PROFILE + GAP
-    bar = figure.colorbar(image, cax=_add_axes(figure, left, bottom, BAR, size[1]))
+    bar = figure.colorbar(image, cax=add_axes(figure, left, bottom, BAR, size[1]))
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     bar.ax.tick_params(labelsize="small", length=2, width=0.5)
     bar.locator = MaxNLocator(4)
     bar.update_ticks()
-
-
-def _add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
-    """Axes at a place given in inches."""
-    whole_wide, whole_high = figure.get_size_inches()
-    return figure.add_axes(
-        (left / whole_wide, bottom / whole_high, wide / whole_wide, high / whole_high)
-    )
+    low, high = image.get_clim()
+    if panel.baseline is not None and low <= panel.baseline <= high:
+        bar.ax.axhline(panel.baseline, color=SECOND, linewidth=1.4)
 
 
 def _draw_grid(axes: Axes, panel: Panel, size: tuple[float, float]) -> AxesImage:
     values = panel.values.transpose("layer", "head").values
     known = values[np.isfinite(values)]
-    top = float(known.max()) if known.size and known.max() > 0 else 1.0
-    image = axes.imshow(values, cmap=MAP, vmin=0, vmax=top, aspect="auto", interpolation="none")
+    low = 0.0 if panel.from_zero or not known.size else float(known.min())
+    top = float(known.max()) if known.size and known.max() > low else low + 1.0
+    image = axes.imshow(values, cmap=MAP, vmin=low, vmax=top, aspect="auto", interpolation="none")
     axes.set_title(panel.title)
     axes.set_xlabel("head")
     axes.set_ylabel("layer")
@@ -116,9 +114,20 @@ def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
     axes.set_ylim(len(values) - 0.5, -0.5)
     axes.set_yticks([])
     axes.set_xlabel(unit)
-    axes.xaxis.set_major_locator(MaxNLocator(2))
     axes.tick_params(labelsize="small")
+    axes.set_xlim(left=0)
+    _end_ticks(axes)
     axes.spines["left"].set_visible(False)
+
+
+def _end_ticks(axes: Axes) -> None:
+    """Zero and one round number, their labels kept within the axes: grids stand close to them."""
+    high = axes.get_xlim()[1]
+    rounds = [tick for tick in MaxNLocator(2).tick_values(0, high) if 0 < tick <= high]
+    ticks = [0.0, *rounds[-1:]]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    for text, side in zip(axes.get_xticklabels(), ("left", "right"), strict=False):
+        text.set_horizontalalignment(side)
 
 
 def _grid_size(panel: Panel, columns: int) -> tuple[float, float]:

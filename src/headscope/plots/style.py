@@ -13,6 +13,7 @@ from warnings import catch_warnings, filterwarnings
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
@@ -72,6 +73,12 @@ def _unset(settings: Mapping[Any, Any]) -> dict[Any, Any]:
         for name, value in settings.items()
         if mpl.rcParams[name] == mpl.rcParamsDefault[name]
     }
+
+
+def add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
+    """Axes at a place given in inches."""
+    whole = figure.get_size_inches()
+    return figure.add_axes((left / whole[0], bottom / whole[1], wide / whole[0], high / whole[1]))
 
 
 def to_svg(figure: Figure) -> str:

@@ -126,13 +126,7 @@ TREE_BASELINE = Measure(
     with_errors=False,
     also=(*(f"tree_baseline{end}" for end in SUMS),),
 )
-MEASURES = (
-    RELATION_ACCURACY,
-    OFFSET_ACCURACY,
-    RELATION_COUNT,
-    TREE_ACCURACY,
-    TREE_BASELINE,
-)
+MEASURES = (RELATION_ACCURACY, OFFSET_ACCURACY, RELATION_COUNT, TREE_ACCURACY, TREE_BASELINE)
 Symmetry = Literal["max", "sum"]
 
 

@@ -1,22 +1,60 @@
-"""Exemplar sentences: the attending token and the attended token marked, every piece shown."""
+"""Exemplar sentences: an arc from the attending token (bold) to the attended one (underlined).
 
-from collections.abc import Iterable, Sequence
+            ╭──────╮
+The old cat sat on the mat      a long sentence is cut around the pair, and … says where
+    underlined: cat; bold: the
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from headscope.head import name_head
 from headscope.results.exemplars import Exemplar
 from headscope.results.statements import Choice
-from headscope.views.labels import bare, spaces_before
+from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
+
+LONGEST = 96  # columns of a line
+COLUMN, LINE = 7.2, 18.0  # pixels of a letter and of a line
+HIGHEST = 34.0  # an arc
+CUT = "…"
+_PART = re.compile(r"(.) [1-9]/([1-9])", re.DOTALL)  # of a character in several tokens
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A token with the space before it."""
+    """A token, or the tokens of one character, and the space before it."""
 
     text: str
     attending: bool
     attended: bool
+
+    @property
+    def bare(self) -> str:
+        """Without the space."""
+        return self.text.lstrip(" ")
+
+    @property
+    def columns(self) -> int:
+        """How wide it is without the space; Chinese and Japanese signs are twice as wide."""
+        return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in self.bare)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A piece on the line, in pixels."""
+
+    piece: Piece
+    left: float
+    width: float
+
+    @property
+    def middle(self) -> float:
+        """Where an arc begins or ends."""
+        return self.left + self.width / 2
 
 
 @dataclass(frozen=True)
@@ -25,6 +63,65 @@ class ShownExemplar:
 
     weight: float
     pieces: tuple[Piece, ...]
+    is_random: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return "".join(piece.text for piece in self.pieces).strip()
+
+    @cached_property
+    def line(self) -> tuple[Placed, ...]:
+        """What is shown of it, from left to right."""
+        shown, at = [], 0
+        for piece in cut(self.pieces):
+            at += len(piece.text) - len(piece.bare) if shown else 0
+            shown.append(Placed(piece, at * COLUMN, piece.columns * COLUMN))
+            at += piece.columns
+        if not is_right_to_left(piece.text for piece in self.pieces):
+            return tuple(shown)
+        whole = at * COLUMN
+        return tuple(Placed(o.piece, whole - o.left - o.width, o.width) for o in shown)
+
+    @property
+    def width(self) -> float:
+        """Of the line."""
+        return max(one.left + one.width for one in self.line)
+
+    @property
+    def rise(self) -> float:
+        """How high the arc is above the line."""
+        start, end = self._ends
+        return min(HIGHEST, 9 + abs(end - start) / 9)
+
+    @property
+    def height(self) -> float:
+        """Of arc and line."""
+        return self.rise + LINE
+
+    @property
+    def arc(self) -> str:
+        """The path from the attending to the attended token."""
+        start, end = self._ends
+        if start == end:  # a token that looks at itself
+            start, end = start - 6, end + 6
+        low, high = self.rise, -self.rise / 3 + 2
+        points = ((start, low), (start, high), (end, high), (end, low))
+        first, *others = (f"{x:.1f} {y:.1f}" for x, y in points)
+        return f"M{first}C{' '.join(others)}"
+
+    @property
+    def tip(self) -> str:
+        """The point of an arrow at the attended token."""
+        start, end = self._ends
+        end += 6 if start == end else 0
+        return f"M{end - 3:.1f} {self.rise - 5:.1f}l3 5l3 -5Z"
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        start = next(one.middle for one in self.line if one.piece.attending)
+        end = next(one.middle for one in self.line if one.piece.attended)
+        return start, end
 
 
 @dataclass(frozen=True)
@@ -46,40 +143,90 @@ class Group:
 
 
 def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
-    """The exemplars of one head, the surest first."""
+    """The exemplars of one head, the surest first: of the kind it is shown for, or of any."""
     own = [
         each for each in exemplars if (each["layer"], each["head"]) == (choice.layer, choice.head)
     ]
-    return sorted(own, key=lambda each: each["rank"])
+    of_kind = [each for each in own if each["kind"] == (choice.kind or None)]
+    return sorted(of_kind, key=lambda each: each["rank"])
 
 
 def show_head(choice: Choice, exemplars: Iterable[Exemplar]) -> ShownHead:
     """One head for the page."""
     own = of_choice(choice, exemplars)
-    shown = tuple(ShownExemplar(each["weight"], pieces_of(each)) for each in own)
+    shown = tuple(ShownExemplar(each["weight"], pieces_of(each), each["random"]) for each in own)
     return ShownHead(name_head(choice.layer, choice.head), choice.why, shown)
 
 
 def pieces_of(exemplar: Exemplar) -> tuple[Piece, ...]:
-    """The tokens with their spaces, so that together they read as the sentence does."""
+    """The tokens with their spaces, so that together they read as the sentence does.
+
+    A character in several tokens is one piece, marked if any of them is.
+    """
     tokens = exemplar["tokens"]
     spaces = spaces_before(tokens, exemplar["text"])
     return tuple(
-        Piece(" " * space + bare(token), place == exemplar["query"], place == exemplar["key"])
-        for place, (token, space) in enumerate(zip(tokens, spaces, strict=True))
+        Piece(
+            " " * spaces[places[0]] + short(label(bare(tokens[places[0]])), LONGEST // 3),
+            exemplar["query"] in places,
+            exemplar["key"] in places,
+        )
+        for places in _characters(tokens)
     )
 
 
+def _characters(tokens: Sequence[str]) -> Iterator[range]:
+    """Places of the tokens that are shown together."""
+    place = 0
+    while place < len(tokens):
+        part = _PART.fullmatch(tokens[place].strip(" "))
+        same = f"{part[1]} 1/{part[2]}" if part else ""
+        count = int(part[2]) if part and tokens[place].strip(" ") == same else 1
+        yield range(place, min(place + count, len(tokens)))
+        place += count
+
+
+def cut(pieces: Sequence[Piece]) -> list[Piece]:
+    """What of a sentence fits a line: both marked tokens, and their neighbours by turns."""
+    widths = [len(piece.text) - len(piece.bare) + piece.columns for piece in pieces]
+    marked = [place for place, piece in enumerate(pieces) if piece.attending or piece.attended]
+    shown, room = set(marked), LONGEST - sum(widths[place] for place in marked)
+    edges = [(place, step) for place in marked for step in (-1, 1)]
+    while edges:
+        grown = []
+        for place, step in edges:
+            near = place + step
+            if 0 <= near < len(pieces) and near not in shown and widths[near] <= room:
+                shown.add(near)
+                room -= widths[near]
+                grown.append((near, step))
+        edges = grown
+    return list(_with_cuts(pieces, sorted(shown)))
+
+
+def _with_cuts(pieces: Sequence[Piece], shown: Sequence[int]) -> Iterator[Piece]:
+    gap = Piece(f" {CUT}", attending=False, attended=False)
+    before = -1
+    for place in shown:
+        if place > before + 1:
+            yield gap
+        yield pieces[place]
+        before = place
+    if before + 1 < len(pieces):
+        yield gap
+
+
 def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[dict[str, Any]]:
-    """The same as plain rows, the pair marked as **attending** and *attended*."""
+    """The same as plain rows, the pair marked as **attending** and _attended_."""
     return [
         {
             "head": name_head(choice.layer, choice.head),
             "why": choice.why,
-            "rank": each["rank"] + 1,
+            "kind": each["kind"] or "any",
+            "pick": "random" if each["random"] else str(each["rank"] + 1),
             "weight": round(each["weight"], 4),
-            "attending": each["tokens"][each["query"]].strip(),
-            "attended": each["tokens"][each["key"]].strip(),
+            "attending": _text_of(each, "query"),
+            "attended": _text_of(each, "key"),
             "sentence": "".join(map(_mark, pieces_of(each))),
             "id": each["id"],
         }
@@ -88,7 +235,13 @@ def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[d
     ]
 
 
+def _text_of(exemplar: Exemplar, side: str) -> str:
+    token = exemplar["tokens"][exemplar[side]].strip()
+    part = _PART.fullmatch(token)
+    return part[1] if part else token
+
+
 def _mark(piece: Piece) -> str:
-    stars = "*" * (2 * piece.attending + piece.attended)
-    text = piece.text.lstrip()
-    return f"{piece.text[: len(piece.text) - len(text)]}{stars}{text}{stars}"
+    line, stars = "_" * piece.attended, "**" * piece.attending
+    space = piece.text[: len(piece.text) - len(piece.bare)]
+    return f"{space}{stars}{line}{piece.bare}{line}{stars}"

@@ -46,6 +46,7 @@ class ShownFigure:
 
     figure: Figure
     file: str
+    note: str = ""  # on this run
 
     @property
     def name(self) -> str:
@@ -60,7 +61,7 @@ class ShownFigure:
     @property
     def caption(self) -> str:
         """What is to be known about it."""
-        return self.figure.caption
+        return f"{self.figure.caption} {self.note}".strip()
 
     @property
     def svg(self) -> Markup:

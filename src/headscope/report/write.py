@@ -127,6 +127,7 @@ def _draw_figures(
             try:
                 with style(figure.name, look.font):
                     files = render_figure(figure.draw(run.data), look.width)
+                    note = figure.note(run.data)
             except Exception as error:
                 if is_own or isinstance(error, HeadscopeError):
                     raise
@@ -136,7 +137,7 @@ def _draw_figures(
                 ) from error
             for ending, content in files.items():
                 _write(folder / "figures" / f"{figure.name}.{ending}", content)
-            shown.append(ShownFigure(figure, files["svg"].decode("utf-8")))
+            shown.append(ShownFigure(figure, files["svg"].decode("utf-8"), note))
     return shown
 
 

@@ -1,5 +1,8 @@
 """The exemplar sentences of a run: a file of rows, one for every head and rank.
 
+Heads that the run lists for a kind of pairs have further rows, which name that kind: the strongest
+pairs of it, and one drawn at random.
+
 `result.nc` has the file's checksum, so that sentences of another run, or rotten ones, are noticed.
 """
 
@@ -21,7 +24,7 @@ Exemplar = dict[str, Any]
 
 ROWS, VALUES, BYTES = 2_000_000, 100_000_000, 2**31  # the most that a file may say it holds
 WHOLE = ("layer", "head", "rank", "query", "key")
-TEXTS = ("text", "id", "document", "query_tag", "key_tag", "key_relation")
+TEXTS = ("text", "id", "document", "query_tag", "key_tag", "key_relation", "kind")
 REMEDY = "run the study again into the same RUN, which writes it again"
 
 
@@ -59,9 +62,9 @@ def exemplars_of(result: xr.Dataset, path: Path) -> list[Exemplar]:
 def _read(path: Path) -> list[Exemplar]:
     with path.open("rb") as content, pq.ParquetFile(content) as file:
         _check_columns(file)
-        known = (*WHOLE, *TEXTS, "weight", "sentence", "tokens")
+        known = (*WHOLE, *TEXTS, "weight", "random", "sentence", "tokens")
         names = [name for name in known if name in file.schema_arrow.names]
-        unknown = dict.fromkeys(TEXTS[1:])
+        unknown = {**dict.fromkeys(TEXTS[1:]), "random": False}
         return [unknown | row for row in file.read(columns=names).to_pylist()]
 
 
@@ -95,6 +98,8 @@ def _check(row: Exemplar) -> None:
         raise RunError("a marked token of it is behind the end of the sentence")
     if not isinstance(row["weight"], float) or not math.isfinite(row["weight"]):
         raise RunError("a weight of it is not a number")
+    if not isinstance(row["random"], bool):
+        raise RunError("it does not say whether a sentence of it was drawn at random")
     if not isinstance(row["text"], str):
         raise RunError("a sentence of it has no text")
     for text in (*tokens, *(row[name] for name in TEXTS[1:] if row[name] is not None)):

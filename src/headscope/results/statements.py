@@ -58,12 +58,13 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class Choice:
-    """A head worth looking at, for which table, and why."""
+    """A head worth looking at, for which table, and why; its exemplars are pairs of one kind."""
 
     table: str
     layer: int
     head: int
     why: str
+    kind: str = ""  # of `metrics.kinds`; none where any pair will do
 
 
 @dataclass(frozen=True)

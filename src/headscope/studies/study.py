@@ -192,6 +192,7 @@ class Figure:
     caption: str
     needs: tuple[str, ...]
     draw: Callable[["xr.Dataset"], "Drawing"]
+    note: Callable[["xr.Dataset"], str] = lambda result: ""  # what is to be said of this result
 
 
 @dataclass(frozen=True)

@@ -127,9 +127,14 @@ def cutoffs(weights: np.ndarray, mass: float) -> np.ndarray:
     return np.take_along_axis(ordered, reached.argmax(-1)[..., None], -1)[..., 0]
 
 
-def opacity(weight: np.ndarray) -> np.ndarray:
-    """Opacity of a line: the square root keeps weak lines visible."""
-    return np.sqrt(np.clip(weight, 0.0, 1.0))
+def opacity(weight: np.ndarray, heads: int = 1) -> np.ndarray:
+    """Opacity of a line: of one head the square root, which keeps weak lines visible.
+
+    Where several heads lie over each other it is the weight divided by their number, so that only
+    what they share gets strong.
+    """
+    share = np.clip(weight, 0.0, 1.0)
+    return share / heads if heads > 1 else np.sqrt(share)
 
 
 def width(weight: np.ndarray) -> np.ndarray:

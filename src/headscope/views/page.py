@@ -15,9 +15,11 @@ from functools import cache
 from importlib.resources import files
 
 from headscope.views.payload import Payload
+from headscope.views.state import KINDS, Kind, javascript_of_kinds
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+_INDENT = re.compile(r"^ +", re.MULTILINE)
 _COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 
 _FRAME_HEIGHT = 640  # pixels
@@ -62,7 +64,7 @@ def page(payload: Payload, unscripted: str) -> str:
         style=style(),
         unscripted=unscripted,
         data="\n".join(_data("headscope", payload)),
-        code=script("page"),
+        code=script("page", (header["kind"],)),
     )
 
 
@@ -132,10 +134,14 @@ def style() -> str:
 
 
 @cache
-def script(entry: str) -> str:
-    """The module `entry` and all it imports, as one module; its comments are left behind."""
-    *imported, last = in_order(entry)
-    return _COMMENT.sub("", "\n".join([*map(_wrapped, imported), _linked(last)]))
+def script(entry: str, kinds: tuple[Kind, ...] = KINDS) -> str:
+    """The module `entry` and all it imports, as one module, with the views of these kinds.
+
+    Comments and indentation are left behind: they are most of what a reader would not miss.
+    """
+    *imported, last = in_order(entry, kinds)
+    parts = [*(_wrapped(name, kinds) for name in imported), _linked(last, kinds)]
+    return _INDENT.sub("", _COMMENT.sub("", "\n".join(parts)))
 
 
 @cache
@@ -144,34 +150,39 @@ def static(name: str) -> str:
     return files("headscope.views").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def in_order(entry: str) -> list[str]:
+def in_order(entry: str, kinds: tuple[Kind, ...] = KINDS) -> list[str]:
     """`entry` and what it imports, each after its own imports."""
     order: list[str] = []
-    _visit(entry, order, ())
+    _visit(entry, kinds, order, ())
     return order
 
 
-def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
+def _module(name: str, kinds: tuple[Kind, ...]) -> str:
+    """The text of a module; the one that knows the kinds knows these alone."""
+    return javascript_of_kinds(kinds) if name == "views" else static(f"{name}.js")
+
+
+def _visit(name: str, kinds: tuple[Kind, ...], order: list[str], path: tuple[str, ...]) -> None:
     if name in path:
         raise ImportError(f"static modules import in a circle: {' → '.join((*path, name))}")
     if name in order:
         return
-    for _, imported in _IMPORT.findall(static(f"{name}.js")):
-        _visit(_resolved(name, imported), order, (*path, name))
+    for _, imported in _IMPORT.findall(_module(name, kinds)):
+        _visit(_resolved(name, imported), kinds, order, (*path, name))
     order.append(name)
 
 
-def _wrapped(name: str) -> str:
-    text = _linked(name)
+def _wrapped(name: str, kinds: tuple[Kind, ...]) -> str:
+    text = _linked(name, kinds)
     exports = ", ".join(found[1] for found in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", text)
     return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
 
 
-def _linked(name: str) -> str:
+def _linked(name: str, kinds: tuple[Kind, ...]) -> str:
     return _IMPORT.sub(
         lambda found: f"const {found[1]} = {_variable(_resolved(name, found[2]))};\n",
-        static(f"{name}.js"),
+        _module(name, kinds),
     )
 
 

@@ -30,6 +30,7 @@ from headscope.views.weights import (
     rollout,
     times,
 )
+from headscope.views.worth import worth_a_look
 
 if TYPE_CHECKING:
     from headscope.model.trace import Side, StackTrace, Trace
@@ -167,6 +168,7 @@ def _stack(
         "missing": missing,
         "scores": ordering_scores(stack, scores) if kind == "model" else {},
         "neurons": _neurons(stack, blocks) if kind == "neuron" else None,
+        "worth": [asdict(one) for one in worth_a_look(stack)],
     }
 
 

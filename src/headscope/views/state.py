@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.errors import ViewError
 from headscope.views.window import is_long, last_window, window_of
+from headscope.views.worth import hidden_at_first, telling_query, worth_a_look
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -21,6 +22,7 @@ Kind = Literal["head", "model", "neuron"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Theme = Literal["auto", "light", "dark"]
 _LINES: tuple[Kind, ...] = ("head", "model")
+_WHICH = {"layer", "layers", "head", "heads"}  # settings that name what is to be seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +62,23 @@ class ViewState:
     pinned: str | None = _setting("Pinned", "q3 is query token 3, k0 is key token 0", default=None)
     weights: str = _setting(
         "Weights",
-        "what the lines show",
+        "raw: as the model computed them; norm: times the size of what is passed on; rollout: "
+        "followed through all layers up to this one",
         _LINES,
         default="raw",
         choices={"raw": "Raw", "norm": "Norm", "rollout": "Rollout"},
     )
     unit: str = _setting(
-        "Unit",
+        "Between",
         "what the lines join",
         _LINES,
         default="token",
         choices={"token": "Tokens", "word": "Words"},
     )
     mass: float = _setting(
-        "Mass", "the share of each row that is kept, strongest lines first", default=0.95
+        "Strongest lines",
+        "of every attending token, the strongest lines that together hold this share",
+        default=0.95,
     )
     hide: tuple[str, ...] = _setting(
         "Hide",
@@ -103,7 +108,7 @@ class ViewState:
         choices={theme: theme.capitalize() for theme in get_args(Theme)},
     )
     thumbnail: str = _setting(
-        "Thumbnails",
+        "Draw heads as",
         "how a head is drawn small",
         ("model",),
         default="lines",
@@ -142,11 +147,17 @@ def javascript() -> str:
         for one in fields(ViewState)
     ]
     shown = {
-        name: {"title": setting.title, "kinds": setting.kinds, "choices": setting.choices}
+        name: {
+            "title": setting.title,
+            "meaning": setting.meaning,
+            "kinds": setting.kinds,
+            "choices": setting.choices,
+        }
         for name, setting in SETTINGS.items()
     }
     lines = [f"  {name}: {json.dumps(one, ensure_ascii=False)}," for name, one in shown.items()]
-    typed = "Record<keyof State, {title: string, kinds: string[], choices: Record<string, string>}>"
+    one = "{title: string, meaning: string, kinds: string[], choices: Record<string, string>}"
+    typed = f"Record<keyof State, {one}>"
     return "\n".join([
         "/**",
         " * Kinds and settings of the views, generated from views/state.py: change them there.",
@@ -165,10 +176,11 @@ def javascript() -> str:
     ])  # fmt: skip
 
 
-def javascript_of_kinds() -> str:
-    """The module that finds the view of a kind."""
-    imports = [f'import {{ {kind}View }} from "./{kind}/view.js";' for kind in KINDS]
-    known = ", ".join(f"{kind}: {kind}View" for kind in KINDS)
+def javascript_of_kinds(kinds: Iterable[Kind] = KINDS) -> str:
+    """The module that finds the view of a kind, for these kinds alone."""
+    chosen = tuple(kinds)
+    imports = [f'import {{ {kind}View }} from "./{kind}/view.js";' for kind in chosen]
+    known = ", ".join(f"{kind}: {kind}View" for kind in chosen)
     first = (
         "/** The view of every kind, generated from views/state.py: declare a new kind there. */"
     )
@@ -188,7 +200,7 @@ _JAVASCRIPT: dict[Any, str] = {
 
 
 def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
-    """The state a view opens with: the defaults, changed where the caller said so."""
+    """The state a view opens with: what the caller said, else what there is most to learn from."""
     asked = {name: value for name, value in wanted.items() if value is not None}
     _check_names(kind, asked)
     stack = chosen_stack(trace, asked.pop("stack", None))
@@ -199,7 +211,40 @@ def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
         heads=tuple(stack.heads),
         head=stack.heads[0],
     )
-    return checked(replace(start, **_with_window(_normalised(asked), stack)), stack)
+    asked = _normalised(asked)
+    start = replace(start, **_head_to_open(kind, asked, stack), **asked)
+    opened = replace(start, **_rest_to_open(kind, asked, start, stack))
+    return checked(replace(opened, **_with_window(asked, stack)), stack)
+
+
+def _head_to_open(kind: Kind, asked: Mapping[str, Any], stack: "StackTrace") -> dict[str, Any]:
+    """A head worth a look, where the caller names neither layer nor head."""
+    worth = () if asked.keys() & _WHICH else worth_a_look(stack)
+    if not worth:
+        return {}
+    chosen: dict[str, Any] = {"layer": worth[0].layer, "head": worth[0].head}
+    if kind == "head":
+        return {**chosen, "heads": (worth[0].head,)}
+    return {**chosen, "enlarged": kind == "model" and not asked.keys() - {"stack", "theme"}}
+
+
+def _rest_to_open(
+    kind: Kind, asked: Mapping[str, Any], state: ViewState, stack: "StackTrace"
+) -> dict[str, Any]:
+    """What is hidden, and the token that is taken apart, where the caller left it open."""
+    layers = state.layers if kind == "model" else (state.layer,)
+    heads = (state.head,) if kind == "neuron" else state.heads
+    if {*layers, state.layer} - {*stack.layers} or {*heads, state.head} - {*stack.heads}:
+        return {}  # refused later, by name
+    if kind == "neuron":
+        query = telling_query(stack, state.layer, state.head)
+        return {} if "pinned" in asked or query is None else {"pinned": f"q{query}"}
+    if "hide" in asked or state.weights == "rollout":
+        return {}
+    hidden = hidden_at_first(stack, layers, heads)
+    if state.enlarged and not hidden:
+        hidden = hidden_at_first(stack, (state.layer,), (state.head,))
+    return {"hide": hidden}
 
 
 def chosen_stack(trace: "Trace", name: str | None) -> "StackTrace":

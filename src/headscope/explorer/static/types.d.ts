@@ -18,6 +18,7 @@ export interface RunDetail {
   corpus: string | null;
   layers: number[];
   heads: number[];
+  closed: Record<string, string>;
   about: Record<string, unknown>;
   measures: MeasureEntry[];
   left_out: Record<string, string>;
@@ -160,6 +161,7 @@ export interface RunSummary {
   corpus: string | null;
   layers: number[];
   heads: number[];
+  closed: Record<string, string>;
 }
 
 /** One measure in the menus. */
@@ -227,12 +229,13 @@ export interface Mention {
   column: string;
 }
 
-/** A head worth looking at, for which table, and why. */
+/** A head worth looking at, for which table, and why; its exemplars are pairs of one kind. */
 export interface Choice {
   table: string;
   layer: number;
   head: number;
   why: string;
+  kind: string;
 }
 
 /** A stored sentence: `labels` are its tokens to be shown, `spaces` join `pieces` to a text. */
@@ -265,6 +268,7 @@ export interface StoredTable {
   title: string;
   caption: string;
   columns: string[];
+  titles: string[];
   rows: ((string | number | boolean | null)[])[];
 }
 

@@ -47,7 +47,7 @@ STUDY = Study(
     "how widely, and does it depend on what the sentence says?",
     options=(
         Option("exemplars", int, 5, "inputs kept per head", least=1),
-        Option("self_exemplars", bool, True, "whether a token's attention to itself counts there"),
+        Option("self_exemplars", bool, False, "whether a token's attention to itself counts there"),
         ALIGNMENT,
         DOCUMENTS,
         Option(

@@ -4,12 +4,19 @@ How much more of its attention the best head pays to a label than heads do on av
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from headscope.metrics.kinds import (
+    ANY,
+    KIND_EXEMPLAR_WEIGHT,
+    distance_kind,
+    relation_kind,
+    tag_kind,
+)
 from headscope.results.findings import Found, find_interval
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
@@ -64,7 +71,10 @@ def choose_heads(result: xr.Dataset) -> list[Choice]:
         choices += _by_label(data, "table1", "pos_to", "tag")
     if "deprel_to" in data:
         choices += _by_label(data, "table2", "deprel_to", "deprel")
-    return choices + _by_shape(data)
+    choices += _by_shape(data)
+    if KIND_EXEMPLAR_WEIGHT.name in result:
+        return choices
+    return [replace(choice, kind="") for choice in choices]  # long inputs keep no pairs by kind
 
 
 def busy_heads(result: xr.Dataset) -> xr.Dataset:
@@ -114,7 +124,8 @@ def _of_label(
         f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f}; "
         f"held out {times.value:.1f} ×{_ends(times, '{:.1f}')})"
     )
-    return times.value, Choice(table, layer, head, why)
+    name_kind = tag_kind if table == "table1" else relation_kind
+    return times.value, Choice(table, layer, head, why, name_kind(label))
 
 
 def _by_shape(data: xr.Dataset) -> list[Choice]:
@@ -132,7 +143,8 @@ def _by_shape(data: xr.Dataset) -> list[Choice]:
         layer, head, value = top_heads(sign * data[variable], 1)[0]
         elsewhere = hold_out(data, variable, sign=sign).find(is_share=False)
         said = f"{why.format(form.format(sign * value))}; held out {form.format(elsewhere.value)}"
-        found.append(Choice("table3", layer, head, said + _ends(elsewhere, form)))
+        kind = distance_kind(sign * value) if variable == "distance" else ANY
+        found.append(Choice("table3", layer, head, said + _ends(elsewhere, form), kind))
     return found
 
 

@@ -2,20 +2,22 @@
 
 from functools import partial
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from headscope.head import name_head
 from headscope.observe.batch import FORMS
-from headscope.plots.charts import draw_curve, draw_ribbons, draw_scatters, draw_shares
+from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.choices import telling_heads
 
 TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
 FARTHEST = 20  # separations in the curve
-RELATIONS = 24
+EVEN_RELATIONS = "deprel_to_even"
 _FORM_TITLES = {
     "attender_is_parent": "attender is the parent",
     "receiver_is_parent": "receiver is the parent",
@@ -29,6 +31,15 @@ def draw_one(result: xr.Dataset, variable: str, title: str, unit: str) -> Drawin
     by_layer = result[pooled] if pooled in result else result[variable].mean("head")
     errors = result[f"{pooled}_se"] if pooled in result else None
     return draw_panels([Panel(title, result[variable], by_layer, errors)], 1, unit)
+
+
+def uncounted_heads(result: xr.Dataset) -> str:
+    """Why some heads have no entropy."""
+    missing = int(np.isnan(result["entropy"].values).sum())
+    if not missing:
+        return ""
+    what = "1 head has" if missing == 1 else f"{missing} heads have"
+    return f"{what} no value: every row of it pays more than 0.9 to null tokens."
 
 
 def draw_alignment(result: xr.Dataset) -> Drawing:
@@ -47,9 +58,8 @@ def draw_alignment(result: xr.Dataset) -> Drawing:
 
 
 def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
-    """Shares of tags: the most specialised ones, or all."""
-    tags = specialised_tags(result, variable)
-    chosen = tags[:count] if count else sorted(tags)
+    """Shares of tags: the most specialised ones, or all that occur."""
+    chosen = specialised_tags(result, variable)[:count] if count else occurring_tags(result)
     panels = [
         Panel(
             tag,
@@ -57,6 +67,7 @@ def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
             result[f"{variable}_by_layer"].sel(tag=tag),
             result[f"{variable}_by_layer_se"].sel(tag=tag),
             float(result[f"{variable}_even"].sel(tag=tag)),
+            from_zero=False,
         )
         for tag in chosen
     ]
@@ -72,13 +83,27 @@ def specialised_tags(result: xr.Dataset, variable: str) -> list[str]:
     return known["tag"].values[(-known.values).argsort(kind="stable")].tolist()
 
 
+def occurring_tags(result: xr.Dataset) -> list[str]:
+    """Every tag of the corpus, rare ones too, in alphabetical order."""
+    return sorted(result["tag"].values[(result["tag_frequency"] > 0).values].tolist())
+
+
+def rare_tags(result: xr.Dataset) -> str:
+    """Which panels say more about the sample than about the heads."""
+    frequency = result["tag_frequency"]
+    rare = sorted(frequency["tag"].values[((frequency > 0) & (frequency < RARE)).values].tolist())
+    return f"Rare (under {RARE:.1%} of the tokens): {', '.join(rare)}." if rare else ""
+
+
 def draw_relations(result: xr.Dataset) -> Drawing:
-    """Shares of the most frequent relations by layer."""
+    """Shares of all relations by layer, the most frequent first."""
     frequency = result["deprel_frequency"]
-    order = (-frequency.values).argsort(kind="stable")[:RELATIONS]
-    common = frequency.isel(deprel=order[frequency.values[order] > 0])
-    shares = result["deprel_to_by_layer"].sel(deprel=common["deprel"])
-    return draw_shares(shares, result["deprel_to_even"].sel(deprel=common["deprel"]), "deprel")
+    order = (-frequency.values).argsort(kind="stable")
+    there = frequency.isel(deprel=order[frequency.values[order] > 0])
+    shares, even = (
+        result[name].sel(deprel=there["deprel"]) for name in ("deprel_to_by_layer", EVEN_RELATIONS)
+    )
+    return draw_shares(shares, even, there, "deprel")
 
 
 def draw_probability(result: xr.Dataset) -> Drawing:
@@ -103,12 +128,13 @@ def draw_correlations(result: xr.Dataset) -> Drawing:
 
 
 def draw_examples(result: xr.Dataset) -> Drawing:
-    """One input as three telling heads see it, each with its values."""
-    panels = [
-        (_describe(result, kind, layer, head), result["example_map"].sel(layer=layer, head=head))
+    """One input as three telling heads see it, each with its values; null tokens have no lines."""
+    example = result["example_map"]
+    ribbons = [
+        read_ribbon(example.sel(layer=layer, head=head), _describe(result, kind, layer, head))
         for kind, layer, head in telling_heads(result)
     ]
-    return draw_ribbons(panels, columns=3)
+    return draw_ribbons(ribbons, columns=3)
 
 
 def _describe(result: xr.Dataset, kind: str, layer: int, head: int) -> str:
@@ -126,7 +152,9 @@ FIGURES = (
         "Three kinds of heads",
         "One sentence as three heads see it (attending token left, attended token right): the "
         "head that depends least on content, the most dispersed one, and a focused one that "
-        "depends on content; heads that pay nearly everything to null tokens are passed over.",
+        "depends on content; heads that pay nearly everything to null tokens are passed over. "
+        "Null tokens are grey and without lines, as the numbers leave them out; ⋮ stands for "
+        "tokens that are not shown. A line has its full colour from the weight below it on.",
         ("example_map", "variability"),
         draw_examples,
     ),
@@ -142,7 +170,8 @@ FIGURES = (
         "figure06",
         "Attention to parts of speech",
         "Share of attention that tokens with a tag receive, for the tags on which heads "
-        "specialise most. Dashed: what attention spread evenly over the same pairs would give.",
+        "specialise most. Orange: what attention spread evenly over the same pairs would give. "
+        "Colours of a tag run from its smallest to its largest head.",
         ("pos_to", "pos_to_even"),
         partial(draw_tags, variable="pos_to", count=TELLING),
     ),
@@ -150,7 +179,8 @@ FIGURES = (
         "figure07",
         "Attention from parts of speech",
         "Share of attention that tokens with a tag pay, for the tags on which heads specialise "
-        "most. Dashed: what attention spread evenly over the same pairs would give.",
+        "most. Orange: what attention spread evenly over the same pairs would give. Colours of a "
+        "tag run from its smallest to its largest head.",
         ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=TELLING),
     ),
@@ -166,9 +196,10 @@ FIGURES = (
         "figure09",
         "Attention to relation types",
         "Share of attention by the relation of the receiving token, pooled over the heads of each "
-        "layer, and relative to what even attention over the same pairs would give; the most "
-        "frequent relations.",
-        ("deprel_to", "deprel_to_even"),
+        "layer, and relative to what attention spread evenly over the same pairs would give (1: as "
+        "much). Every relation of the corpus, the most frequent first, with its share of the "
+        "tokens.",
+        ("deprel_to", EVEN_RELATIONS),
         draw_relations,
     ),
     Figure(
@@ -194,11 +225,12 @@ FIGURES = (
         "the heads of a layer.",
         ("entropy",),
         partial(draw_one, variable="entropy", title="entropy in nats", unit="pooled"),
+        uncounted_heads,
     ),
     Figure(
         "correlations",
         "Distance, entropy and alignment",
-        "Each dot is a head.",
+        "Each dot is a head; r is Pearson's correlation over all heads.",
         ("correlation",),
         draw_correlations,
     ),
@@ -212,15 +244,17 @@ FIGURES = (
     Figure(
         "figureA1",
         "Attention to every part of speech",
-        "As in figure 6, for all tags that are not rare.",
-        ("pos_to",),
+        "As in figure 6, for every tag of the corpus.",
+        ("pos_to", "pos_to_even"),
         partial(draw_tags, variable="pos_to", count=None),
+        rare_tags,
     ),
     Figure(
         "figureA2",
         "Attention from every part of speech",
-        "As in figure 7, for all tags that are not rare.",
-        ("pos_from",),
+        "As in figure 7, for every tag of the corpus.",
+        ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=None),
+        rare_tags,
     ),
 )

@@ -7,9 +7,10 @@ import xarray as xr
 from headscope.metrics import dependencies, labels, readings, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.expected import ExpectedAlignment
+from headscope.metrics.kinds import KindExemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
-from headscope.model.display import display
+from headscope.model.display import display_text
 from headscope.model.encode import encode
 from headscope.studies import importance
 from headscope.studies.importance import with_importance
@@ -30,8 +31,13 @@ NO_TREES = (
     "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
 )
 NO_NULL = "the tokenizer adds no delimiters, so no token is null"
+NO_MATRICES = (
+    "pairs of a kind are sought in whole matrices, which long inputs and a GPU do without; "
+    "--option attention=dense looks at them"
+)
 NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
+SOUGHT = (Exemplars, KindExemplars)  # metrics that look for exemplars
 OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
 OF_ARCS = (
     "dependency_alignment",
@@ -52,6 +58,8 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing |= dict.fromkeys(OF_ARCS, NO_TREES)
     if not _has_null(setup):
         missing["null_share"] = NO_NULL
+    if setup.attention != "dense":
+        missing["kind_exemplar_weight"] = NO_MATRICES
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
     return missing | importance.left_out(setup)
@@ -61,8 +69,8 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences, but for exemplars that are sought in more of them."""
     metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
     if setup.numbers is not None:
-        exemplars = tuple(metric for metric in metrics if isinstance(metric, Exemplars))
-        others = tuple(metric for metric in metrics if not isinstance(metric, Exemplars))
+        exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
+        others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
         return Part(number_inputs, others), Part(exemplar_inputs, exemplars, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
     return (with_importance(setup, Part(inputs, tuple(metrics))),)
@@ -84,14 +92,21 @@ def _of_attention(setup: Setup) -> list[Metric]:
         spread.entropy(grid),
         Variability(grid, setup.model.is_causal, options["corner"]),
         Exemplars(grid, options["exemplars"], options["self_exemplars"]),
-        ExampleMap(grid, partial(display, setup.model.tokenizer), options["example_tokens"]),
+        ExampleMap(grid, partial(display_text, setup.model.tokenizer), options["example_tokens"]),
     ]
+    if setup.attention == "dense":
+        metrics.append(_kind_exemplars(setup))
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
         if setup.reading == "both":
             metrics.append(readings.null_share(grid))
     return metrics
+
+
+def _kind_exemplars(setup: Setup) -> KindExemplars:
+    axes = [Axis(name, setup.labels[name]) for name in ("tag", "deprel") if name in setup.labels]
+    return KindExemplars(setup.grid, tuple(axes), setup.seed, setup.options["self_exemplars"])
 
 
 def _of_tags(setup: Setup) -> list[Metric]:

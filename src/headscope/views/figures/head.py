@@ -40,12 +40,15 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     axes = _axes(figure, along, across, vertical, flipped)
     found = _only(lines(picture, state.mass), picture, state.pinned)
     shown = strongest(found, MOST_LINES)
-    _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical)
+    sharing = len(heads) if state.pinned is None else 1
+    _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical, sharing)
     _draw_labels(axes, picture, vertical)
     prompt = None if stack.name == "encoder" else trace.prompt_length
     _draw_boundary(axes, prompt, picture, across, vertical)
     left_out = len(found.weight) - len(shown.weight)
     note = f" · {left_out:,} weaker lines left out" if left_out else ""
+    if state.hide:
+        note += f" · {' and '.join(state.hide)} hidden ({picture.hidden:.0%})"
     _draw_title(figure, f"{trace.model} · layer {state.layer}{note}", heads, state.weights)
     return figure
 
@@ -70,10 +73,12 @@ def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
     return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
 
 
-def _draw_lines(axes: "Axes", shown: Lines, heads: list[int], most: float, vertical: bool) -> None:
+def _draw_lines(
+    axes: "Axes", shown: Lines, heads: list[int], most: float, vertical: bool, sharing: int
+) -> None:
     order = np.argsort(shown.weight, kind="stable")
     strength = shown.weight[order] / most
-    shift = _shift(shown.head[order], len(heads))
+    shift = _shift(shown.head[order], len(heads) if sharing == 1 else 1)
     starts, ends = _middle(shown.query[order]) + shift, _middle(shown.key[order]) + shift
     left, right = _depth(True, vertical), _depth(False, vertical)
     paths = [_curve(left, a, right, b, vertical) for a, b in zip(starts, ends, strict=True)]
@@ -84,7 +89,7 @@ def _draw_lines(axes: "Axes", shown: Lines, heads: list[int], most: float, verti
         PathCollection(
             paths,
             facecolors="none",
-            edgecolors=np.column_stack([colors, opacity(strength)]),
+            edgecolors=np.column_stack([colors, opacity(strength, sharing)]),
             linewidths=width(strength),
         )
     )

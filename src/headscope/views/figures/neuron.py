@@ -1,14 +1,18 @@
-"""The neuron view on paper: vectors as strips, then the numbers that lead to each weight."""
+"""The neuron view on paper: queries, lines to the keys, vectors as strips, how they add up, and the
+numbers that lead to each weight."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.collections import PathCollection
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.path import Path
 
-from headscope.theme import POSITIVE, PRINT_FAINT, SIGN_MAP
+from headscope.theme import POSITIVE, PRINT_FAINT, PRINT_RULE, SIGN_MAP, head_color
 from headscope.views.figures.fonts import points
 from headscope.views.labels import label, short
+from headscope.views.lines import opacity, width
 from headscope.views.neurons import (
     Neurons,
     Parts,
@@ -28,7 +32,11 @@ if TYPE_CHECKING:
     from headscope.views.state import ViewState
 
 _PITCH = 0.19  # inches from row to row
-_WORD, _STRIP, _FIGURE, _BAR, _GAP = 1.2, 1.5, 0.62, 0.7, 0.12
+_QUERY, _OWN, _LINK = 1.0, 0.7, 0.75  # the tokens that look, their queries, the lines
+_KEYS = _QUERY + _OWN + _LINK + 0.16  # where the tokens that are looked at begin
+_WORD, _STRIP, _SUM, _FIGURE, _BAR, _GAP = 1.0, 1.3, 0.8, 0.62, 0.7, 0.12
+_BODY = _KEYS + _WORD  # where the vectors begin
+_STEPS = _BODY + 2 * (_STRIP + _GAP) + _GAP + _SUM  # where the numbers begin
 _COLORS = LinearSegmentedColormap.from_list("sign", SIGN_MAP)
 
 
@@ -41,13 +49,16 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     parts = take_apart(neurons, query)
     order = neuron_order(parts, state.neurons)
     columns = _columns(neurons, parts, query)
-    wide = _WORD + 2 * (_STRIP + _GAP) + len(columns) * _FIGURE + _FIGURE + _BAR + 0.2
-    tall = (len(parts.dots) + 5) * _PITCH
+    wide = _STEPS + len(columns) * _FIGURE + _FIGURE + _BAR + 0.2
+    tall = (max(parts.dots.size, len(stack.queries)) + 5) * _PITCH
     figure = Figure(figsize=(wide, tall))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, wide), ylim=(tall, 0))
     axes.axis("off")
+    _draw_queries(axes, neurons, [label(token) for token in stack.queries.tokens], query, order)
+    _draw_links(axes, parts, query, head_color(state.head))
     _draw_vectors(axes, neurons, parts, query, order)
+    _draw_sums(axes, parts.products[:, order] * neurons.scaling, parts.scores)
     _draw_words(
         axes, [label(token) for token in stack.keys.tokens], label(stack.queries.tokens[query])
     )
@@ -67,37 +78,92 @@ def _columns(neurons: Neurons, parts: Parts, query: int) -> list[tuple[str, np.n
     return columns
 
 
+def _draw_queries(
+    axes: "Axes", neurons: Neurons, labels: list[str], query: int, order: np.ndarray
+) -> None:
+    """Every token that looks, with its query; the chosen one bold."""
+    _heading(axes, _QUERY + 0.06, "queries")
+    _strip(axes, neurons.query[:, order], _QUERY + 0.06, _row(0), _most(neurons), _OWN)
+    for row, text in enumerate(labels):
+        weight = "bold" if row == query else "normal"
+        axes.text(_QUERY, _row(row), short(text, 15), ha="right", va="center", weight=weight)
+
+
+def _draw_links(axes: "Axes", parts: Parts, query: int, color: str) -> None:
+    """The weights as lines from the chosen token to the keys."""
+    left, right = _QUERY + _OWN + 0.1, _KEYS - 0.04
+    middle, start = (left + right) / 2, _row(query)
+    seen = np.flatnonzero(opacity(parts.weights) >= 1 / 255)
+    paths = [
+        Path(
+            [(left, start), (middle, start), (middle, _row(key)), (right, _row(key))],
+            [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4],
+        )
+        for key in seen.tolist()
+    ]
+    colors = [to_rgba(color, float(alpha)) for alpha in opacity(parts.weights[seen])]
+    widths = width(parts.weights[seen])
+    axes.add_collection(
+        PathCollection(paths, facecolors="none", edgecolors=colors, linewidths=widths)
+    )
+
+
 def _draw_vectors(
     axes: "Axes", neurons: Neurons, parts: Parts, query: int, order: np.ndarray
 ) -> None:
-    left, right = _WORD + _GAP, _WORD + _STRIP + 2 * _GAP
-    _strip(axes, neurons.query[query][None, order], left, _row(-1))
-    _strip(axes, neurons.key[:, order], left, _row(0))
-    _strip(axes, parts.products[:, order], right, _row(0))
-    axes.text(
-        left, _row(-2), "query, then keys", color=PRINT_FAINT, fontsize=points(7), va="center"
-    )
-    axes.text(right, _row(-2), "query × key", color=PRINT_FAINT, fontsize=points(7), va="center")
+    left, right = _BODY + _GAP, _BODY + _STRIP + 2 * _GAP
+    vectors, products = _most(neurons), float(np.abs(parts.products).max(initial=0.0)) or 1.0
+    _strip(axes, neurons.query[query][None, order], left, _row(-1), vectors)
+    _strip(axes, neurons.key[:, order], left, _row(0), vectors)
+    _strip(axes, parts.products[:, order], right, _row(0), products)
+    _heading(axes, left, f"query, then keys: ±{vectors:.2g}")
+    _heading(axes, right, f"query × key: ±{products:.2g}")
 
 
-def _strip(axes: "Axes", values: np.ndarray, left: float, top: float) -> None:
+def _draw_sums(axes: "Axes", steps: np.ndarray, scores: np.ndarray) -> None:
+    """The products added up from left to right; all rows share a scale."""
+    sums = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, 1)], 1)  # key dim+1
+    low, high = min(0.0, float(sums.min())), max(0.0, float(sums.max()))
+    left = _BODY + 2 * (_STRIP + _GAP) + _GAP
+    across = np.linspace(left, left + _SUM, sums.shape[1])
+    tall = 0.7 * _PITCH / ((high - low) or 1.0)
+    _heading(axes, left, "adding up")
+    for key, sum_ in enumerate(sums):
+        bottom = _row(key) + 0.35 * _PITCH
+        zero = bottom - (0 - low) * tall
+        axes.plot([left, left + _SUM], [zero, zero], color=PRINT_RULE, linewidth=0.4)
+        color = PRINT_FAINT if np.isneginf(scores[key]) else POSITIVE
+        axes.plot(across, bottom - (sum_ - low) * tall, color=color, linewidth=0.8)
+
+
+def _most(neurons: Neurons) -> float:
+    """The magnitude that is painted fully saturated."""
+    return max(float(np.abs(part).max(initial=0.0)) for part in (neurons.query, neurons.key)) or 1.0
+
+
+def _heading(axes: "Axes", left: float, text: str) -> None:
+    axes.text(left, _row(-2), text, color=PRINT_FAINT, fontsize=points(7), va="center")
+
+
+def _strip(
+    axes: "Axes", values: np.ndarray, left: float, top: float, most: float, wide: float = _STRIP
+) -> None:
     """Vector cells, not an image, so that the figure scales; saturation as on screen."""
-    most = np.abs(values).max(initial=0.0) or 1.0
     shade = np.sign(values) * np.sqrt(np.abs(values) / most)
-    across = np.linspace(left, left + _STRIP, values.shape[1] + 1)
+    across = np.linspace(left, left + wide, values.shape[1] + 1)
     for row, cells in enumerate(shade):
         edges = [top + row * _PITCH - 0.38 * _PITCH, top + row * _PITCH + 0.38 * _PITCH]
         axes.pcolormesh(across, edges, cells[None], cmap=_COLORS, vmin=-1, vmax=1, linewidth=0)
 
 
 def _draw_words(axes: "Axes", keys: list[str], query: str) -> None:
-    axes.text(_WORD, _row(-1), short(query, 18), ha="right", va="center", weight="bold")
+    axes.text(_KEYS, _row(-1), short(query, 15), va="center", weight="bold")
     for row, text in enumerate(keys):
-        axes.text(_WORD, _row(row), short(text, 18), ha="right", va="center")
+        axes.text(_KEYS, _row(row), short(text, 15), va="center")
 
 
 def _draw_numbers(axes: "Axes", columns: list[tuple[str, np.ndarray]], parts: Parts) -> None:
-    start = _WORD + 2 * (_STRIP + _GAP)
+    start = _STEPS
     named = [*columns, ("weight", parts.weights)]
     for column, (name, values) in enumerate(named):
         edge = start + (column + 1) * _FIGURE

@@ -35,10 +35,10 @@ export function across(x, top, bottom, title = "", wanted = 5) {
   return s("g", { "aria-hidden": "true" }, ...marks, name);
 }
 
-/** @param {Scale} y @param {number} left @param {number} right @param {string} [title] */
-export function upward(y, left, right, title = "") {
+/** @param {Scale} y @param {number} left @param {number} right @param {string} [title] @param {boolean} [whole]  of things that come in ones */
+export function upward(y, left, right, title = "", whole = false) {
   const { faint, grid } = ink();
-  const marks = ticks(y.low, y.high, 5).flatMap((value) => [
+  const marks = ticks(y.low, y.high, 5, whole).flatMap((value) => [
     s("line", { x1: left, x2: right, y1: at(y, value), y2: at(y, value), stroke: grid }),
     s("text", { x: left - 6, y: at(y, value), "text-anchor": "end", "dominant-baseline": "central", fill: faint, "font-size": 11 }, tickLabel(value)),
   ]);

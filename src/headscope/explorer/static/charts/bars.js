@@ -17,10 +17,21 @@ const ROW = 22;
  */
 export function labelBars(lines, { width, label }) {
   const most = Math.max(...lines.map((line) => Math.max(line.value, line.baseline?.value ?? 0)), 1e-12);
-  const longest = Math.max(...lines.map((line) => plain(line.label).length));
-  const x = { low: 0, high: most, from: Math.min(150, 14 + longest * 7.2), to: width - 92 };
+  const widest = Math.max(...lines.map((line) => widthOf(plain(line.label))));
+  const x = { low: 0, high: most, from: Math.min(width * 0.6, 14 + widest), to: width - 92 };
   const rows = lines.map((line, i) => row(line, x, i * ROW + 4, width));
   return s("svg", canvasOf(width, lines.length * ROW + 8, { role: "img", "aria-label": label }), ...rows);
+}
+
+/** @type {CanvasRenderingContext2D | null} */
+let ruler = null;
+
+/** @param {string} text @returns {number} pixels that the name of a bar takes */
+function widthOf(text) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return text.length * 7.2;
+  ruler.font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
+  return ruler.measureText(text).width;
 }
 
 /** @param {Line} line @param {import("./axes.js").Scale} x @param {number} y @param {number} width */

@@ -36,5 +36,5 @@ export function histogram(values, markers, { width, height, label, axis }) {
   });
   const lines = markers.map((one) => marker(x, one.value, 12, height - 46, one.color));
   const attributes = canvasOf(width, height, { role: "img", "aria-label": label });
-  return s("svg", attributes, upward(y, x.from, x.to, "Heads"), across(x, height - 46, height - 46, axis), ...bars, ...lines);
+  return s("svg", attributes, upward(y, x.from, x.to, "Heads", true), across(x, height - 46, height - 46, axis), ...bars, ...lines);
 }

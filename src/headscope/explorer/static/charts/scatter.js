@@ -12,6 +12,7 @@ import { ink } from "../shell/look.js";
  * @property {number} x
  * @property {number} y
  * @property {string} [color]
+ * @property {boolean} [hollow]  an outline only
  * @property {number} [shape]  0 circle, 1 square, 2 diamond, 3 triangle, 4 cross
  *
  * @typedef {object} Options
@@ -69,7 +70,8 @@ function dot(point, cx, cy, options) {
   const fill = chosen ? ink().mark : (point.color ?? ink().bar);
   const said = options.bare ? point.name : `${point.name}: ${number(point.x)}, ${number(point.y)}`;
   const about = { class: "dot", "data-head": point.name, role: "link", tabindex: -1, "aria-label": said };
-  const look = { fill, stroke: ink().paper, "stroke-width": 1, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
+  const edge = point.hollow && !chosen ? { fill: ink().paper, stroke: fill, "stroke-width": 1.5 } : { fill, stroke: ink().paper, "stroke-width": 1 };
+  const look = { ...edge, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
   const inside = cx + NAME < options.width;
   const name = options.named ? s("text", { x: inside ? cx + 8 : cx - 8, y: cy, "text-anchor": inside ? "start" : "end", "dominant-baseline": "central", "font-size": 10.5, fill: ink().faint, "pointer-events": "none" }, point.name) : null;
   return s("g", about, s("title", {}, said), name, shape(point.shape ?? 0, cx, cy, chosen ? 6 : 5, look));

@@ -38,8 +38,22 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "" }
   const csv = saveButton("CSV", `Download “${title}” as CSV`, () => saveRows([columns.map((one) => one.name), ...sorted(columns, rows, order)], title));
   const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), h("span", { class: "space" }), csv);
   const table = h("table", {}, h("caption", { class: "hidden" }, title), h("thead", {}, head), body);
+  return h("section", { class: `figure ${kind}` }, bar, scrolling(table, title), note ? h("p", { class: "caption" }, note) : null);
+}
+
+/** A table that may be wider or longer than its place: where it is, a line says so. @param {HTMLElement} table @param {string} title @returns {HTMLElement} */
+export function scrolling(table, title) {
   const scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
-  return h("section", { class: `figure ${kind}` }, bar, scroll, note ? h("p", { class: "caption" }, note) : null);
+  const hint = h("p", { class: "scroll-hint", "aria-hidden": "true" });
+  const look = () => {
+    const wide = scroll.scrollWidth > scroll.clientWidth + 1;
+    const long = scroll.scrollHeight > scroll.clientHeight + 1;
+    scroll.dataset.wide = String(wide && scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1);
+    hint.textContent = wide ? `More columns: scroll sideways →${long ? "  More rows: scroll down ↓" : ""}` : long ? "More rows: scroll down ↓" : "";
+  };
+  scroll.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(scroll);
+  return h("div", { class: "scroll-frame" }, scroll, hint);
 }
 
 /** @param {Column} column @param {boolean} numeric @param {string} order @param {(order: string) => void} choose */

@@ -14,7 +14,7 @@ import { scatter, shape } from "../charts/scatter.js";
 /** @typedef {import("../types.js").RunDetail} RunDetail */
 /** @typedef {import("../types.js").Clusters} Clusters */
 /** @typedef {import("../types.js").MappedHead} Head */
-/** @typedef {{color: (head: Head) => string, shape: (head: Head) => number, legend: Node}} Coloring */
+/** @typedef {{color: (head: Head) => string, shape: (head: Head) => number, hollow?: (head: Head) => boolean, legend: Node}} Coloring  hollow: heads without a behaviour of their own */
 
 const MOST_NAMES = 40;
 
@@ -40,7 +40,7 @@ function page(context, run, map, by, spec, coloring) {
     readout.replaceChildren(...(head ? [h("strong", {}, head.name), head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : "", head.looks ? h("span", {}, ` ${head.looks.slice(head.name.length)}`) : ""] : ["Point at a head for its name; click or Enter opens its card."]));
   };
   tell(null);
-  const points = map.heads.flatMap((one) => (one.x === null || one.y === null ? [] : [{ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape(one) }]));
+  const points = map.heads.flatMap((one) => (one.x === null || one.y === null ? [] : [{ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape(one), hollow: coloring.hollow?.(one) ?? false }]));
   const width = context.room - 34;
   const drawing = scatter(points, { width, height: Math.min(600, Math.max(360, width * 0.62)), label: "Map of heads", bare: true, named: points.length <= MOST_NAMES, selected: new Set(), onOpen: (name) => go("head", { run: run.slug, head: name }), onLook: tell });
   const rows = () => [["name", "x", "y", "behaviour"], ...map.heads.map((one) => [one.name, one.x, one.y, one.behaviour])];
@@ -66,8 +66,8 @@ function byBehaviour(map) {
   const colorAt = (/** @type {number} */ i) => (i < 0 ? ink().faint : kindColor(i));
   // Colours that come round again, or nearly, come with another shape.
   const shapeAt = (/** @type {number} */ i) => (i < 0 ? 0 : (i + 1 + 2 * Math.floor(i / 5)) % 5);
-  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), shapeAt(kinds.indexOf(name)), plain(name)));
-  return { color: (head) => colorAt(place(head)), shape: (head) => shapeAt(place(head)), legend: h("p", { class: "legend" }, ...items) };
+  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), shapeAt(kinds.indexOf(name)), plain(name), name === "other"));
+  return { color: (head) => colorAt(place(head)), shape: (head) => shapeAt(place(head)), hollow: (head) => place(head) < 0, legend: h("p", { class: "legend" }, ...items) };
 }
 
 /** @param {import("../types.js").Picture} picture @returns {Coloring} */
@@ -85,8 +85,9 @@ function byMeasure(picture) {
   return { color, shape: () => 0, legend: h("p", { class: "legend" }, h("strong", {}, picture.title), ...items) };
 }
 
-/** @param {string} color @param {number} kind @param {string} text */
-function legendItem(color, kind, text) {
-  const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, { fill: color, stroke: ink().rule, "stroke-width": 0.5 }));
+/** @param {string} color @param {number} kind @param {string} text @param {boolean} [hollow] */
+function legendItem(color, kind, text, hollow = false) {
+  const look = hollow ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 } : { fill: color, stroke: ink().rule, "stroke-width": 0.5 };
+  const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, look));
   return h("span", { class: "legend-item" }, mark, text);
 }

@@ -45,7 +45,8 @@ async function body(context, a, b) {
   if (found.by.includes("index")) return [relation, ...(await headWithHead(context, a, b, found, run))];
   return [
     relation,
-    h("div", { class: "pair" }, matchesTable(context, found, a, b), layersTable(context, found)),
+    matchesTable(context, found, a, b),
+    layersTable(context, found),
     largestTable(context, found, a, b, "Heads that do the same, over all measures"),
   ];
 }
@@ -64,7 +65,8 @@ async function headWithHead(context, a, b, found, run) {
       map("first", a, picture, a, third, domain),
       map("second", b, picture, b, third, domain),
       map("difference", b, picture, "Difference, second − first", third, undefined)),
-    h("div", { class: "pair" }, intervalFigure(picture, a, b, context.room), largestTable(context, found, a, b, "Over all measures")),
+    intervalFigure(picture, a, b, context.room),
+    largestTable(context, found, a, b, "Over all measures"),
   ];
 }
 
@@ -125,7 +127,7 @@ function each(picture) {
 /** @param {Difference} picture @param {string} a @param {string} b @param {number} room */
 function intervalFigure(picture, a, b, room) {
   const all = each(picture).sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference));
-  const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
+  const width = Math.min(900, room - 34);
   const drawing = intervals(all.slice(0, MOST_INTERVALS), { width, label: `Largest differences in ${picture.title}`, axis: `${b} − ${a}` });
   const rows = () => [["name", "difference", "low", "high"], ...all.map((one) => [one.name, one.difference, one.low, one.high])];
   const caption = `${Math.round(100 * picture.confidence)} % intervals, from leaving out one group of documents at a time.`;

@@ -80,16 +80,10 @@ function fillOpened(open, context, card, one, text) {
     trace();
   }));
   open.replaceChildren(
-    otherModel(context), h("div", { class: "control stacked" }, h("label", { for: "text" }, "Edit the text and see the head change"), area), status, place,
+    h("div", { class: "control stacked" }, h("label", { for: "text" }, "Edit the text and see the head change"), area), status, place,
   );
   trace();
   return host;
-}
-
-/** @param {Context} context */
-function otherModel({ run, session }) {
-  const same = !run?.model || !session.model.name || run.model === session.model.name;
-  return same ? "" : h("p", { class: "note" }, `The run is of ${run?.model}; the weights below are of ${session.model.name}, the model that is loaded.`);
 }
 
 /** @param {Exemplar | null} one @param {import("../types.js").ModelFacts} model @returns {Node[]} */

@@ -1,5 +1,6 @@
 /** Findings: the paper's claims held against the run, and the heads that it names as worth a look. */
 
+import { scrolling } from "../charts/table.js";
 import { askStatements } from "../shell/api.js";
 import { h } from "../shell/dom.js";
 import { headName, plain } from "../shell/format.js";
@@ -27,7 +28,7 @@ function claimTable(findings) {
     h("tr", {}, h("td", {}, one.claim), h("td", {}, one.published), h("td", {}, one.measured), h("td", {}, h("span", { class: "verdict", "data-holds": one.holds }, one.holds)), h("td", { class: "faint" }, one.rule)),
   );
   const table = h("table", { class: "claims" }, h("caption", { class: "hidden" }, "Claims of the paper"), h("thead", {}, head), h("tbody", {}, ...rows));
-  const scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Claims of the paper" }, table);
+  const scroll = scrolling(table, "Claims of the paper");
   return h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")), scroll, h("p", { class: "caption" }, "Measured with 95 % intervals and judged by them when the run was finished: yes or no if the whole interval lies on one side of the threshold, else unclear. The report has the same verdicts."));
 }
 

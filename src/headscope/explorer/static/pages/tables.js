@@ -3,7 +3,7 @@
 import { sortable } from "../charts/table.js";
 import { askStatements } from "../shell/api.js";
 import { h } from "../shell/dom.js";
-import { headIn, plain } from "../shell/format.js";
+import { headIn } from "../shell/format.js";
 import { address, change } from "../shell/place.js";
 
 /** @typedef {import("../types.js").StoredTable} StoredTable */
@@ -25,7 +25,7 @@ function section(run, table, params) {
   const key = `sort-${table.name}`;
   return sortable({
     title: table.title, note: table.caption, rows: table.rows, kind: "tall", sort: params[key] ?? "", onSort: (sort) => change({ [key]: sort }, { replace: true, quiet: true }),
-    columns: table.columns.map((name) => ({ name, title: plain(name), show: (value) => shown(run, value) })),
+    columns: table.columns.map((name, place) => ({ name, title: table.titles[place], show: (value) => shown(run, value) })),
   });
 }
 

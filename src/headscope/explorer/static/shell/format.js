@@ -56,12 +56,13 @@ export function plain(label) {
   return label.replaceAll("_", " ");
 }
 
-/** @param {number} low @param {number} high @param {number} wanted @returns {number[]} round numbers from low to high */
-export function ticks(low, high, wanted = 5) {
+/** @param {number} low @param {number} high @param {number} wanted @param {boolean} [whole]  of things that come in ones @returns {number[]} round numbers from low to high */
+export function ticks(low, high, wanted = 5, whole = false) {
   if (!(high > low)) return [low];
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((size) => size >= rough * 0.8) ?? rough;
+  const sizes = [1, 2, 2.5, 5, 10].map((n) => n * power).filter((size) => !whole || Number.isInteger(size));
+  const step = sizes.find((size) => size >= rough * 0.8) ?? (whole ? Math.max(1, Math.round(rough)) : rough);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
   return found;

@@ -3,9 +3,9 @@
 import { askSession } from "./api.js";
 import { h } from "./dom.js";
 import { applyTheme, onSystemTheme } from "./look.js";
-import { failure, runNotes, startPage } from "./messages.js";
+import { failure, modelNote, runNotes, startPage } from "./messages.js";
 import { here, watchPlace } from "./place.js";
-import { fillTop, PAGE_NAMES } from "./top.js";
+import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 
 /**
  * @typedef {import("../types.js").Session} Session
@@ -72,13 +72,22 @@ async function render(page, params) {
   if (found.needsRun && run?.state !== "complete") return { nodes: [h("h1", {}, run?.slug ?? ""), runNotes(run)] };
   const shown = await found.render({ params, session, run, room });
   const notes = found.needsRun && run && run.notes.length ? [runNotes(run)] : [];
-  return { ...shown, nodes: [...notes, ...shown.nodes] };
+  const other = page === "compare" ? null : modelNote(session, run);
+  return { ...shown, nodes: [...notes, ...(other ? [other] : []), ...withHelp(page, shown.nodes)] };
 }
 
-/** @param {Session} session @param {string | undefined} slug @returns {RunSummary | null} */
+/** The line that says what the page is for, under its title. @param {string} page @param {Node[]} nodes @returns {Node[]} */
+function withHelp(page, nodes) {
+  const place = nodes.findIndex((node) => node instanceof HTMLElement && node.classList.contains("title"));
+  const help = h("p", { class: "help" }, HELP[page] ?? HELP.overview);
+  return [...nodes.slice(0, place + 1), help, ...nodes.slice(place + 1)];
+}
+
+/** The named run, else one of the model that is loaded. @param {Session} session @param {string | undefined} slug @returns {RunSummary | null} */
 function chosenRun(session, slug) {
+  const complete = session.runs.filter((one) => one.state === "complete");
   const named = session.runs.find((one) => one.slug === slug);
-  return named ?? session.runs.find((one) => one.state === "complete") ?? session.runs[0] ?? null;
+  return named ?? complete.find((one) => one.model === session.model.name) ?? complete[0] ?? session.runs[0] ?? null;
 }
 
 /** Put the page in place; the focus stays on the control that was used. @param {string} page @param {Node[]} nodes */

@@ -20,6 +20,12 @@ export function runNotes(run) {
   return h("div", { class: "note", role: "status" }, ...notes.map(sentences));
 }
 
+/** Said where the run that is open is of another model than the one that is loaded. @param {Session} session @param {RunSummary | null} run @returns {HTMLElement | null} */
+export function modelNote({ model }, run) {
+  if (!run?.model || model.state === "none" || !model.name || run.model === model.name) return null;
+  return h("p", { class: "note slim", id: "other-model", role: "status" }, `The run ${run.slug} is of ${run.model}; the model that is loaded, and that reads a text, is ${model.name}.`);
+}
+
 /** Text between backticks is a command. @param {string} text @returns {HTMLElement} */
 export function sentences(text) {
   const parts = text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));

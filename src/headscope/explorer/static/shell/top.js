@@ -10,6 +10,25 @@ import { address, here, go } from "./place.js";
 /** @type {Record<string, string>} */
 export const PAGE_NAMES = { overview: "Overview", head: "Head card", clusters: "Clusters", findings: "Findings", tables: "Tables", text: "Try a text", compare: "Compare" };
 
+/** What each page is for, in a line. @type {Record<string, string>} */
+export const HELP = {
+  overview: "Every square is a head, darker for a larger value of the measure. Choose a measure, point at a head, click it for its card.",
+  head: "Everything the run measured about one head, and the sentences in which it is surest; click a sentence to see all of its weights.",
+  clusters: "Heads that attend alike lie close together. Point at one for its name, click it for its card.",
+  findings: "What the paper claims, beside what this run measured, and whether it holds here.",
+  tables: "The study's tables. Click a heading to sort; a head's name leads to its card.",
+  text: "Type a text and see what each head of the loaded model looks at.",
+  compare: "Two runs of one study side by side: which heads differ, and whether by more than chance.",
+};
+
+/** Why a page would be empty. @param {string} name @param {Session} session @param {RunSummary | null} run @returns {string | undefined} */
+export function whyClosed(name, session, run) {
+  if (name === "text") return session.model.state === "none" ? "No model is loaded; start headscope serve with --model." : undefined;
+  if (name === "compare") return session.runs.filter((one) => one.state === "complete").length < 2 ? "Comparing needs two finished runs." : undefined;
+  if (!run) return "No run is open.";
+  return run.closed[name]?.replaceAll("`", "");
+}
+
 /**
  * @param {HTMLElement} top
  * @param {Session} session
@@ -20,9 +39,12 @@ export const PAGE_NAMES = { overview: "Overview", head: "Head card", clusters: "
 export function fillTop(top, session, run, page, onTheme) {
   const focused = document.activeElement?.id;
   const brand = h("a", { class: "brand", href: "/overview" }, h("img", { src: "/explorer/static/icon.svg", alt: "", width: 26, height: 26 }), "Headscope");
-  const links = Object.entries(PAGE_NAMES).map(([name, text]) =>
-    h("a", { href: address(name, carried(name, run)), "aria-current": name === page ? "page" : null, id: `nav-${name}` }, text),
-  );
+  const links = Object.entries(PAGE_NAMES).map(([name, text]) => {
+    const closed = whyClosed(name, session, run);
+    const about = { "aria-current": name === page ? "page" : null, id: `nav-${name}` };
+    if (closed && name !== "overview") return h("a", { ...about, role: "link", "aria-disabled": "true", tabindex: 0, title: closed, "aria-label": `${text}: ${closed}` }, text);
+    return h("a", { ...about, href: address(name, carried(name, run)) }, text);
+  });
   const nav = h("nav", { "aria-label": "Pages" }, ...links);
   top.replaceChildren(h("div", { class: "top-inner" }, brand, nav, h("span", { class: "space" }), runMenu(session, run, page), themeMenu(onTheme)));
   revealCurrent(nav);

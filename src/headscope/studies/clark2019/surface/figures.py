@@ -1,28 +1,28 @@
 """The figures of the paper's first part, drawn from a result."""
 
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
-from headscope.head import name_in_paper
+from headscope.head import name_head, name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.metrics.gradient import TARGETS
 from headscope.observe.batch import SPECIAL
-from headscope.plots.charts import (
-    Plot,
-    Series,
-    draw_head_map,
-    draw_matrix,
-    draw_plots,
-    draw_ribbons,
-)
+from headscope.plots.charts import Plot, Series, draw_plots
+from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.heads import top_heads
 from headscope.studies.study import Figure
 
 SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
 TARGET_NAMES = {**SPECIAL_NAMES, "unmasked": "all unmasked tokens"}
 BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL_NAMES}
+CLEAR = 0.3  # share of a head's attention from which on a pattern is one
+BROAD = "attends broadly"
+EVEN = "special_share_even"
 OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
 
 
@@ -38,29 +38,52 @@ def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
         "attends to previous": offset.sel(offset=-1),
         "attends to next": offset.sel(offset=1),
     }
-    patterns["attends broadly"] = result["entropy"]
+    patterns[BROAD] = result["entropy"]
     patterns |= {f"attends to {SPECIAL_NAMES[name]}": special.sel(special=name) for name in SPECIAL}
     known = {name: values for name, values in patterns.items() if np.isfinite(values.values).any()}
     return [(name, *top_heads(values, 1)[0]) for name, values in known.items()]
 
 
+def is_clear(pattern: str, value: float) -> bool:
+    """Whether the head that shows a pattern most shows it at all."""
+    return pattern == BROAD or value >= CLEAR
+
+
 def draw_examples(result: xr.Dataset) -> Drawing:
     """The clearest heads on one short stretch of the corpus."""
-    panels = [
-        (
-            f"{name_in_paper(layer, head)}\n{pattern}: {value:.2f}",
+    ribbons = [
+        read_ribbon(
             result["example_map"].sel(layer=layer, head=head),
+            f"{name_in_paper(layer, head)}\n{pattern}: {value:.2f}"
+            + (" nats" if pattern == BROAD else ""),
+            with_null=True,
         )
         for pattern, layer, head, value in clearest_heads(result)
+        if is_clear(pattern, value)
     ]
-    return draw_ribbons(panels, columns=3)
+    return draw_ribbons(ribbons, columns=4 if len(ribbons) == 4 else 3)
+
+
+def unclear_patterns(result: xr.Dataset) -> str:
+    """What no head does, and the most that any does of it."""
+    unclear = [
+        f"{pattern.removeprefix('attends ')} (at most {value:.2f}, {name_head(layer, head)})"
+        for pattern, layer, head, value in clearest_heads(result)
+        if not is_clear(pattern, value)
+    ]
+    if not unclear:
+        return ""
+    return f"No head pays {CLEAR} or more of its attention {'; '.join(unclear)}."
 
 
 def draw_special(result: xr.Dataset) -> Drawing:
     """Attention to special tokens, and to [SEP] by who attends."""
     special = result["special_share"]
     to_class = [
-        _series(result, "special_share", SPECIAL_NAMES[name], special=name)
+        replace(
+            _series(result, "special_share", SPECIAL_NAMES[name], special=name),
+            level=_by_chance(result, name),
+        )
         for name in SPECIAL
         if np.isfinite(special.sel(special=name).values).any()
     ]
@@ -68,11 +91,30 @@ def draw_special(result: xr.Dataset) -> Drawing:
         _series(result, "sep_to_sep", "[SEP] → [SEP]"),
         _series(result, "other_to_sep", "other → [SEP]"),
     ]
-    share = "average attention"
-    plots = [Plot("to special tokens", share, to_class, top=1.02)]
+    share, even = "average attention", "even attention"
+    plots = [Plot("to special tokens", share, to_class, level_label=even, top=1.02)]
     if np.isfinite(result["sep_to_sep"].values).any():
-        plots.append(Plot("to [SEP], by attending token", share, to_sep, top=1.02))
+        level = _by_chance(result, "sep")
+        plots.append(Plot("to [SEP], by attending token", share, to_sep, level, even, top=1.02))
     return draw_plots(plots)
+
+
+def _by_chance(result: xr.Dataset, special: str) -> float | None:
+    """What even attention pays: 1/64 where two of 128 tokens are [SEP]."""
+    return float(result[EVEN].sel(special=special)) if EVEN in result else None
+
+
+def chance_in_words(result: xr.Dataset) -> str:
+    """The levels of chance as numbers."""
+    if EVEN not in result:
+        return ""
+    known = result[EVEN].dropna("special")
+    said = [
+        f"{SPECIAL_NAMES[name]} {float(known.sel(special=name)):.3f}"
+        for name in known["special"].values.tolist()
+        if name in SPECIAL_NAMES
+    ]
+    return f"Even attention would pay {', '.join(said)}." if said else ""
 
 
 def draw_gradients(result: xr.Dataset) -> Drawing:
@@ -132,9 +174,27 @@ def draw_offsets(result: xr.Dataset) -> Drawing:
             result["offset_share_by_layer"].sel(offset=offset),
             result["offset_share_by_layer_se"].sel(offset=offset),
         )
-        for offset in measured_offsets(result)
+        for offset in seen_offsets(result)
     ]
     return draw_panels(panels, 3, "mean")
+
+
+def seen_offsets(result: xr.Dataset) -> list[int]:
+    """Offsets at which any head can look: a causal model sees nothing ahead."""
+    shares = result["offset_share"]
+    measured = measured_offsets(result)
+    return [each for each in measured if float(np.abs(shares.sel(offset=each)).max()) > 0]
+
+
+def unseen_offsets(result: xr.Dataset) -> str:
+    """Which offsets no head can look at."""
+    seen = seen_offsets(result)
+    unseen = [
+        OFFSET_NAMES.get(each, f"offset {each:+d}")
+        for each in measured_offsets(result)
+        if each not in seen
+    ]
+    return f"Not drawn, because every head pays 0: {', '.join(unseen)}." if unseen else ""
 
 
 def draw_newer(result: xr.Dataset) -> Drawing:
@@ -164,18 +224,22 @@ FIGURES = (
         "figure01",
         "Heads with clear patterns",
         "For each surface pattern the head that shows it most and its value over all segments, "
-        "drawn on the first token of a segment and a stretch around its separator. Attending "
-        "tokens are left; the darker a line, the larger the weight.",
+        "drawn on the first token of a segment and a stretch around its separator; ⋮ stands for "
+        "tokens that are not shown. Attending tokens are left; the darker a line, the larger the "
+        "weight, up to the full colour at the weight that is written below.",
         ("example_map",),
         draw_examples,
+        unclear_patterns,
     ),
     Figure(
         "figure02",
         "Attention to special tokens",
         "Each point is a head, lines are layer means with two standard errors. Left: attention to "
-        "each kind of token. Right: attention to [SEP] from [SEP] and from all other tokens.",
+        "each kind of token. Right: attention to [SEP] from [SEP] and from all other tokens. "
+        "Dashed: what attention spread evenly over all visible tokens would give.",
         ("special_share",),
         draw_special,
+        chance_in_words,
     ),
     Figure(
         "figure03",
@@ -198,7 +262,8 @@ FIGURES = (
         "figure06",
         "Heads that behave alike",
         "Every point is a head; distances approximate Jensen–Shannon divergences between heads "
-        "(metric multidimensional scaling).",
+        "(metric multidimensional scaling). In brackets how many heads behave so; as many are "
+        "named as there is room for, of every behaviour some.",
         ("head_position",),
         draw_map,
     ),
@@ -216,6 +281,7 @@ FIGURES = (
         "Share of attention to the token at an offset, averaged over segments.",
         ("offset_share",),
         draw_offsets,
+        unseen_offsets,
     ),
     Figure(
         "newer",

@@ -7,7 +7,7 @@ from headscope.metrics.divergence.heads import HeadDivergence
 from headscope.metrics.examples import ExampleMap
 from headscope.metrics.gradient import HeadGradient
 from headscope.metrics.metric import Metric
-from headscope.model.display import display
+from headscope.model.display import display_text
 from headscope.studies.clark2019.left_out import why_no_gradients
 from headscope.studies.clark2019.surface.inputs import (
     find_delimiters,
@@ -58,7 +58,7 @@ def _of_surface(setup: Setup) -> list[Metric]:
 
 
 def _of_heads(setup: Setup) -> list[Metric]:
-    tokens = partial(display, setup.model.tokenizer)
+    tokens = partial(display_text, setup.model.tokenizer)
     metrics: list[Metric] = [
         HeadDivergence(setup.grid, setup.seed),
         ExampleMap(setup.grid, tokens, setup.options["example_tokens"]),

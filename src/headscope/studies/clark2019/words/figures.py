@@ -6,46 +6,42 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.charts import draw_lines, write_tokens
 from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import Ribbon, draw_ribbons
+from headscope.plots.style import add_axes
 from headscope.studies.clark2019.words.choices import relation_rows
 from headscope.studies.clark2019.words.tables import ARROWS, PROBE_NAMES
 from headscope.studies.study import Figure
 from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 
-COLUMNS = 4
+COLUMNS = 4  # two heads, each on two sentences
+
+# Inches of the maps of weights.
+CELL, NARROWEST, TALLEST = 0.22, 1.8, 3.6
+LEFT, GAP, BAR, BAR_TEXT, BOTTOM, TOP = 0.5, 0.1, 0.08, 0.5, 0.5, 0.45
 RELATIONS = 24
 SHOWN_PROBES = ("attention", "attention_words")
 
 
 def draw_examples(result: xr.Dataset) -> Drawing:
-    """Maps of the best heads, gold pairs in the second colour."""
-    count = result.sizes["figure5"]
-    columns = min(COLUMNS, count)
-    rows = -(-count // columns)
-    longest = int((result["figure5_words"] != "").sum("figure5_query").max())
-    size = (2.6 * columns, (0.16 * longest + 0.5) * rows)
-    drawing = Drawing(figsize=size, layout="constrained")
-    grid = np.atleast_1d(drawing.subplots(rows, columns)).ravel()
-    for axes in grid:
-        axes.axis("off")
-    for place, axes in zip(range(count), grid, strict=False):
-        _draw_example(axes, result.isel(figure5=place))
-    return drawing
+    """The best heads at work, each on its clearest sentence and on one drawn at random."""
+    ribbons = [_ribbon(result.isel(figure5=place)) for place in range(result.sizes["figure5"])]
+    return draw_ribbons(ribbons, COLUMNS)
 
 
-def _draw_example(axes: Axes, example: xr.Dataset) -> None:
+def _ribbon(example: xr.Dataset) -> Ribbon:
     words = [str(word) for word in example["figure5_words"].values if str(word)]
     size = len(words)
-    weights = example["figure5_weights"].values[:size, :size]
-    gold = example["figure5_gold"].values[:size, :size] > 0
-    for query, key in np.argwhere(gold):  # also where the head does not look
-        axes.plot((0, 1), (query, key), color=SECOND, linewidth=0.7, linestyle=(0, (1, 2)))
-    for chosen, colour in ((~gold, ACCENT), (gold, SECOND)):
-        draw_lines(axes, np.where(chosen, weights, 0.0), colour)
-    write_tokens(axes, str(example["figure5"].item()).partition(" ")[2], words)
+    gold = np.argwhere(example["figure5_gold"].values[:size, :size] > 0)
+    return Ribbon(
+        str(example["figure5"].item()).partition(" ")[2],
+        words,
+        example["figure5_weights"].values[:size, :size],
+        gold=frozenset((int(query), int(key)) for query, key in gold),
+    )
 
 
 def draw_relations(result: xr.Dataset) -> Drawing:
@@ -58,8 +54,9 @@ def draw_relations(result: xr.Dataset) -> Drawing:
     for place, row in enumerate(rows):
         colour = FAINT if row.words < few else ACCENT
         axes.plot([row.accuracy.low, row.accuracy.high], [place, place], color=colour, linewidth=1)
-        axes.plot(row.accuracy.value, place, "o", color=colour, markersize=4)
-        axes.plot(row.held_out.value, place, "o", color=colour, markersize=4, fillstyle="none")
+        axes.plot(row.accuracy.value, place, "o", color=colour, markersize=3.4)
+        axes.plot(row.held_out.value, place, "o", color=colour, markersize=6.4, fillstyle="none",
+                  markeredgewidth=0.9)  # fmt: skip
         axes.plot(row.baseline, place, "|", color=SECOND, markersize=8, markeredgewidth=1.6)
     names = [f"{row.relation} ({row.words:,})" for row in rows]
     axes.set_yticks(range(len(rows)), names, fontsize="small")
@@ -73,32 +70,39 @@ def draw_weights(result: xr.Dataset) -> Drawing:
     """What each attention probe relies on: the mean weight of every head on gold arcs."""
     weights = result["probe_weight"].sel(attention_probe=list(SHOWN_PROBES))
     layers, heads = weights.sizes["layer"], weights.sizes["head"]
-    size = (2 * (0.24 * heads + 1.2), len(SHOWN_PROBES) * (0.24 * layers + 1.0))
-    drawing = Drawing(figsize=size, layout="constrained")
-    grid = drawing.subplots(len(SHOWN_PROBES), len(ARROWS), squeeze=False)
-    for row, probe in zip(grid, SHOWN_PROBES, strict=True):
+    cell = min(CELL, TALLEST / layers)
+    wide, high = max(cell * heads, NARROWEST), cell * layers
+    panel = (LEFT + wide + GAP + BAR + BAR_TEXT, BOTTOM + high + TOP)
+    drawing = Drawing(figsize=(len(ARROWS) * panel[0], len(SHOWN_PROBES) * panel[1]))
+    for row, probe in enumerate(SHOWN_PROBES):
         of_probe = weights.sel(attention_probe=probe)
         reach = float(np.abs(of_probe).max())
-        for axes, direction in zip(row, ARROWS, strict=True):
+        for column, direction in enumerate(ARROWS):
+            left = column * panel[0] + LEFT
+            bottom = (len(SHOWN_PROBES) - 1 - row) * panel[1] + BOTTOM
+            axes = add_axes(drawing, left, bottom, wide, high)
             values = of_probe.sel(direction=direction).transpose("layer", "head")
-            title = f"{PROBE_NAMES[probe]}, {ARROWS[direction]}"
-            _draw_signed(drawing, axes, values, reach, title)
+            image = _draw_signed(axes, values, reach)
+            axes.set_title(f"{PROBE_NAMES[probe]},\n{ARROWS[direction]}", fontsize="medium")
+            bar_axes = add_axes(drawing, left + wide + GAP, bottom, BAR, high)
+            bar = drawing.colorbar(image, cax=bar_axes)
+            bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+            bar_axes.tick_params(labelsize="small", length=2)
     return drawing
 
 
-def _draw_signed(
-    drawing: Drawing, axes: Axes, values: xr.DataArray, reach: float, title: str
-) -> None:
-    image = axes.imshow(values, cmap=SIGNED, vmin=-reach, vmax=reach, interpolation="none")
-    axes.set_title(title, fontsize="medium")
+def _draw_signed(axes: Axes, values: xr.DataArray, reach: float) -> AxesImage:
+    image = axes.imshow(
+        values, cmap=SIGNED, vmin=-reach, vmax=reach, aspect="auto", interpolation="none"
+    )
     axes.set_xlabel("head")
     axes.set_ylabel("layer")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    places = range(0, len(values), max(1, len(values) // 12))
+    axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+    places = range(0, len(values), max(1, -(-len(values) // 12)))
     axes.set_yticks(places, values["layer"].values[list(places)])
+    axes.tick_params(length=0, labelsize="small")
     axes.spines[:].set_visible(False)
-    bar = drawing.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
-    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    return image
 
 
 def draw_trees(result: xr.Dataset) -> Drawing:
@@ -113,8 +117,12 @@ FIGURES = (
     Figure(
         "figure05",
         "Best heads at work",
-        "Attention between words in sentences of the corpus, for the clearest relations and for "
-        "coreference. Orange: what the corpus marks, dotted where the head looks away.",
+        "Attention between words, for the relations that a head finds most clearly and for "
+        "coreference: of the first sentences of the corpus with the relation the clearest, and "
+        "one drawn at random. Orange: the attending words of the relation with their attention, "
+        "and the words they should find; dotted where the head looks away. Accuracy over the whole "
+        "corpus, and of the best fixed offset. [CLS] and [SEP] are left out unless the option "
+        "figure5_special is set.",
         ("figure5_weights",),
         draw_examples,
     ),

@@ -160,6 +160,7 @@ OPTIONS = (
     Option("row", str, "mean", "how a split word attends: as its pieces on average, or as the "
            "first of them", choices=("mean", "first")),
     Option("exemplars", int, 5, "sentences kept per head", least=1),
+    Option("figure5_special", bool, False, "whether Figure 5 shows [CLS] and [SEP], too"),
     Option("few", int, 20, "relations of fewer words are shown in grey", least=0),
     Option("window", int, 128, "most tokens of a coreference window", least=8),
     Option("windows", str, "all", "all windows of whole sentences, the first of a document, or "

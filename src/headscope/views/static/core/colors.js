@@ -17,12 +17,15 @@ export function rgb(hex) {
 }
 
 /**
- * Opacity of a line: the square root keeps weak lines visible.
+ * Opacity of a line. Of one head the square root keeps weak lines visible; where several heads lie over
+ * each other it is the weight divided by their number, so that only what they share gets strong.
  * @param {number} weight
+ * @param {number} [heads]
  * @returns {number}
  */
-export function opacity(weight) {
-  return Math.sqrt(Math.min(1, Math.max(0, weight)));
+export function opacity(weight, heads = 1) {
+  const share = Math.min(1, Math.max(0, weight));
+  return heads > 1 ? share / heads : Math.sqrt(share);
 }
 
 /** @param {number} weight @returns {number} width of a line in pixels */

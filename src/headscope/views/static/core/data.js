@@ -16,6 +16,8 @@
  * @typedef {{query: FloatBlock, key: FloatBlock, scaling: number, bias: FloatBlock | null, sink: number[] | null}} LayerNeurons
  * @typedef {{keyHeadOf: number[], softcap: number | null, layers: Record<string, LayerNeurons>}} Neurons
  *
+ * @typedef {{layer: number, head: number, words: string, share: number}} Worth  what a head looks at, and how much
+ *
  * @typedef {object} Stack
  * @property {string} name
  * @property {number[]} layers
@@ -26,6 +28,7 @@
  * @property {Record<string, string>} missing
  * @property {Record<string, (number | null)[][]>} scores
  * @property {Neurons | null} neurons
+ * @property {Worth[]} [worth]  heads worth a look in this text, best first
  *
  * @typedef {object} Header
  * @property {number} version

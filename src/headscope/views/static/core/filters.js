@@ -29,7 +29,9 @@ export function options(name) {
  * @returns {Control}
  */
 export function settingControl(store, name, blocked) {
-  return segments(SETTINGS[name].title, options(name), () => String(store.state[name]), (value) => store.set({ [name]: value }), blocked);
+  const made = segments(SETTINGS[name].title, options(name), () => String(store.state[name]), (value) => store.set({ [name]: value }), blocked);
+  made.node.title = SETTINGS[name].meaning;
+  return made;
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */
@@ -109,8 +111,8 @@ export function weightsControl(data, store) {
 /** @param {Store} store @returns {Control} */
 export function massControl(store) {
   const percent = (/** @type {number} */ mass) => `${Math.round(mass * 100)} %`;
-  const made = slider("Mass", { min: 0.05, max: 1, step: 0.01 }, () => store.state.mass, (mass) => store.set({ mass }), percent);
-  made.node.title = "Of every row, the strongest lines that together hold this share of it";
+  const made = slider(SETTINGS.mass.title, { min: 0.05, max: 1, step: 0.01 }, () => store.state.mass, (mass) => store.set({ mass }), percent);
+  made.node.title = SETTINGS.mass.meaning;
   return made;
 }
 
@@ -127,7 +129,7 @@ export function pairControl(data, store) {
  * Hide the first or the special tokens, with the mass that goes to them written beside it.
  * @param {Data} data
  * @param {Store} store
- * @returns {{controls: Control[], showMass: (drawing: Drawing) => void}}
+ * @returns {{controls: Control[], showMass: (drawing: Drawing) => void, showShares: (toFirst: string, toSpecial: string) => void}}
  */
 export function hideControls(data, store) {
   const [first, special] = options("hide").map(({ value, text }) => hideToggle(store, value, text));
@@ -136,11 +138,13 @@ export function hideControls(data, store) {
     update();
     special.node.hidden = !keysOf(data.stack(store.state.stack)).special.includes(1);
   };
-  const showMass = (/** @type {Drawing} */ drawing) => {
-    first.note.textContent = percent(massTo(drawing, (key) => key === 0));
-    special.note.textContent = percent(massTo(drawing, (key) => drawing.keys.special[key]));
+  const showShares = (/** @type {string} */ toFirst, /** @type {string} */ toSpecial) => {
+    first.note.textContent = toFirst;
+    special.note.textContent = toSpecial;
   };
-  return { controls: [first, special], showMass };
+  const showMass = (/** @type {Drawing} */ drawing) =>
+    showShares(percent(massTo(drawing, (key) => key === 0)), percent(massTo(drawing, (key) => drawing.keys.special[key])));
+  return { controls: [first, special], showMass, showShares };
 }
 
 /** @param {Store} store @param {string} what @param {string} name */

@@ -15,7 +15,7 @@ export const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 export const MONO = 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 const WEAK = 0.4;
-const WEAK_STEPS = 64;
+const WEAK_STEPS = 256;
 
 /**
  * Weak curves first, those of one colour and nearly the same opacity as one path: ten times faster.

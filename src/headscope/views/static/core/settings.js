@@ -11,9 +11,9 @@
  * @property {number} head  the head that is enlarged or taken apart
  * @property {number[]} window  long inputs: first tile shown of queries and of keys
  * @property {string | null} pinned  q3 is query token 3, k0 is key token 0
- * @property {string} weights  what the lines show
+ * @property {string} weights  raw: as the model computed them; norm: times the size of what is passed on; rollout: followed through all layers up to this one
  * @property {string} unit  what the lines join
- * @property {number} mass  the share of each row that is kept, strongest lines first
+ * @property {number} mass  of every attending token, the strongest lines that together hold this share
  * @property {string[]} hide  tokens left out
  * @property {string} pair  which sentence of a pair looks at which
  * @property {string} direction  tokens in columns or in rows
@@ -27,27 +27,27 @@
  * @property {boolean} expanded  whether the vectors are shown
  */
 
-/** @type {Record<keyof State, {title: string, kinds: string[], choices: Record<string, string>}>} */
+/** @type {Record<keyof State, {title: string, meaning: string, kinds: string[], choices: Record<string, string>}>} */
 export const SETTINGS = {
-  stack: {"title": "Attention", "kinds": ["head", "model", "neuron"], "choices": {}},
-  layer: {"title": "Layer", "kinds": ["head", "model", "neuron"], "choices": {}},
-  layers: {"title": "Layers", "kinds": ["model"], "choices": {}},
-  heads: {"title": "Heads", "kinds": ["head", "model"], "choices": {}},
-  head: {"title": "Head", "kinds": ["model", "neuron"], "choices": {}},
-  window: {"title": "Window", "kinds": ["head", "model"], "choices": {}},
-  pinned: {"title": "Pinned", "kinds": ["head", "model", "neuron"], "choices": {}},
-  weights: {"title": "Weights", "kinds": ["head", "model"], "choices": {"raw": "Raw", "norm": "Norm", "rollout": "Rollout"}},
-  unit: {"title": "Unit", "kinds": ["head", "model"], "choices": {"token": "Tokens", "word": "Words"}},
-  mass: {"title": "Mass", "kinds": ["head", "model", "neuron"], "choices": {}},
-  hide: {"title": "Hide", "kinds": ["head", "model"], "choices": {"first": "Hide first token", "special": "Hide special tokens"}},
-  pair: {"title": "Sentences", "kinds": ["head", "model"], "choices": {"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"}},
-  direction: {"title": "Layout", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal"}},
-  theme: {"title": "Theme", "kinds": ["head", "model", "neuron"], "choices": {"auto": "Auto", "light": "Light", "dark": "Dark"}},
-  thumbnail: {"title": "Thumbnails", "kinds": ["model"], "choices": {"lines": "Lines", "matrix": "Matrix"}},
-  order: {"title": "Order by", "kinds": ["model"], "choices": {}},
-  ascending: {"title": "Ascending", "kinds": ["model"], "choices": {}},
-  ranked: {"title": "Across layers", "kinds": ["model"], "choices": {}},
-  enlarged: {"title": "Enlarged", "kinds": ["model"], "choices": {}},
-  neurons: {"title": "Neurons", "kinds": ["neuron"], "choices": {"number": "By number", "contribution": "By contribution"}},
-  expanded: {"title": "Vectors", "kinds": ["neuron"], "choices": {}},
+  stack: {"title": "Attention", "meaning": "self, encoder, decoder or cross", "kinds": ["head", "model", "neuron"], "choices": {}},
+  layer: {"title": "Layer", "meaning": "the layer shown; model view: that of the enlarged head", "kinds": ["head", "model", "neuron"], "choices": {}},
+  layers: {"title": "Layers", "meaning": "the rows shown", "kinds": ["model"], "choices": {}},
+  heads: {"title": "Heads", "meaning": "the heads shown", "kinds": ["head", "model"], "choices": {}},
+  head: {"title": "Head", "meaning": "the head that is enlarged or taken apart", "kinds": ["model", "neuron"], "choices": {}},
+  window: {"title": "Window", "meaning": "long inputs: first tile shown of queries and of keys", "kinds": ["head", "model"], "choices": {}},
+  pinned: {"title": "Pinned", "meaning": "q3 is query token 3, k0 is key token 0", "kinds": ["head", "model", "neuron"], "choices": {}},
+  weights: {"title": "Weights", "meaning": "raw: as the model computed them; norm: times the size of what is passed on; rollout: followed through all layers up to this one", "kinds": ["head", "model"], "choices": {"raw": "Raw", "norm": "Norm", "rollout": "Rollout"}},
+  unit: {"title": "Between", "meaning": "what the lines join", "kinds": ["head", "model"], "choices": {"token": "Tokens", "word": "Words"}},
+  mass: {"title": "Strongest lines", "meaning": "of every attending token, the strongest lines that together hold this share", "kinds": ["head", "model", "neuron"], "choices": {}},
+  hide: {"title": "Hide", "meaning": "tokens left out", "kinds": ["head", "model"], "choices": {"first": "Hide first token", "special": "Hide special tokens"}},
+  pair: {"title": "Sentences", "meaning": "which sentence of a pair looks at which", "kinds": ["head", "model"], "choices": {"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"}},
+  direction: {"title": "Layout", "meaning": "tokens in columns or in rows", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal"}},
+  theme: {"title": "Theme", "meaning": "auto is what the system has", "kinds": ["head", "model", "neuron"], "choices": {"auto": "Auto", "light": "Light", "dark": "Dark"}},
+  thumbnail: {"title": "Draw heads as", "meaning": "how a head is drawn small", "kinds": ["model"], "choices": {"lines": "Lines", "matrix": "Matrix"}},
+  order: {"title": "Order by", "meaning": "number, or the score that heads are ordered by", "kinds": ["model"], "choices": {}},
+  ascending: {"title": "Ascending", "meaning": "lowest score first", "kinds": ["model"], "choices": {}},
+  ranked: {"title": "Across layers", "meaning": "order across layers instead of within each", "kinds": ["model"], "choices": {}},
+  enlarged: {"title": "Enlarged", "meaning": "one head is shown large", "kinds": ["model"], "choices": {}},
+  neurons: {"title": "Neurons", "meaning": "how neurons are ordered", "kinds": ["neuron"], "choices": {"number": "By number", "contribution": "By contribution"}},
+  expanded: {"title": "Vectors", "meaning": "whether the vectors are shown", "kinds": ["neuron"], "choices": {}},
 };

@@ -20,65 +20,80 @@
 import { headColor, lineWidth, opacity } from "../core/colors.js";
 import { nameWithinLayer } from "../core/heads.js";
 import { COLORS } from "../core/theme.js";
-import { headShift, labelStart, lineEnd, middle, numberAt, numberColumns, place } from "./geometry.js";
+import { cellBox, headShift, labelStart, lineEnd, middle, numberAt, place } from "./geometry.js";
 import { isShown } from "../core/units.js";
 
-/** @param {Line} line @param {Drawing} drawing @param {Geometry} g @param {Look} look @returns {Curve} */
-export function curveOf(line, drawing, g, look) {
+/**
+ * @param {Line} line
+ * @param {Drawing} drawing
+ * @param {Geometry} g
+ * @param {Look} look
+ * @param {number} sharing  heads whose lines lie over each other; 1 keeps them apart
+ * @returns {Curve}
+ */
+export function curveOf(line, drawing, g, look, sharing) {
   const strength = line.weight / drawing.reference;
-  const shift = headShift(g, drawing.heads.indexOf(line.head), drawing.heads.length);
+  const shift = sharing > 1 ? 0 : headShift(g, drawing.heads.indexOf(line.head), drawing.heads.length);
   return {
     kind: "curve",
     from: place(g, middle(g, line.query) + shift, lineEnd(g, "q")),
     to: place(g, middle(g, line.key) + shift, lineEnd(g, "k")),
     across: g.vertical,
     color: headColor(look.theme, line.head),
-    alpha: opacity(strength),
+    alpha: opacity(strength, sharing),
     width: lineWidth(strength),
   };
 }
 
-/**
- * The numbers beside the tokens on the other side of the pinned one.
- * @param {Drawing} drawing
- * @param {Pin} pin
- * @param {boolean} vertical
- * @returns {{headings: string[], heads: (number | null)[], rows: number[][]}}
- */
-export function numbersOf(drawing, pin, vertical) {
+/** @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {number[]} one for each head */
+function weightsBetween(drawing, pin, other) {
   const columns = drawing.keys.labels.length;
-  const others = pin.side === "q" ? columns : drawing.queries.labels.length;
-  /** @param {Float32Array} values @param {number} other */
-  const at = (values, other) => values[pin.side === "q" ? pin.index * columns + other : other * columns + pin.index];
-  const few = drawing.heads.length <= numberColumns(drawing.heads.length, vertical);
-  const rows = Array.from({ length: others }, (_, other) => {
-    const each = drawing.weights.map((values) => at(values, other));
-    return few ? each : [each.reduce((sum, one) => sum + one, 0) / each.length, Math.max(...each)];
-  });
-  const headings = few ? drawing.heads.map(nameWithinLayer) : ["mean", "max"];
-  return { headings, heads: few ? drawing.heads : [null, null], rows };
+  const at = pin.side === "q" ? pin.index * columns + other : other * columns + pin.index;
+  return drawing.weights.map((values) => values[at]);
 }
 
-/** @param {Drawing} drawing @param {Pin} pin @param {Geometry} g @param {Look} look @returns {Shape[]} */
-export function numberShapes(drawing, pin, g, look) {
-  const { headings, heads, rows } = numbersOf(drawing, pin, g.vertical);
+/**
+ * Beside each token a number for every head under its name; of many heads a cell for each and the largest.
+ * @param {Drawing} drawing
+ * @param {Pin} pin
+ * @param {Geometry} g
+ * @param {Look} look
+ * @param {(along: number) => boolean} [seen]  whether a token there is on screen
+ * @returns {Shape[]}
+ */
+export function numberShapes(drawing, pin, g, look, seen = () => true) {
   const side = pin.side === "q" ? "k" : "q";
-  const ink = COLORS[look.theme];
+  const shown = (/** @type {number} */ other) => (side === "k" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index));
+  const others = Array.from({ length: (side === "k" ? drawing.keys : drawing.queries).labels.length }, (_, other) => other);
+  const rows = others.filter((other) => seen(middle(g, other)) && shown(other)).map((other) => ({ other, row: weightsBetween(drawing, pin, other) }));
+  return g.columns ? everyNumber(drawing, rows, side, g, look) : largestNumbers(drawing, rows, side, g, look);
+}
+
+/** @typedef {{row: number[], other: number}[]} Weighed */
+
+/** @param {Drawing} drawing @param {Weighed} rows @param {"q" | "k"} side @param {Geometry} g @param {Look} look @returns {Shape[]} */
+function everyNumber(drawing, rows, side, g, look) {
+  const headings = drawing.heads.map((head, column) => numberText(g, numberAt(g, side, -0.9, column), nameWithinLayer(head), headColor(look.theme, head), true));
+  const numbers = rows.flatMap(({ row, other }) => row.map((weight, column) => numberText(g, numberAt(g, side, other, column), format(weight), inkOf(weight, drawing, look), false)));
+  return [...headings, ...numbers];
+}
+
+/** @param {Drawing} drawing @param {Weighed} rows @param {"q" | "k"} side @param {Geometry} g @param {Look} look @returns {Shape[]} */
+function largestNumbers(drawing, rows, side, g, look) {
   /** @type {Shape[]} */
-  const shapes = [];
-  headings.forEach((text, column) => {
-    const head = heads[column];
-    const color = head === null ? ink.faint : headColor(look.theme, head);
-    shapes.push(numberText(g, numberAt(g, side, -0.9, column), text, color, true));
-  });
-  rows.forEach((row, other) => {
-    if (!(side === "k" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index))) return;
-    row.forEach((weight, column) => {
-      const color = weight / drawing.reference < 0.01 ? ink.faint : ink.ink;
-      shapes.push(numberText(g, numberAt(g, side, other, column), format(weight), color, false));
-    });
-  });
+  const shapes = [numberText(g, numberAt(g, side, -0.9, 0), "largest", COLORS[look.theme].faint, true)];
+  for (const { row, other } of rows) {
+    const best = row.indexOf(Math.max(...row));
+    if (row[best] === 0) continue;
+    shapes.push(numberText(g, numberAt(g, side, other, 0), `${nameWithinLayer(drawing.heads[best])} ${format(row[best])}`, inkOf(row[best], drawing, look), false));
+    if (g.cell) row.forEach((weight, at) => shapes.push({ kind: "cells", boxes: cellBox(g, side, other, at), color: headColor(look.theme, drawing.heads[at]), alpha: Math.min(1, weight / drawing.reference) }));
+  }
   return shapes;
+}
+
+/** @param {number} weight @param {Drawing} drawing @param {Look} look @returns {string} */
+function inkOf(weight, drawing, look) {
+  return weight / drawing.reference < 0.01 ? COLORS[look.theme].faint : COLORS[look.theme].ink;
 }
 
 /** @param {Geometry} g @param {[number, number]} at @param {string} text @param {string} color @param {boolean} bold @returns {Shape} */

@@ -20,6 +20,7 @@
  */
 
 import { COLORS } from "../core/theme.js";
+import { isTouched } from "../core/bar.js";
 import { element } from "../core/controls.js";
 import { geometryOf, labelBox } from "./geometry.js";
 import { curveOf, labelShapes, markShapes, numberShapes } from "./shapes.js";
@@ -81,7 +82,7 @@ export class Stage {
     this.picture = picture;
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
-    const geometry = geometryOf(picture.drawing, picture.direction, room, measure);
+    const geometry = geometryOf(picture.drawing, picture.direction, room, measure, isTouched());
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;
@@ -121,7 +122,7 @@ export class Stage {
     const found = overviewLines(drawing, this.cuts);
     this.overviewDrawn = found.lines;
     this.total = found.total;
-    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look), ...this.curves(found.lines)]);
+    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look), ...this.curves(found.lines, drawing.heads.length)]);
   }
 
   drawDetail() {
@@ -146,7 +147,8 @@ export class Stage {
     if (!active || bottom <= top) return;
     fit(this.detail, g.width, bottom - top);
     this.detail.style.top = `${top}px`;
-    this.paintOn(this.detail, this.detailShapes(active).filter((shape) => reaches(shape, top, bottom)), top);
+    const seen = (/** @type {number} */ along) => !g.vertical || (along >= top - g.pitch && along <= bottom + g.pitch);
+    this.paintOn(this.detail, this.detailShapes(active, seen).filter((shape) => reaches(shape, top, bottom)), top);
   }
 
   /** The visible part of the stage and a little more. @returns {{top: number, bottom: number}} */
@@ -159,17 +161,17 @@ export class Stage {
     };
   }
 
-  /** @param {Pin} active @returns {Shape[]} */
-  detailShapes(active) {
+  /** @param {Pin} active @param {(along: number) => boolean} seen @returns {Shape[]} */
+  detailShapes(active, seen) {
     const { drawing, look } = this.current();
     const g = this.placed();
-    return [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...numberShapes(drawing, active, g, look)];
+    return [...markShapes(drawing, g, look), ...this.curves(this.drawn, 1), ...numberShapes(drawing, active, g, look, seen)];
   }
 
-  /** @param {Line[]} lines @returns {Shape[]} */
-  curves(lines) {
+  /** @param {Line[]} lines @param {number} sharing @returns {Shape[]} */
+  curves(lines, sharing) {
     const { drawing, look } = this.current();
-    return lines.map((line) => curveOf(line, drawing, this.placed(), look)).filter((curve) => curve.alpha >= 1 / 255);
+    return lines.map((line) => curveOf(line, drawing, this.placed(), look, sharing)).filter((curve) => curve.alpha >= 1 / 255);
   }
 
   /** The token whose lines are shown: the hovered one, unless it only picks a partner of the pinned one. */
@@ -240,7 +242,7 @@ export class Stage {
     const g = this.placed();
     const active = this.active();
     const numbers = active ? numberShapes(drawing, active, g, look) : [];
-    const shapes = [...markShapes(drawing, g, look), ...this.curves(this.drawn), ...labelShapes(drawing, g, look), ...numbers];
+    const shapes = [...markShapes(drawing, g, look), ...this.curves(this.drawn, active ? 1 : drawing.heads.length), ...labelShapes(drawing, g, look), ...numbers];
     return { width: g.width, height: g.height, paper: COLORS[look.theme].paper, shapes };
   }
 

@@ -8,7 +8,7 @@
  */
 
 import { button, element } from "../core/controls.js";
-import { describe, lookOf, pinFrom, pinName } from "../head/view.js";
+import { describe, lookOf, nameOf, pinFrom, pinName } from "../head/view.js";
 import { Stage } from "../head/stage.js";
 import { drawingOf } from "../core/units.js";
 
@@ -29,7 +29,7 @@ export class Enlarged {
     this.stage = new Stage(
       frame,
       (pin) => store.set({ pinned: pin && this.drawing && pinName(pin, this.drawing) }),
-      (focus) => this.drawing && this.readout.replaceChildren(...describe(this.drawing, focus)),
+      (focus) => this.drawing && this.readout.replaceChildren(...describe(this.drawing, focus, nameOf(store.state))),
     );
   }
 

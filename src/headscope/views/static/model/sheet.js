@@ -6,24 +6,28 @@
  * @typedef {import("./grid.js").Cell} Cell
  * @typedef {import("../core/units.js").Drawing} Drawing
  * @typedef {import("../core/colors.js").Theme} Theme
+ * @typedef {{first: number, special: number, hidden: number}} Shares
  * @typedef {{cell: Cell, node: HTMLButtonElement, canvas: HTMLCanvasElement, small: Drawing | null}} Thumb
  */
 
 import { headColor } from "../core/colors.js";
+import { isTouched } from "../core/bar.js";
 import { element } from "../core/controls.js";
 import { nameHead, nameLayer, nameWithinLayer } from "../core/heads.js";
 import { cellRows, neighbour, same } from "./grid.js";
 import { paintAll } from "../core/scene.js";
 import { binned, thumbnailShapes } from "./thumbnail.js";
-import { drawingOf } from "../core/units.js";
+import { drawingOf, massTo } from "../core/units.js";
 
 const GAP = 6;
 const LABEL = 44;
+const TOUCHED = 40; // smallest thumbnail for a finger
 const RANKED = 82; // wide enough for L11H11 and a score
 
 export class Sheet {
-  /** @param {HTMLElement} parent @param {Data} data @param {Store} store */
-  constructor(parent, data, store) {
+  /** @param {HTMLElement} parent @param {Data} data @param {Store} store @param {() => void} onOpen  a head was clicked */
+  constructor(parent, data, store, onOpen) {
+    this.onOpen = onOpen;
     this.data = data;
     this.store = store;
     this.root = element("div", { class: "hs-sheet", role: "grid", "aria-label": "Heads" });
@@ -33,12 +37,15 @@ export class Sheet {
     /** @type {Thumb[]} */
     this.thumbs = [];
     this.size = 80;
+    this.drawnSize = 80;
     this.columns = 1;
     /** @type {Theme} */
     this.theme = "light";
     this.round = 0;
     this.visible = Promise.resolve();
     this.finished = Promise.resolve();
+    /** Shares of attention that go to first, special and hidden tokens, one entry per head. @type {Shares[]} */
+    this.shares = [];
     this.root.addEventListener("click", (event) => this.open(event.target));
     this.root.addEventListener("keydown", (event) => this.onKey(event));
   }
@@ -49,7 +56,9 @@ export class Sheet {
     this.theme = theme;
     this.rows = cellRows(this.data.stack(state.stack), state);
     this.setSize();
+    this.drawnSize = this.size;
     this.thumbs = [];
+    this.shares = [];
     const isRanked = state.ranked && state.order !== "number";
     this.root.classList.toggle("hs-ranked", isRanked);
     this.root.replaceChildren(...(isRanked ? this.rankedNodes() : this.gridNodes()));
@@ -62,7 +71,8 @@ export class Sheet {
     const { ranked } = this.store.state;
     const widest = Math.max(1, ...this.rows.map((row) => row.length));
     const room = this.root.clientWidth;
-    this.size = ranked ? RANKED : Math.max(34, Math.min(96, Math.floor((room - LABEL) / widest) - GAP));
+    const least = isTouched() ? TOUCHED : 28;
+    this.size = ranked ? RANKED : Math.max(least, Math.min(room > 1800 ? 140 : 96, Math.floor((room - LABEL) / widest) - GAP));
     this.columns = ranked ? Math.max(1, Math.floor((room + GAP) / (this.size + GAP))) : widest;
     this.root.style.setProperty("--thumb", `${this.size}px`);
     this.root.style.setProperty("--columns", String(this.columns));
@@ -103,6 +113,12 @@ export class Sheet {
     if (text) node.append(element("span", { class: "hs-caption" }, text));
     this.thumbs.push({ cell, node, canvas, small: null });
     return node;
+  }
+
+  /** Make room for the enlarged head, or take it back; the pictures only shrink, so they stay as they are. */
+  fit() {
+    this.setSize();
+    if (this.size > this.drawnSize && this.thumbs.length) this.build(this.theme);
   }
 
   /** Show which thumbnail is the current one. */
@@ -154,7 +170,9 @@ export class Sheet {
     const kind = /** @type {"lines" | "matrix"} */ (state.thumbnail);
     for (const thumb of this.thumbs) {
       if (thumb.cell.layer !== layer || thumb.small) continue;
-      thumb.small = binned(drawingOf(stack, weights, state, [thumb.cell.head]), kind);
+      const drawing = drawingOf(stack, weights, state, [thumb.cell.head]);
+      this.shares.push(sharesOf(drawing));
+      thumb.small = binned(drawing, kind);
       this.paint(thumb);
     }
   }
@@ -177,7 +195,9 @@ export class Sheet {
   /** @param {EventTarget | null} target */
   open(target) {
     const thumb = this.thumbs.find(({ node }) => target instanceof Node && node.contains(target));
-    if (thumb) this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true });
+    if (!thumb) return;
+    this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true });
+    this.onOpen();
   }
 
   /** @param {KeyboardEvent} event */
@@ -188,6 +208,16 @@ export class Sheet {
     this.store.set({ layer: next.layer, head: next.head });
     this.thumbs.find(({ cell }) => same(cell, next))?.node.focus();
   }
+}
+
+/** @param {Drawing} drawing @returns {Shares} */
+function sharesOf(drawing) {
+  const { special, kept } = drawing.keys;
+  return {
+    first: massTo(drawing, (key) => key === 0),
+    special: special.includes(true) ? massTo(drawing, (key) => special[key]) : 0,
+    hidden: kept.includes(0) ? massTo(drawing, (key) => !kept[key]) : 0,
+  };
 }
 
 /** @param {Cell} cell @param {boolean} withLayer @returns {string} */

@@ -2,20 +2,19 @@
  * The model view: every layer and head as a thumbnail, one of them enlarged on demand.
  *
  * @typedef {import("../core/data.js").Data} Data
- * @typedef {import("../core/data.js").Stack} Stack
  * @typedef {import("../core/state.js").Store} Store
  * @typedef {import("../core/state.js").State} State
- * @typedef {import("../core/units.js").Drawing} Drawing
  * @typedef {import("../core/colors.js").Theme} Theme
  * @typedef {import("../app.js").View} View
  */
 
+import { controlBar } from "../core/bar.js";
 import { button, chips, choice, element, toggle } from "../core/controls.js";
-import { hideControls, massControl, pairControl, settingControl, stackControl, weightsControl, windowControls } from "../core/filters.js";
+import { hideControls, massControl, pairControl, percent, settingControl, stackControl, weightsControl, windowControls } from "../core/filters.js";
 import { Enlarged } from "./enlarged.js";
 import { modelScene } from "./scene.js";
 import { Sheet } from "./sheet.js";
-import { drawingOf } from "../core/units.js";
+import { hiddenControl, worthControl } from "../core/worth.js";
 
 /**
  * @param {HTMLElement} root
@@ -26,11 +25,15 @@ import { drawingOf } from "../core/units.js";
  */
 export function modelView(root, data, store, theme) {
   const hide = hideControls(data, store);
-  const controls = [...modelControls(data, store), ...hide.controls, ...numberControls(data, store)];
-  const bar = element("div", { class: "hs-bar" }, ...controls.map(({ node }) => node));
+  const hidden = hiddenControl(store);
+  const shown = () => ({ layer: store.state.layer, heads: store.state.enlarged ? [store.state.head] : [] });
+  const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head, enlarged: true }));
+  const first = [stackControl(data, store), ...windowControls(data, store), ...numberControls(data, store)];
+  const rest = [...orderControls(data, store), settingControl(store, "thumbnail"), massControl(store), ...hide.controls, settingControl(store, "unit"), pairControl(data, store), weightsControl(data, store)];
   const body = element("div", { class: "hs-model-body" });
-  root.append(bar, body);
-  const sheet = new Sheet(body, data, store);
+  root.append(controlBar(first, rest), worth.node, hidden.node, body);
+  // Where the enlarged head stands below the grid, a click leads to it.
+  const sheet = new Sheet(body, data, store, () => enlarged.root.scrollIntoView({ block: "nearest" }));
   const enlarged = new Enlarged(body, data, store);
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && store.state.enlarged) store.set({ enlarged: false });
@@ -38,18 +41,20 @@ export function modelView(root, data, store, theme) {
 
   let drawnWith = "";
   const update = async () => {
-    for (const control of controls) control.update();
+    for (const control of [...first, ...rest, worth, hidden]) control.update();
     const state = store.state;
     body.classList.toggle("hs-split", state.enlarged);
+    enlarged.root.hidden = !state.enlarged;
     sheet.mark();
     const wanted = JSON.stringify([gridState(state), theme(), body.clientWidth]);
     if (wanted !== drawnWith) {
       drawnWith = wanted;
       sheet.build(theme());
+      void sheet.finished.then(() => showShares(sheet, hide, hidden));
+    } else {
+      sheet.fit();
     }
     await Promise.all([sheet.visible, enlarged.update(theme())]);
-    const stack = data.stack(state.stack);
-    if (state === store.state) hide.showMass(drawingOf(stack, await data.weights(stack, state.weights, state.layer, state.window), state, stack.heads));
   };
   return {
     update,
@@ -61,24 +66,18 @@ export function modelView(root, data, store, theme) {
   };
 }
 
+/** The shares of all heads in the grid, once all are drawn. @param {Sheet} sheet @param {{showShares: (toFirst: string, toSpecial: string) => void}} hide @param {{say: (share: string) => void}} hidden */
+function showShares({ shares, thumbs }, hide, hidden) {
+  if (shares.length === 0 || shares.length !== thumbs.length) return;
+  const mean = (/** @type {"first" | "special" | "hidden"} */ name) => percent(shares.reduce((sum, one) => sum + one[name], 0) / shares.length);
+  hide.showShares(mean("first"), mean("special"));
+  hidden.say(`${mean("hidden")} of the attention of these heads goes there.`);
+}
+
 /** What the thumbnails depend on. @param {State} state */
 function gridState(state) {
   const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, ...rest } = state;
   return rest;
-}
-
-/** @param {Data} data @param {Store} store */
-function modelControls(data, store) {
-  return [
-    stackControl(data, store),
-    ...windowControls(data, store),
-    weightsControl(data, store),
-    settingControl(store, "thumbnail"),
-    settingControl(store, "unit"),
-    massControl(store),
-    pairControl(data, store),
-    ...orderControls(data, store),
-  ];
 }
 
 /** @param {Data} data @param {Store} store */

@@ -1,14 +1,27 @@
-/** The list of tokens from which the neuron view takes its query. */
+/**
+ * The tokens from which the neuron view takes its query, each with its query vector, and the lines
+ * from the chosen one to the keys.
+ *
+ * @typedef {import("./table.js").Rows} Rows
+ * @typedef {import("../core/scene.js").Shape} Shape
+ */
 
+import { headColor, lineWidth } from "../core/colors.js";
 import { element } from "../core/controls.js";
+import { paintAll } from "../core/scene.js";
+import { paintStrips } from "./strips.js";
+
+const VISIBLE = 1 / 255;
 
 export class QueryList {
   /** @param {HTMLElement} parent @param {(query: number) => void} choose */
   constructor(parent, choose) {
     this.choose = choose;
     this.root = element("div", { class: "hs-query-list", role: "listbox", "aria-label": "Query token" });
+    this.vectors = element("canvas", { class: "hs-query-vectors", "aria-hidden": "true", "data-strip": "queries" });
+    this.lines = element("canvas", { class: "hs-query-lines", "aria-hidden": "true" });
     this.names = "";
-    parent.append(this.root);
+    parent.append(element("div", { class: "hs-query-side" }, element("span", { class: "hs-faint" }, "queries"), this.root, this.vectors), this.lines);
     this.root.addEventListener("click", (event) => {
       const found = event.target instanceof Element ? event.target.closest("[data-index]") : null;
       if (found instanceof HTMLElement) choose(Number(found.dataset.index));
@@ -16,25 +29,34 @@ export class QueryList {
     this.root.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  /** @param {string[]} labels @param {number} chosen */
-  show(labels, chosen) {
-    if (this.names !== labels.join("\0")) {
-      this.names = labels.join("\0");
-      this.root.replaceChildren(...labels.map(option));
+  /** @param {Rows} rows */
+  show(rows) {
+    const { queries, query } = rows;
+    if (this.names !== queries.join("\0")) {
+      this.names = queries.join("\0");
+      this.root.replaceChildren(...queries.map(option));
     }
     [...this.root.children].forEach((child, index) => {
-      child.setAttribute("aria-selected", String(index === chosen));
-      child.setAttribute("tabindex", index === chosen ? "0" : "-1");
+      child.setAttribute("aria-selected", String(index === query));
+      child.setAttribute("tabindex", index === query ? "0" : "-1");
     });
-    this.reveal(chosen);
+    const { sizes, head, order, theme, most } = rows;
+    this.root.parentElement?.style.setProperty("--pitch", `${sizes.pitch}px`);
+    if (sizes.own === 0) return;
+    paintStrips(this.vectors, head.query, order, { ...sizes, cell: sizes.own }, theme, most.vectors);
+    this.paintLines(rows);
   }
 
-  /** Scroll the list, not the page. @param {number} chosen */
-  reveal(chosen) {
-    const item = /** @type {HTMLElement | undefined} */ (this.root.children[chosen]);
-    if (!item) return;
-    const last = item.offsetTop + item.offsetHeight - this.root.clientHeight;
-    this.root.scrollTop = Math.min(item.offsetTop, Math.max(this.root.scrollTop, last));
+  /** @param {Rows} rows */
+  paintLines(rows) {
+    const { sizes, queries, labels } = rows;
+    const height = Math.max(queries.length, labels.length) * sizes.pitch;
+    const sharp = Math.max(1, window.devicePixelRatio || 1);
+    [this.lines.width, this.lines.height] = [sizes.link * sharp, height * sharp];
+    Object.assign(this.lines.style, { width: `${sizes.link}px`, height: `${height}px` });
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.lines.getContext("2d"));
+    pen.scale(sharp, sharp);
+    paintAll(pen, linkShapes(rows, [0, 0]));
   }
 
   /** @param {KeyboardEvent} event */
@@ -48,6 +70,15 @@ export class QueryList {
     this.choose(next);
     found.focus();
   }
+}
+
+/** The weights as lines from the chosen query to every key. @param {Rows} rows @param {[number, number]} at @returns {Shape[]} */
+export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) {
+  const { pitch, link } = sizes;
+  const middle = (/** @type {number} */ row) => top + (row + 0.5) * pitch;
+  return [...parts.weights].flatMap((weight, key) =>
+    Math.sqrt(weight) < VISIBLE ? [] : [/** @type {Shape} */ ({ kind: "curve", from: [left, middle(query)], to: [left + link, middle(key)], across: true, color: headColor(theme, number), alpha: Math.sqrt(weight), width: lineWidth(weight) })],
+  );
 }
 
 /** @param {string} text @param {number} index @returns {HTMLElement} */

@@ -1,5 +1,5 @@
 /**
- * The neuron view for print.
+ * The neuron view for print: queries, lines, weights, vectors, sums, and the step to the weights.
  *
  * @typedef {import("./table.js").Rows} Rows
  * @typedef {import("../core/scene.js").Scene} Scene
@@ -8,52 +8,76 @@
 
 import { COLORS } from "../core/theme.js";
 import { shortened } from "../head/shapes.js";
-import { columnsOf, PITCH, signed, stripSize } from "./table.js";
+import { LEGEND, legendShapes } from "./legend.js";
+import { linkShapes } from "./queries.js";
 import { stripShapes } from "./strips.js";
+import { softmaxShapes, sumShapes } from "./sums.js";
+import { columnsOf, PITCH, signed, sizesOf, SUM } from "./table.js";
 
-const WORD = 130;
-const FIGURE = 74;
-const GAP = 16;
+const ROOM = 1280; // as on a screen of this width
+const WORD = 110;
+const FIGURE = 70;
+const GAP = 14;
 const TOP = 34;
+const PLOT = { width: 420, height: 210 };
 
-/** @param {Rows} rows @returns {Scene} */
-export function neuronScene(rows) {
-  const { head, parts, order, theme, query } = rows;
+/** @param {Rows} shown @returns {Scene} */
+export function neuronScene(shown) {
+  const rows = { ...shown, sizes: sizesOf(shown.head.dim, 3, ROOM, false) };
+  const { head, parts, order, theme, query, sizes, most } = rows;
   const ink = COLORS[theme];
-  const size = stripSize(head.dim);
-  const strip = size.cell * head.dim;
+  const strip = sizes.cell * head.dim;
   const columns = columnsOf(rows);
-  const [keyX, productX] = [WORD + GAP, WORD + 2 * GAP + strip];
-  const figuresX = productX + strip;
-  const weightX = figuresX + (columns.length + 1) * FIGURE;
-  const bodyY = TOP + PITCH + 10;
+  const vectorX = WORD + 6;
+  const linkX = vectorX + sizes.own * head.dim + 6;
+  const keyWord = linkX + sizes.link + WORD;
+  const weightX = keyWord + 8;
+  const keyX = weightX + 138;
+  const productX = keyX + strip + GAP;
+  const sumX = productX + strip + GAP;
+  const figuresX = sumX + SUM;
+  const bodyY = TOP + PITCH + 8;
   /** @param {[number, number]} at @param {string} text @param {object} [more] @returns {Shape} */
   const write = (at, text, more = {}) => ({ kind: "text", at, text, size: 12, color: ink.ink, ...more });
   const vector = head.query.subarray(query * head.dim, (query + 1) * head.dim);
   const faint = { color: ink.faint, size: 11 };
+  const right = { ...faint, anchor: "end" };
+  const mono = { mono: true, size: 11, anchor: "end" };
+  const queries = { pitch: PITCH, tall: sizes.tall, cell: sizes.own };
   /** @type {Shape[]} */
   const shapes = [
-    write([keyX, 16], "key", faint), write([productX, 16], "query × key", faint),
-    ...columns.map(({ title }, i) => write([figuresX + (i + 1) * FIGURE, 16], title, { ...faint, anchor: "end" })),
-    write([weightX, 16], "weight", { ...faint, anchor: "end" }),
-    write([WORD, TOP + PITCH / 2], shortened(rows.queryLabel, 20), { anchor: "end", bold: true }),
-    ...stripShapes(vector, order, size, [keyX, TOP], theme),
-    write([productX, TOP + PITCH / 2], "← query", faint),
-    ...stripShapes(head.key, order, size, [keyX, bodyY], theme),
-    ...stripShapes(parts.products, order, size, [productX, bodyY], theme),
+    write([vectorX, 16], "queries", faint), write([weightX, 16], "weight", faint), write([keyX, 16], "key", faint),
+    write([productX, 16], "query × key", faint), write([sumX, 16], "adding up", faint),
+    ...columns.map(({ title }, i) => write([figuresX + (i + 1) * FIGURE, 16], title, right)),
+    write([keyWord, TOP + PITCH / 2], shortened(rows.queries[query], 16), { anchor: "end", bold: true }),
+    ...stripShapes(vector, order, sizes, [keyX, TOP], theme, most.vectors),
+    write([productX, TOP + PITCH / 2], "← its query", faint),
+    ...stripShapes(head.query, order, queries, [vectorX, bodyY], theme, most.vectors),
+    ...linkShapes(rows, [linkX, bodyY]),
+    ...stripShapes(head.key, order, sizes, [keyX, bodyY], theme, most.vectors),
+    ...stripShapes(parts.products, order, sizes, [productX, bodyY], theme, most.products),
+    ...sumShapes(rows, [sumX, bodyY], SUM),
   ];
-  const mono = { mono: true, size: 11, anchor: "end" };
+  rows.queries.forEach((label, at) => shapes.push(write([WORD, bodyY + (at + 0.5) * PITCH], shortened(label, 16), { anchor: "end", bold: at === query })));
   rows.labels.forEach((label, key) => {
     const y = bodyY + (key + 0.5) * PITCH;
-    shapes.push(write([WORD, y], shortened(label, 20), { anchor: "end" }));
+    shapes.push(write([keyWord, y], shortened(label, 16), { anchor: "end" }));
+    shapes.push({ kind: "cells", boxes: [weightX, y - 5, 80 * parts.weights[key], 10], color: ink.positive, alpha: 1 });
+    shapes.push(write([weightX + 128, y], parts.weights[key].toFixed(4), mono));
     columns.forEach(({ value }, i) => shapes.push(write([figuresX + (i + 1) * FIGURE, y], value(key), mono)));
-    shapes.push(write([weightX, y], parts.weights[key].toFixed(4), mono));
-    shapes.push({ kind: "cells", boxes: [weightX + 8, y - 5, 90 * parts.weights[key], 10], color: ink.positive, alpha: 1 });
   });
-  const endY = bodyY + rows.labels.length * PITCH;
+  const endY = bodyY + Math.max(rows.labels.length, rows.queries.length) * PITCH;
+  const width = figuresX + columns.length * FIGURE + 16;
   if (head.sink !== null) {
-    shapes.push(write([WORD, endY + PITCH / 2], "learned sink", { ...faint, anchor: "end" }));
-    shapes.push(write([weightX - FIGURE, endY + PITCH / 2], signed(head.sink), mono), write([weightX, endY + PITCH / 2], parts.sink.toFixed(4), mono));
+    const y = bodyY + (rows.labels.length + 0.5) * PITCH;
+    shapes.push(write([keyWord, y], "learned sink", right), write([weightX + 128, y], parts.sink.toFixed(4), mono), write([width - 16, y], signed(head.sink), mono));
   }
-  return { width: weightX + 110, height: endY + PITCH + 12, paper: ink.paper, shapes };
+  const plotY = endY + PITCH + 20;
+  shapes.push(
+    ...softmaxShapes(rows, { x: 0, y: plotY, ...PLOT }, null),
+    write([44, plotY - 8], "from score to weight: e^score / Σ e^score", faint),
+    ...legendShapes("query, key", most.vectors, [PLOT.width + 30, plotY + 10], theme),
+    ...legendShapes("query × key", most.products, [PLOT.width + 30, plotY + 10 + LEGEND.height], theme),
+  );
+  return { width, height: plotY + PLOT.height + 8, paper: ink.paper, shapes };
 }

@@ -14,8 +14,9 @@ const LEVELS = 12;
  * @param {number[]} order  of the neurons
  * @param {{pitch: number, tall: number, cell: number}} size
  * @param {Theme} theme
+ * @param {number} most  the magnitude that is painted fully saturated
  */
-export function paintStrips(canvas, values, order, size, theme) {
+export function paintStrips(canvas, values, order, size, theme, most) {
   const dim = order.length;
   const rows = values.length / dim;
   const sharp = Math.max(1, window.devicePixelRatio || 1);
@@ -25,7 +26,7 @@ export function paintStrips(canvas, values, order, size, theme) {
   const pixels = document.createElement("canvas");
   pixels.width = dim;
   pixels.height = rows;
-  context(pixels).putImageData(image(values, order, rows, theme), 0, 0);
+  context(pixels).putImageData(image(values, order, rows, theme, most), 0, 0);
   const pen = context(canvas);
   pen.imageSmoothingEnabled = false;
   pen.scale(sharp, sharp);
@@ -38,11 +39,10 @@ function context(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/** @param {ArrayLike<number>} values @param {number[]} order @param {number} rows @param {Theme} theme @returns {ImageData} */
-function image(values, order, rows, theme) {
+/** @param {ArrayLike<number>} values @param {number[]} order @param {number} rows @param {Theme} theme @param {number} most @returns {ImageData} */
+function image(values, order, rows, theme, most) {
   const dim = order.length;
   const made = new ImageData(dim, rows);
-  const most = largest(values);
   const [paper, blue, orange] = [COLORS[theme].paper, COLORS[theme].positive, COLORS[theme].negative].map(rgb);
   for (let row = 0; row < rows; row++) {
     order.forEach((neuron, at) => {
@@ -57,7 +57,7 @@ function image(values, order, rows, theme) {
 }
 
 /** @param {ArrayLike<number>} values @returns {number} */
-function largest(values) {
+export function largest(values) {
   let most = 0;
   for (let i = 0; i < values.length; i++) most = Math.max(most, Math.abs(values[i]));
   return most || 1;
@@ -75,11 +75,11 @@ function strength(value, most) {
  * @param {{pitch: number, tall: number, cell: number}} size
  * @param {[number, number]} at
  * @param {Theme} theme
+ * @param {number} most
  * @returns {Shape[]}
  */
-export function stripShapes(values, order, size, at, theme) {
+export function stripShapes(values, order, size, at, theme, most) {
   const dim = order.length;
-  const most = largest(values);
   /** @type {number[][]} */
   const boxes = Array.from({ length: 2 * LEVELS + 1 }, () => []);
   for (let row = 0; row < values.length / dim; row++) {

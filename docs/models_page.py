@@ -1,0 +1,54 @@
+"""Put the tables of docs/families.json into docs/models.md: `python docs/models_page.py`."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+CAPTURED = ("family", "stacks", "backend", "neuron view", "norms", "notes")
+REFUSED = ("model type", "why")
+
+
+def page(text: str, families: Mapping[str, Any]) -> str:
+    """The page with both of its tables made again."""
+    captured = _table(CAPTURED, [_captured(each) for each in families["captured"]])
+    refused = _table(
+        REFUSED, [(f"`{one['model_type']}`", one["why"]) for one in families["refused"]]
+    )
+    return _replaced(_replaced(text, CAPTURED, captured), REFUSED, refused)
+
+
+def _captured(record: Mapping[str, Any]) -> tuple[str, ...]:
+    yes = {True: "yes", False: "no"}
+    return (
+        record["family"],
+        " · ".join(record["stacks"]),
+        record["backend"],
+        yes[record["neuron_view"]],
+        yes[record["norms"]],
+        record["notes"],
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _replaced(text: str, header: Sequence[str], table: str) -> str:
+    """The page with the table of this header replaced."""
+    pattern = rf"^\| {re.escape(' | '.join(header))} \|\n(?:\|.*\n)+"
+    changed, count = re.subn(pattern, lambda _: table, text, flags=re.MULTILINE)
+    if count != 1:
+        raise ValueError(
+            f"docs/models.md must have one table with the columns {header}, not {count}."
+        )
+    return changed
+
+
+if __name__ == "__main__":
+    models = DOCS / "models.md"
+    families = json.loads((DOCS / "families.json").read_text(encoding="utf-8"))
+    models.write_text(page(models.read_text(encoding="utf-8"), families), encoding="utf-8")

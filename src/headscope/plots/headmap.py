@@ -1,0 +1,217 @@
+"""Heads as points in a plane, by behaviour and by layer, and heads against heads as a matrix.
+
+Everything is placed in inches, so that names, points, legend and margins are known not to meet:
+
+┌ by behaviour ─┐ ┌ by layer ─────┐
+│   ·  L4H2 ·   │ │   ·      ·    │ ▌ layer
+│     ·   ·     │ │     ·   ·     │ ▌
+└───────────────┘ └───────────────┘
+  · other   ■ next token   ▲ [SEP]
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headscope.plots.style import add_axes
+from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
+
+COLOURS = (SECOND, ACCENT, *SERIES[2:])
+MARKS = ("o", "s", "^", "D")
+
+# Inches.
+SIDE = 3.9  # of a map
+MARGIN, TITLE, GAP, BAR, BAR_TEXT = 0.12, 0.3, 0.25, 0.12, 0.5
+LOWEST = 2.2
+INSIDE = 0.4  # kept free around the outermost points, for their names
+LINE = 0.2  # of the legend
+ENTRIES = 4  # of the legend on a line
+DOT = 0.05  # radius of a point
+NEAR, FAR = 0.045, (0.2, 0.35, 0.5)  # from a point to its name, without and with a line to it
+MATRIX = 4.2
+NAMES = 40  # along a side of the matrix
+
+
+def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) -> Figure:
+    """Two maps of the same heads; `plain` is the label of heads without a clear behaviour."""
+    labels = behaviour.transpose("layer", "head").values.ravel()
+    groups = [plain, *sorted(set(labels.tolist()) - {plain})]
+    lines = -(-len(groups) // ENTRIES)
+    wide = 2 * MARGIN + 2 * SIDE + 2 * GAP + BAR + BAR_TEXT
+    place, high = _fit(positions.transpose("unit", "axis").values)
+    figure = Figure(figsize=(wide, TITLE + high + LINE * lines + 2 * MARGIN))
+    bottom = MARGIN + LINE * lines
+    left, right = (
+        add_axes(figure, MARGIN + shift, bottom, SIDE, high) for shift in (0, SIDE + GAP)
+    )
+    named = Names(place, np.flatnonzero(labels != plain), high)
+    _by_behaviour(left, named, labels, groups, positions["unit"].values)
+    figure.legend(
+        *left.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
+        bbox_to_anchor=(MARGIN / wide, 0), borderaxespad=0.3, handletextpad=0.2,
+    )  # fmt: skip
+    layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
+    image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
+    _add_bar(figure, image, MARGIN + 2 * (SIDE + GAP), bottom, "layer", high, whole=True)
+    for axes, title in ((left, "by behaviour"), (right, "by layer")):
+        axes.set_title(title)
+        _clear(axes, high)
+    return figure
+
+
+def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
+    """A matrix of heads by heads, rows and columns put into the given order."""
+    places = np.argsort(order.values)
+    names = matrix["unit"].values[places]
+    text = mpl.rcParams["font.size"] * 0.7 * 0.62 / 72 * max(map(len, names)) + 0.1
+    low, wide = text + MARGIN, text + 2 * MARGIN + MATRIX + GAP + BAR + BAR_TEXT
+    figure = Figure(figsize=(wide, low + MATRIX + MARGIN))
+    axes = add_axes(figure, low, low, MATRIX, MATRIX)
+    image = axes.imshow(matrix.values[np.ix_(places, places)], cmap=MAP, interpolation="none")
+    step = max(1, -(-len(names) // NAMES))
+    axes.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize="x-small")
+    axes.set_yticks(range(0, len(names), step), names[::step], fontsize="x-small")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    _add_bar(figure, image, low + MATRIX + GAP, low, unit, MATRIX)
+    return figure
+
+
+def _add_bar(
+    figure: Figure,
+    image: ScalarMappable,
+    left: float,
+    bottom: float,
+    label: str,
+    high: float,
+    *,
+    whole: bool = False,
+) -> None:
+    axes = add_axes(figure, left, bottom + 0.08 * high, BAR, 0.84 * high)
+    bar = figure.colorbar(image, cax=axes, label=label)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.locator = MaxNLocator(6, integer=whole)
+    bar.ax.tick_params(labelsize="small", length=2)
+    bar.update_ticks()
+
+
+def _fit(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """The points in inches from the lower left corner of their map, and the map's height.
+
+    Both axes have one scale: the longer one fills the map.
+    """
+    low, high = points.min(0), points.max(0)
+    scale = (SIDE - 2 * INSIDE) / max(float((high - low).max()), 1e-12)
+    tall = float(np.clip((high - low)[1] * scale + 2 * INSIDE, LOWEST, SIDE))
+    return (points - (low + high) / 2) * scale + (SIDE / 2, tall / 2), tall
+
+
+def _clear(axes: Axes, high: float) -> None:
+    axes.set_xlim(0, SIDE)
+    axes.set_ylim(0, high)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(False)
+
+
+def _by_behaviour(
+    axes: Axes, named: "Names", labels: np.ndarray, groups: Sequence[str], names: np.ndarray
+) -> None:
+    place = named.points
+    for number, label in enumerate(groups):
+        colour = COLOURS[(number - 1) % len(COLOURS)] if number else FAINT
+        mark = MARKS[(number - 1 + (number - 1) // len(COLOURS)) % len(MARKS)] if number else "o"
+        chosen = place[labels == label]
+        if len(chosen):
+            axes.scatter(*chosen.T, s=18, color=colour, marker=mark, linewidths=0,
+                         label=f"{label} ({len(chosen)})")  # fmt: skip
+    members = [_apart_first(np.flatnonzero(labels == label), place) for label in groups[1:]]
+    for place, round_of_heads in enumerate(zip_longest(*members)):
+        for unit in round_of_heads:
+            if unit is not None:
+                _write_name(axes, named, int(unit), str(names[unit]), must=place == 0)
+
+
+def _apart_first(units: np.ndarray, place: np.ndarray) -> list[int]:
+    """The heads of a behaviour, those farthest from any other point first."""
+    away = np.linalg.norm(place[units, None] - place[None], axis=-1)
+    away[np.arange(len(units)), units] = np.inf
+    return units[np.argsort(-away.min(1), kind="stable")].tolist()
+
+
+def _write_name(axes: Axes, named: "Names", unit: int, text: str, *, must: bool) -> None:
+    found = named.find(unit, text, FAR if must else ())
+    if found is None:
+        return
+    corner, is_far = found
+    middle = (corner[0] + named.width(text) / 2, corner[1] + named.height / 2)
+    if is_far:
+        axes.plot(*zip(named.points[unit], middle, strict=True), color=FAINT, linewidth=0.5,
+                  zorder=0.5)  # fmt: skip
+    axes.text(*middle, text, fontsize="x-small", color=INK, ha="center", va="center")
+
+
+@dataclass
+class Names:
+    """Finds room for the names of points: on no other name, on no point that has one.
+
+    Every behaviour comes first once, then a second time and so on; a head without room has no name.
+    """
+
+    points: np.ndarray  # in inches
+    clear: np.ndarray  # heads with a behaviour
+    high: float  # inches of the map
+    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    @property
+    def height(self) -> float:
+        """Of a name in inches."""
+        return mpl.rcParams["font.size"] * 0.7 * 1.15 / 72
+
+    def width(self, text: str) -> float:
+        """Of a name in inches, of any common font."""
+        return mpl.rcParams["font.size"] * 0.7 * 0.66 / 72 * len(text)
+
+    def find(
+        self, unit: int, text: str, far: Sequence[float] = ()
+    ) -> tuple[tuple[float, float], bool] | None:
+        """The lower left corner of a name, and whether a line must lead to it.
+
+        Next to the point if there is room, else at one of the distances `far`.
+        """
+        others = self.points[self.clear[self.clear != unit]]
+        everyone = np.delete(self.points, unit, axis=0)
+        for points, distances in ((everyone, (NEAR,)), (others, (NEAR,)), (everyone, far)):
+            for distance in distances:
+                for corner in self._corners(unit, text, distance):
+                    if self._is_free(corner, text, points):
+                        self.taken.append((*corner, self.width(text), self.height))
+                        return corner, distance > NEAR
+        return None
+
+    def _corners(self, unit: int, text: str, distance: float) -> Iterator[tuple[float, float]]:
+        x, y = self.points[unit]
+        wide, high = self.width(text), self.height
+        for right, up in ((1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)):
+            shift = distance if right and up else distance + DOT / 2
+            left = x + right * shift - wide * (1 - right) / 2
+            yield float(left), float(y + up * shift - high * (1 - up) / 2)
+
+    def _is_free(self, corner: tuple[float, float], text: str, points: np.ndarray) -> bool:
+        x, y, wide, high = *corner, self.width(text), self.height
+        if min(x, y) < 0 or x + wide > SIDE or y + high > self.high:
+            return False
+        covers = (points[:, 0] > x - DOT) & (points[:, 0] < x + wide + DOT)
+        covers &= (points[:, 1] > y - DOT) & (points[:, 1] < y + high + DOT)
+        on_names = any(
+            x < a + w and a < x + wide and y < b + h and b < y + high for a, b, w, h in self.taken
+        )
+        return not covers.any() and not on_names

@@ -1,0 +1,187 @@
+"""Attention of single heads over a short text: queries left, keys right, a line for each weight.
+
+Every token has the same height in every panel, so that short texts are short:
+
+    L4H2 previous token          L1H1 broad
+    The ────── The               The ══════ The
+    cat ─┐     cat               cat ══╗    cat
+    ⋮    └──── ⋮                 ⋮     ╚═══ ⋮        tokens were left out here
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from headscope.plots.style import add_axes
+from headscope.theme import ACCENT, FAINT, INK, SECOND
+from headscope.views.labels import label, short
+
+WEAK = 0.05  # of the full colour: fainter lines cannot be seen
+FULLEST = 0.12  # no weight below has the full colour: all lines of a broad head would cover it
+LINE = 1.1
+TOKEN = "x-small"
+LONGEST = 13  # letters of a token
+
+# Inches.
+PITCH = 0.155  # from one token to the next
+TITLE = 0.16  # of one line
+WIDE, SIDE = 2.5, 0.75  # a panel, and what its tokens take of it on each side
+FOOT, MARGIN = 0.32, 0.08
+
+Pairs = frozenset[tuple[int, int]]  # query, key
+
+
+@dataclass(frozen=True)
+class Ribbon:
+    """One head on one text."""
+
+    title: str
+    tokens: Sequence[str]
+    weights: np.ndarray  # query key
+    gaps: frozenset[int] = frozenset()  # places before which tokens of the text are left out
+    hidden: frozenset[int] = frozenset()  # tokens whose attention is not drawn; they are grey
+    # What the head should find: its words are marked, the others grey, and a pair that the head
+    # does not look at is dotted. None where nothing is sought.
+    gold: Pairs | None = None
+    full: float = field(init=False)  # the weight from which on a line has its full colour
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "full", _full_colour(self.drawn))
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """The weights that have a line."""
+        shown = self.weights.astype(float).copy()
+        shown[list(self.hidden)] = 0
+        shown[:, list(self.hidden)] = 0
+        return shown
+
+    @property
+    def rows(self) -> list[int]:
+        """The line on which every token stands: a gap takes one of its own."""
+        return [place + sum(gap <= place for gap in self.gaps) for place in range(len(self.tokens))]
+
+    @property
+    def lines(self) -> int:
+        """How many lines the text takes."""
+        return len(self.tokens) + len(self.gaps)
+
+
+def read_ribbon(example: xr.DataArray, title: str, *, with_null: bool = False) -> Ribbon:
+    """One head's map of an example: its tokens, where some are left out, and which are null."""
+    tokens = [str(text).partition(" ")[2] for text in example["query"].values]
+    places = np.atleast_1d(example.attrs.get("places", np.arange(len(tokens))))
+    whole = int(example.attrs.get("tokens", len(tokens)))
+    jumps = {at for at in range(1, len(tokens)) if places[at] > places[at - 1] + 1}
+    null = np.flatnonzero(np.atleast_1d(example.attrs.get("null", 0))).tolist()
+    return Ribbon(
+        title,
+        tokens,
+        example.transpose("query", "key").values,
+        frozenset(jumps | ({len(tokens)} if whole > int(places[-1]) + 1 else set())),
+        frozenset() if with_null else frozenset(null),
+    )
+
+
+def _full_colour(weights: np.ndarray) -> float:
+    """Twice the median over queries of their largest weight, so that a broad head can be seen."""
+    largest = weights.max(1, initial=0)
+    if not (largest > 0).any():
+        return 1.0
+    return float(np.clip(2 * np.median(largest[largest > 0]), FULLEST, 1))
+
+
+def draw_ribbons(ribbons: Sequence[Ribbon], columns: int) -> Figure:
+    """One small drawing per head, `columns` to a row."""
+    columns = min(columns, len(ribbons))
+    rows = [ribbons[start : start + columns] for start in range(0, len(ribbons), columns)]
+    heights = [max(map(_height, row)) for row in rows]
+    whole = sum(heights) + MARGIN
+    figure = Figure(figsize=(WIDE * columns, whole))
+    top = whole
+    for row, high in zip(rows, heights, strict=True):
+        for column, ribbon in enumerate(row):
+            _draw(_add_axes(figure, column, top - _title(ribbon), ribbon), ribbon)
+        top -= high
+    return figure
+
+
+def _title(ribbon: Ribbon) -> float:
+    return MARGIN + TITLE * (ribbon.title.count("\n") + 1) + MARGIN
+
+
+def _height(ribbon: Ribbon) -> float:
+    return _title(ribbon) + PITCH * ribbon.lines + FOOT
+
+
+def _add_axes(figure: Figure, column: int, top: float, ribbon: Ribbon) -> Axes:
+    """Axes in which one unit is an inch across and a token down."""
+    tall = PITCH * ribbon.lines
+    axes = add_axes(figure, column * WIDE, top - tall, WIDE, tall)
+    axes.set_xlim(-SIDE, WIDE - SIDE)
+    axes.set_ylim(ribbon.lines - 0.5, -0.5)
+    axes.axis("off")
+    return axes
+
+
+def _draw(axes: Axes, ribbon: Ribbon) -> None:
+    if ribbon.gold is None:
+        _draw_lines(axes, ribbon, ribbon.drawn, ACCENT)
+    else:
+        sought = np.isin(np.arange(len(ribbon.tokens)), [query for query, _ in ribbon.gold])
+        _draw_lines(axes, ribbon, ribbon.drawn * ~sought[:, None], FAINT)
+        _draw_missed(axes, ribbon)
+        _draw_lines(axes, ribbon, ribbon.drawn * sought[:, None], SECOND)
+    _write_tokens(axes, ribbon)
+    axes.text(WIDE / 2 - SIDE, -0.8, ribbon.title, ha="center", va="bottom", linespacing=1.2)
+    axes.annotate(
+        f"full colour: {ribbon.full:.2f}", (WIDE / 2 - SIDE, ribbon.lines - 0.5),
+        xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=TOKEN,
+        color=FAINT, annotation_clip=False,
+    )  # fmt: skip
+
+
+def _draw_lines(axes: Axes, ribbon: Ribbon, weights: np.ndarray, colour: str) -> None:
+    """A line from every query to every key, the darker the larger the weight."""
+    strength = np.minimum(1, weights / ribbon.full)
+    pairs = np.argwhere(strength > WEAK)
+    pairs = pairs[np.argsort(strength[tuple(pairs.T)], kind="stable")]
+    rows, span = ribbon.rows, WIDE - 2 * SIDE
+    lines = [np.array([(0, rows[query]), (span, rows[key])]) for query, key in pairs]
+    colours = [to_rgba(colour, float(strength[query, key])) for query, key in pairs]
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=LINE))
+
+
+def _draw_missed(axes: Axes, ribbon: Ribbon) -> None:
+    rows, span = ribbon.rows, WIDE - 2 * SIDE
+    for query, key in sorted(ribbon.gold or ()):
+        axes.plot((0, span), (rows[query], rows[key]), color=SECOND, linewidth=0.7,
+                  linestyle=(0, (1, 2)))  # fmt: skip
+
+
+def _write_tokens(axes: Axes, ribbon: Ribbon) -> None:
+    span, gold = WIDE - 2 * SIDE, ribbon.gold
+    for side, (x, align) in enumerate(((-0.04, "right"), (span + 0.04, "left"))):
+        marked = None if gold is None else {pair[side] for pair in gold}
+        for place, (token, row) in enumerate(zip(ribbon.tokens, ribbon.rows, strict=True)):
+            colour = _colour(place, marked, ribbon.hidden)
+            weight = "bold" if colour == SECOND else "normal"
+            axes.text(x, row, short(label(token), LONGEST), ha=align, va="center", color=colour,
+                      fontsize=TOKEN, fontweight=weight)  # fmt: skip
+        for gap in ribbon.gaps:
+            row = ribbon.rows[gap] - 1 if gap < len(ribbon.tokens) else ribbon.lines - 1
+            axes.text(x, row, "⋮", ha=align, va="center", color=FAINT, fontsize=TOKEN)
+
+
+def _colour(place: int, marked: set[int] | None, hidden: frozenset[int]) -> str:
+    if place in hidden:
+        return FAINT
+    if marked is None:
+        return INK
+    return SECOND if place in marked else FAINT
