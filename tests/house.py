@@ -51,6 +51,8 @@ LAZY_DOORS = {
     ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",
     ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
     ("headscope.views.view", "headscope.views.widget"): "imports anywidget",
+    ("headscope.views.view", "headscope.views.cell"): "a view shows itself, in a notebook only",
+    ("headscope.views.cell", "headscope.views.figures.small"): "imports matplotlib",
     ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",
     ("headscope.views.figures", "headscope.views.figures.fonts"): "imports matplotlib",
     ("headscope.studies", "headscope.studies.study"): "names of studies are listed without torch",

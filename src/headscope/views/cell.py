@@ -39,8 +39,11 @@ def show(view: "View") -> None:
     from IPython.display import display
 
     shell = get_ipython()
-    if shell is None or not hasattr(shell, "kernel"):
+    if shell is None:
         print(describe(view.trace, view.kind, view.state))
+        return
+    if not hasattr(shell, "kernel"):
+        display({"text/plain": describe(view.trace, view.kind, view.state)}, raw=True)
         return
     for bundle in outputs(view):
         display(bundle, raw=True)
@@ -55,7 +58,7 @@ def outputs(view: "View") -> Iterator[dict[str, Any]]:
     yield {"text/html": _STYLE + _kept(view, key), "text/plain": _name(view)}
     if find_spec("anywidget") is not None:
         view.widget.picture = key
-        data, _ = view.widget._repr_mimebundle_()
+        data, *_ = view.widget._repr_mimebundle_() or ({},)
         yield {**data, "text/plain": _name(view)}
 
 

@@ -64,14 +64,17 @@ def gallery(
     `texts` are traces, or views with settings of their own, in a list, or by title in a dictionary.
     Traces are shown in a view of this `kind` with these `settings`.
     """
-    named = texts.items() if isinstance(texts, Mapping) else [("", one) for one in texts]
     views = tuple(
         (name, one if isinstance(one, View) else open_view(one, kind, **settings))
-        for name, one in named
+        for name, one in _named(texts)
     )
     if not views:
         raise ViewError("The gallery is empty; give at least one trace.")
     return Gallery(title, views)
+
+
+def _named(texts: Any) -> "list[tuple[str, Trace | View]]":
+    return list(texts.items()) if isinstance(texts, Mapping) else [("", one) for one in texts]
 
 
 def _text(view: View) -> str:
