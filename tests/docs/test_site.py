@@ -80,7 +80,8 @@ def test_broken_links_of_a_site_are_found(tmp_path: Path) -> None:
 
 def test_versions_stand_beside_each_other_and_the_highest_is_stable(tmp_path: Path) -> None:
     new, pages = tmp_path / "new", tmp_path / "pages"
-    new.mkdir(), pages.mkdir()
+    new.mkdir()
+    pages.mkdir()
     for ref in ("main", "v0.2.0", "v0.10.0", "v0.9.0"):
         (new / "index.html").write_text(ref)
         listed = versions.publish(new, pages, ref)

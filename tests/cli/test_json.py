@@ -1,0 +1,41 @@
+"""`--json`: what programs read is valid JSON and says what the library says."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli import app
+from headscope.results.statements import read_statements
+
+
+def test_check_describes_the_model_for_programs() -> None:
+    done = CliRunner().invoke(app, ["check", "mini-bert", "--json"])
+    found, model = json.loads(done.stdout), hs.load("mini-bert")
+    assert (found["model"], found["is_causal"]) == ("mini-bert", False)
+    [stack] = found["stacks"]
+    assert (stack["layers"], stack["heads"]) == (model.layers, model.heads)
+    assert stack["backend"] == "interface" and stack["no_neurons"] is None
+
+
+def test_study_says_where_the_run_is_and_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["--model", "mini-gpt2", "--corpus", "demo", "--sentences", "8", "--out", "run"]
+    done = CliRunner().invoke(app, ["study", "vig2019", *options, "--json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
+    result = hs.study("vig2019", hs.load("mini-gpt2"), hs.demo_corpus(), sentences=8)
+    assert (found["run"], found["sentences"]) == ("run", result.attrs["sentences"])
+    assert found["variables"] == sorted(map(str, result.data_vars))
+    said = [(each["claim"], each["holds"]) for each in found["findings"]]
+    assert said == [(each.claim, each.holds) for each in read_statements(result).findings]
+
+
+def test_the_help_of_study_lists_the_options_of_every_study() -> None:
+    shown = CliRunner().invoke(app, ["study", "--help"])
+    assert shown.exit_code == 0
+    assert "Options of vig2019" in shown.stdout and "Options of clark2019" in shown.stdout
