@@ -30,7 +30,7 @@ from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Axis, Grid, State
 from headscope.metrics.ratio import HeadRatio, RatioGroup
 from headscope.metrics.variability import Variability
-from headscope.model.attention import PlainAttention, TextAttention
+from headscope.model.attention import PackedAttention, PlainAttention, TextAttention
 from headscope.model.batch import Batch
 from headscope.model.capture.modes import Mode
 from headscope.model.model import Model
@@ -199,8 +199,8 @@ def sweep(model: Model, batch: Batch) -> None:
 
     texts: list[TextAttention] = []
 
-    def keep(layer: PlainAttention) -> None:
-        if not texts:
+    def keep(layer: PlainAttention | PackedAttention) -> None:
+        if not texts and isinstance(layer, PlainAttention):
             texts.append(layer.texts[0])
 
     model.forward_fused(batch, keep, logits=False)

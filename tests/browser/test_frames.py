@@ -55,6 +55,7 @@ def test_the_canvas_in_a_frame_is_painted_again(context: BrowserContext) -> None
     full = next(shape for shape in shown.scene()["shapes"] if shape.get("alpha") == 1)
     middle = [[(full["from"][0] + full["to"][0]) / 2, full["from"][1]]]
     ((*_, opaque),) = shown.pixels(".hs-stage canvas", middle)
+    shown.frame.get_by_text("More", exact=True).click()
     shown.frame.get_by_label("Hide first token").check()
     shown.settle()
     ((*_, hidden),) = shown.pixels(".hs-stage canvas", middle)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 
 from docs.site.notebooks import SET_UP
@@ -53,7 +54,7 @@ def test_a_notebook_runs_and_says_what_is_stored(
         kept, now = words(printed(cell)), words(said.getvalue())
         assert bool(kept) == bool(now)
         assert kept[:4] == now[:4]
-    matplotlib.pyplot.close("all")
+    plt.close("all")
 
 
 @each_notebook

@@ -70,10 +70,12 @@ def test_the_batch_size_does_not_change_the_result(kind: str, tmp_path: Path) ->
     small = hs.study("vig2019", MODELS[kind](), corpus, tmp_path / "a", batch_tokens=1)
     large = hs.study("vig2019", MODELS[kind](), corpus, tmp_path / "b", batch_tokens=5000)
     for name in small.data_vars:
-        if str(name).startswith("exemplar"):
-            continue
-        # Rounding grows with a sum that is not normalised, and with the slope of a q-value.
-        rtol = 1e-5 if str(name).endswith(("_numerator", "_denominator", "_q")) else 1e-7
+        if "exemplar_" in str(name) and not str(name).endswith("_weight"):
+            continue  # of two weights that differ by rounding, either may be called the larger
+        # Rounding grows with a sum that is not normalised, and with the slope of a q-value; a
+        # single weight has no others to even it out.
+        loose = ("_numerator", "_denominator", "_q", "exemplar_weight")
+        rtol = 1e-5 if str(name).endswith(loose) else 1e-7
         np.testing.assert_allclose(
             small[name], large[name], rtol=rtol, atol=1e-6, err_msg=str(name)
         )

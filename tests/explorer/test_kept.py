@@ -63,7 +63,7 @@ def test_a_card_is_computed_once_until_its_run_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    card = api.card
+    card = api.card  # pyright: ignore[reportPrivateImportUsage]
     monkeypatch.setattr(api, "card", lambda run, name: asked.append(name) or card(run, name))
     path = write_run(tmp_path / "run", "vig2019")
     visitor = TestClient(

@@ -109,7 +109,7 @@ def test_the_limit_of_a_container_counts(system: Path) -> None:
 def test_other_systems_count_free_pages(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (system / "meminfo").unlink()
     pages = {"SC_AVPHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(memory.os, "sysconf", pages.__getitem__)
+    monkeypatch.setattr("os.sysconf", pages.__getitem__)
     assert available_memory() == 4_096_000
 
 
@@ -117,5 +117,5 @@ def test_a_system_that_tells_nothing_has_no_limit(
     system: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (system / "meminfo").unlink()
-    monkeypatch.delattr(memory.os, "sysconf")
+    monkeypatch.delattr("os.sysconf")
     assert available_memory() is None

@@ -1,5 +1,9 @@
 """What the figures of both studies show: values, marks, scales, and labels inside the canvas."""
 
+# matplotlib declares colours, offsets and paths as anything that can be read as such.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportIndexIssue=false, reportOptionalMemberAccess=false, reportOperatorIssue=false
+
 from dataclasses import replace
 
 import numpy as np

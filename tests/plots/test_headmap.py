@@ -1,5 +1,9 @@
 """Maps of heads: names, points, legend and labels do not cover one another, however many heads."""
 
+# matplotlib declares colours, offsets and paths as anything that can be read as such.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportIndexIssue=false, reportOptionalMemberAccess=false, reportOperatorIssue=false
+
 import re
 
 import numpy as np

@@ -156,14 +156,14 @@ def study(
         **options,
     )
     if as_json:
-        typer.echo(json.dumps(_described(result, out), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(_summary(result, out), indent=1, ensure_ascii=False))
         return
     count = f"{result.attrs['sentences']:,} {chosen.unit}"
     typer.echo(plain(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}"))
     typer.echo(f"Now: headscope report {shlex.quote(out)}")
 
 
-def _described(result: "xr.Dataset", out: str) -> dict[str, Any]:
+def _summary(result: "xr.Dataset", out: str) -> dict[str, Any]:
     """What a program needs to go on: where the run is, what was read, what was found."""
     from dataclasses import asdict
 

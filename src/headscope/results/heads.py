@@ -51,6 +51,11 @@ def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float)
     return layers[start : max(start + 1, math.ceil(last * len(layers)))]
 
 
+def name_layers(layers: list[int]) -> str:
+    """Consecutive layers in words: layer 0, layers 2–4."""
+    return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]}–{layers[-1]}"
+
+
 def whole(values: xr.DataArray) -> xr.DataArray:
     """A measure on everything, of one that may also be known without each group."""
     return values.isel(replicate=0) if "replicate" in values.dims else values

@@ -1,6 +1,7 @@
 """How much each head matters to the loss, as an option of any study, beside what heads measure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def with_importance(setup: Setup, part: Part) -> Part:
         return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
 
     metric = HeadImportance(setup.grid, means, setup.seed, share)
-    return Part(part.inputs, (*part.metrics, metric), part.of_corpus, part.reach)
+    return replace(part, metrics=(*part.metrics, metric))
 
 
 def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
@@ -81,7 +82,7 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _row(
-    data: xr.Dataset, groups: int, title: str, name: str, at: dict[str, str]
+    data: xr.Dataset, groups: int, title: str, name: str, at: Mapping[str, str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:

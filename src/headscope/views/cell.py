@@ -58,7 +58,8 @@ def outputs(view: "View") -> Iterator[dict[str, Any]]:
     yield {"text/html": _STYLE + _kept(view, key), "text/plain": _name(view)}
     if find_spec("anywidget") is not None:
         view.widget.picture = key
-        data, *_ = view.widget._repr_mimebundle_() or ({},)
+        made = view.widget._repr_mimebundle_()
+        data = made[0] if isinstance(made, tuple) else made or {}
         yield {**data, "text/plain": _name(view)}
 
 

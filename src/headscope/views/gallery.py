@@ -64,7 +64,7 @@ def gallery(
     `texts` are traces, or views with settings of their own, in a list, or by title in a dictionary.
     Traces are shown in a view of this `kind` with these `settings`.
     """
-    views = tuple(
+    views: tuple[tuple[str, View], ...] = tuple(
         (name, one if isinstance(one, View) else open_view(one, kind, **settings))
         for name, one in _named(texts)
     )

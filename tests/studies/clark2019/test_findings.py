@@ -61,7 +61,7 @@ def claim(start: str, result: xr.Dataset) -> Judgement:
 
 
 def put_layers(
-    result: xr.Dataset, name: str, layers: range, value: float, noise: float = 0.01, **place: str
+    result: xr.Dataset, name: str, layers: range, value: float, noise: float = 0.01, **place: object
 ) -> xr.Dataset:
     for layer in layers:
         for head in range(HEADS):

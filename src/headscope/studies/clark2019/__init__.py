@@ -3,7 +3,7 @@
 from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.surface import SINK_THRESHOLD
-from headscope.studies import importance, readings
+from headscope.studies import importance, norms
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.left_out import left_out
 from headscope.studies.clark2019.surface import figures, findings, tables
@@ -27,10 +27,10 @@ NOTES = (
 )
 
 SINKS = tuple(
-    readings.sink_finding(name, "special_share", {"special": label})
+    norms.sink_finding(name, "special_share", {"special": label})
     for name, label in (("[SEP]", "sep"), ("[CLS]", "cls"))
 )
-READINGS = readings.layer_table(
+READINGS = norms.layer_table(
     {name: ("special_share", {"special": label}) for label, name in
      (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
 )  # fmt: skip
@@ -68,7 +68,7 @@ STUDY = Study(
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
         ALIGNMENT,
         DOCUMENTS,
-        readings.OPTION,
+        norms.OPTION,
         importance.OPTION,
         *words.OPTIONS,
     ),
@@ -84,6 +84,6 @@ STUDY = Study(
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,
-    notes=lambda result: f"{readings.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
+    notes=lambda result: f"{norms.note(result)}{NOTES} {say_words(result, TREES)}".strip(),
     unit="segments",
 )

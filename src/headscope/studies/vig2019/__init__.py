@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headscope.studies import importance, readings
+from headscope.studies import importance, norms
 from headscope.studies.option import Option
 from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
@@ -27,11 +27,11 @@ def notes(result: xr.Dataset) -> str:
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
-    return f"{readings.note(result)}{said} {say_words(result)}".strip()
+    return f"{norms.note(result)}{said} {say_words(result)}".strip()
 
 
-SINK = readings.sink_finding("the null token", "null_share", {})
-READINGS = readings.layer_table(
+SINK = norms.sink_finding("the null token", "null_share", {})
+READINGS = norms.layer_table(
     {
         "null share": ("null_share", {}),
         "alignment": ("dependency_alignment", {"form": "either"}),
@@ -67,7 +67,7 @@ STUDY = Study(
             "how layers are observed; by the length of the inputs if none",
             choices=("dense", "rows", "fused"),
         ),
-        readings.OPTION,
+        norms.OPTION,
         importance.OPTION,
     ),
     labels=find_labels,

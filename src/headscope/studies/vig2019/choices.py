@@ -143,7 +143,8 @@ def _by_shape(data: xr.Dataset) -> list[Choice]:
         layer, head, value = top_heads(sign * data[variable], 1)[0]
         elsewhere = hold_out(data, variable, sign=sign).find(is_share=False)
         said = f"{why.format(form.format(sign * value))}; held out {form.format(elsewhere.value)}"
-        kind = distance_kind(sign * value) if variable == "distance" else ANY
+        is_far = variable == "distance" and np.isfinite(value)
+        kind = distance_kind(sign * value) if is_far else ANY
         found.append(Choice("table3", layer, head, said + _ends(elsewhere, form), kind))
     return found
 

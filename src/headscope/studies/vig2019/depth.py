@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.results.findings import Finding, Found, NotMeasured
-from headscope.results.heads import layers_between, whole
+from headscope.results.heads import layers_between, name_layers, whole
 
 FIRST = (0.0, 2 / 12)  # layers 0 and 1 of GPT-2's 12
 NEXT = (2 / 12, 5 / 12)  # layers 2 to 4
@@ -46,7 +46,7 @@ def _say_shares(data: xr.Dataset, found: Found, names: tuple[str, ...]) -> str:
     even = whole(data["deprel_to_even"])
     expected = sum(float(even.sel(deprel=name)) for name in names if name in even["deprel"])
     return (
-        f"{float(_mean(by_layer, low)):.3f} in layers {low[0]}–{low[-1]}, "
+        f"{float(_mean(by_layer, low)):.3f} in {name_layers(low)}, "
         f"{float(_mean(by_layer, deep)):.3f} above; even attention {expected:.3f}"
     )
 
@@ -68,9 +68,7 @@ def _say_uneven(data: xr.Dataset, found: Found) -> str:
     first, rest = _split(data)
     distance = whole(_from_frequency(data))
     near, far = (float(_mean(distance, layers)) for layers in (first, rest))
-    return (
-        f"{near:.3f} from the frequencies in layers {first[0]}–{first[-1]}, {far:.3f} in the rest"
-    )
+    return f"{near:.3f} from the frequencies in {name_layers(first)}, {far:.3f} in the rest"
 
 
 def _first_entropy(data: xr.Dataset) -> xr.DataArray:
@@ -83,7 +81,7 @@ def _say_entropy(data: xr.Dataset, found: Found) -> str:
     first, rest = _split(data)
     by_layer = whole(data["entropy_by_layer"])
     here, there = (float(_mean(by_layer, layers)) for layers in (first, rest))
-    return f"{here:.2f} in layers {first[0]}–{first[-1]}, {there:.2f} in the rest"
+    return f"{here:.2f} in {name_layers(first)}, {there:.2f} in the rest"
 
 
 def _first_distance(data: xr.Dataset) -> xr.DataArray:
@@ -96,8 +94,7 @@ def _say_distance(data: xr.Dataset, found: Found) -> str:
     first, following = layers_between(data, *FIRST), _following(data)
     by_layer = whole(data["distance_by_layer"])
     here, there = (float(_mean(by_layer, layers)) for layers in (first, following))
-    where = f"{first[0]}–{first[-1]}, {there:.2f} in layers {following[0]}–{following[-1]}"
-    return f"{here:.2f} in layers {where}"
+    return f"{here:.2f} in {name_layers(first)}, {there:.2f} in {name_layers(following)}"
 
 
 def _following(data: xr.Dataset) -> list[int]:

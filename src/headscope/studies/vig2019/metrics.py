@@ -4,7 +4,7 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, readings, spread
+from headscope.metrics import dependencies, labels, norms, spread
 from headscope.metrics.examples import ExampleMap, Exemplars
 from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.kinds import KindExemplars
@@ -71,7 +71,8 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if setup.numbers is not None:
         exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
         others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
-        return Part(number_inputs, others), Part(exemplar_inputs, exemplars, of_corpus=False)
+        numbers = with_importance(setup, Part(number_inputs, others))
+        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
     return (with_importance(setup, Part(inputs, tuple(metrics))),)
 
@@ -100,7 +101,7 @@ def _of_attention(setup: Setup) -> list[Metric]:
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
         if setup.reading == "both":
-            metrics.append(readings.null_share(grid))
+            metrics.append(norms.null_share(grid))
     return metrics
 
 
@@ -136,7 +137,7 @@ def _of_relations(setup: Setup) -> list[Metric]:
 def _of_arcs(setup: Setup) -> list[Metric]:
     if not setup.corpus.has("head"):
         return []
-    both = [readings.dependency_alignment(setup.grid)] if setup.reading == "both" else []
+    both = [norms.dependency_alignment(setup.grid)] if setup.reading == "both" else []
     return [
         *both,
         dependencies.dependency_alignment(setup.grid),

@@ -1,6 +1,7 @@
 """Probes and examples as work for the engine: in pieces, in any process, to the same bits."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from headscope.probes.trained.parsing import ParseBatch
 from headscope.probes.trained.probes import Learner
 from headscope.results import replicates
 from headscope.studies import find_study
-from headscope.studies.clark2019.words.examples import ExampleStage
+from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
 from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
@@ -128,6 +129,30 @@ def test_examples_are_the_same_in_another_process(kind: str) -> None:
     assert pieces
     for name in ("figure5_weights", "figure5_words", "figure5_gold"):
         xr.testing.assert_equal(again[name], result[name])
+
+
+@BOTH
+def test_a_head_is_shown_on_its_clearest_sentence_and_on_one_drawn(kind: str) -> None:
+    setup = make_setup(annotated(60), kind, **CHEAP, probes=False, figure5_special=True)
+    plain = make_setup(annotated(60), kind, **CHEAP, probes=False)
+    shown = Shown("title", 1, "obj", "dependent_to_head")
+    clearest, drawn = _unpack(Watching(setup, 1, setup.model.fingerprint)(shown))
+    assert clearest.title.startswith("title\nclearest of ")
+    assert drawn.title == "title\ndrawn at random" and drawn.words != clearest.words
+    bare = _unpack(Watching(plain, 1, plain.model.fingerprint)(shown))
+    for with_special, without in zip((clearest, drawn), bare, strict=True):
+        before = after = int(kind == "bidirectional")  # the causal one has no special tokens
+        stop = before + len(without.words)
+        assert with_special.words[before:stop] == without.words
+        assert len(with_special.words) == stop + after
+        inside = with_special.weights[before:stop, before:stop]
+        np.testing.assert_array_equal(inside, without.weights)
+        shifted = {(query + before, key + before) for query, key in without.gold}
+        assert with_special.gold == shifted
+        assert with_special.weights.sum(1) == pytest.approx(1, abs=1e-5)
+    other = replace(plain, seed=plain.seed + 1)
+    again = _unpack(Watching(other, 1, other.model.fingerprint)(shown))
+    assert again[0].words == bare[0].words and again[1].words != bare[1].words
 
 
 def test_every_variable_of_a_stage_has_a_measure() -> None:

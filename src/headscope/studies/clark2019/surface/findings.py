@@ -7,7 +7,14 @@ import xarray as xr
 
 from headscope.head import name_in_paper
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured
-from headscope.results.heads import layers_between, lead, majority_gap, top_heads, whole
+from headscope.results.heads import (
+    layers_between,
+    lead,
+    majority_gap,
+    name_layers,
+    top_heads,
+    whole,
+)
 from headscope.results.selection import hold_out
 from headscope.wording import counted
 
@@ -91,7 +98,7 @@ def _shares_at(
 def _say_depth(data: xr.Dataset, found: Found, special: str, first: float, last: float) -> str:
     here, there = (float(whole(each)) for each in _shares_at(data, special, first, last))
     inside = layers_between(data, first, last)
-    return f"{here:.3f} in layers {inside[0]}–{inside[-1]}, {there:.3f} in the rest"
+    return f"{here:.3f} in {name_layers(inside)}, {there:.3f} in the rest"
 
 
 def _of_depth(claim: str, published: str, special: str, where: str, third: int) -> Finding:

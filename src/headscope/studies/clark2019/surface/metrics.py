@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from headscope.metrics import induction, readings, surface
+from headscope.metrics import induction, norms, surface
 from headscope.metrics.divergence.heads import HeadDivergence
 from headscope.metrics.examples import ExampleMap
 from headscope.metrics.gradient import HeadGradient
@@ -53,7 +53,7 @@ def _of_surface(setup: Setup) -> list[Metric]:
         surface.uniform_line(),
     ]
     if setup.reading == "both":
-        metrics.append(readings.special_shares(grid, find_delimiters(setup.model).absent))
+        metrics.append(norms.special_shares(grid, find_delimiters(setup.model).absent))
     return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics
 
 
