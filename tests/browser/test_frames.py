@@ -56,6 +56,7 @@ def test_the_canvas_in_a_frame_is_painted_again(context: BrowserContext) -> None
     middle = [[(full["from"][0] + full["to"][0]) / 2, full["from"][1]]]
     ((*_, opaque),) = shown.pixels(".hs-stage canvas", middle)
     shown.frame.get_by_text("More", exact=True).click()
+    shown.frame.evaluate("document.querySelector('details').open = true")
     shown.frame.get_by_label("Hide first token").check()
     shown.settle()
     ((*_, hidden),) = shown.pixels(".hs-stage canvas", middle)

@@ -85,7 +85,7 @@ class View:
 
         return ViewWidget(self.trace, self.payload, self.state)
 
-    def _ipython_display_(self: "View") -> None:
+    def _ipython_display_(self) -> None:
         from headscope.views.cell import show
 
         show(self)
