@@ -61,7 +61,8 @@ def test_every_sum_is_that_of_the_matrix(
     wanted = sums_of(dense)
     for name, values in sums_of(packed).items():
         one, other = values.double(), wanted[name].double()
-        torch.testing.assert_close(one, other, rtol=2e-5, atol=2e-5, msg=name)
+        near = 1e-4 if name == "nats" else 2e-5  # large sums of scores cancel in an entropy
+        torch.testing.assert_close(one, other, rtol=near, atol=near, msg=name)
     for offset in (-40, -2, -1, 0, 1, 3):
         torch.testing.assert_close(
             packed.on_offset(offset), dense.on_offset(offset), rtol=1e-5, atol=1e-5

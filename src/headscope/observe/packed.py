@@ -20,15 +20,14 @@ from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
     counted_rows,
+    keep,
     renormalised_entropy,
     to_the_total,
 )
-from headscope.observe.offsets import near_offsets
+from headscope.observe.offsets import near_offsets, sum_by_offset
 
-AT_ONCE = (
-    8  # offsets whose weights are held at a timefrom headscope.observe.offsets import near_offsets
-)
-
+AT_ONCE = 8  # offsets whose weights are held at a time
+SHORT = 128  # tokens
 NOTHING = -1  # in place of a key: a pair that has no weight
 
 
@@ -74,7 +73,13 @@ class PackedLayer(LayerSums):
         return self.attention.packing.unpack(weights).sum(-1).T
 
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
-        """Kept weight at every offset up to a longest one, and of all others together."""
+        """Kept weight at every offset up to a longest one, and of all others together.
+
+        Of short texts from their weights, which take little room; of others pair by pair.
+        """
+        if self.rows.shape[-1] <= SHORT:
+            kept = keep(self.look(0, SHORT), self.batch.pairs)
+            return sum_by_offset(kept, 0, longest, self.batch.is_causal)
         offsets = near_offsets(longest, is_causal=self.batch.is_causal)
         near = self.total.new_zeros(*self.total.shape, len(offsets))
         width = self.rows.shape[-1]
