@@ -63,7 +63,9 @@ HOME = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z_])")
 
 def page() -> str:
     """The whole page."""
-    functions = [getattr(hs, name) for name in hs.__all__]
+    # A package that bears the name of its function may have taken its place.
+    found = ((name, getattr(hs, name)) for name in hs.__all__)
+    functions = [getattr(each, name, each) for name, each in found]
     sections = [
         _section("Functions", filter(inspect.isfunction, functions), "hs."),
         _section("Elsewhere", OTHERS, "headscope.results.statements."),

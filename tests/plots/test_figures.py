@@ -3,6 +3,7 @@
 # matplotlib declares colours, offsets and paths as anything that can be read as such.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 # pyright: reportIndexIssue=false, reportOptionalMemberAccess=false, reportOperatorIssue=false
+# pyright: reportPrivateImportUsage=false
 
 from dataclasses import replace
 

@@ -7,7 +7,6 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import read
 from headscope.text.alignment import align
 from headscope.text.corpus import Source
 from headscope.text.read import cache_directory
@@ -62,7 +61,7 @@ def test_a_file_is_converted_once_wherever_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = hs.read_corpus(write(tmp_path / "a.txt", "One.\nTwo.\n"))
-    monkeypatch.setattr(read.Corpus, "write", None)  # a second conversion would fail
+    monkeypatch.setattr(hs.Corpus, "write", None)  # a second conversion would fail
     second = hs.read_corpus(write(tmp_path / "moved" / "b.txt", "One.\nTwo.\n"))
     assert second.fingerprint == first.fingerprint
     assert len(converted(tmp_path)) == 1

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from headscope.engine.study import Job
+from headscope.engine.job import Job
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.workers.local import LocalPool, map_in_threads

@@ -32,7 +32,7 @@ def test_free_cores_are_those_that_are_idle_for_a_moment(
 
     real_sleep = time.sleep
     monkeypatch.setattr(threads, "STAT", file)
-    monkeypatch.setattr(threads.time, "sleep", wait)
+    monkeypatch.setattr("time.sleep", wait)
     monkeypatch.setattr(threads, "_own_cores", lambda: {0, 1, 2, 3})
     assert threads.free_cores() == free
 
