@@ -89,8 +89,13 @@ def test_a_field_may_be_left_out_only_where_it_has_a_default() -> None:
     assert schemas["Session"]["required"] == ["version", "runs", "model", "limits"]
 
 
+def refused(context: Any, answer: Any, case: Case) -> bool | None:
+    """Broken texts are refused; one that is too long by 413, which the library does not know of."""
+    return None if answer.status_code == 413 else negative_data_rejection(context, answer, case)
+
+
 def test_broken_texts_are_refused_as_described(place: str) -> None:
-    attack("/api/trace", place, GenerationMode.NEGATIVE, [*CHECKS, negative_data_rejection])
+    attack("/api/trace", place, GenerationMode.NEGATIVE, [*CHECKS, refused])
 
 
 MALFORMED = {400, 408, 413, 415}
