@@ -12,7 +12,7 @@ export const PAGE_NAMES = { overview: "Overview", head: "Head card", clusters: "
 
 /** What each page is for, in a line. @type {Record<string, string>} */
 export const HELP = {
-  overview: "Every square is a head, darker for a larger value of the measure. Choose a measure, point at a head, click it for its card.",
+  overview: "Every square is a head; its colour says how large the measure is. Choose a measure, point at a head, click it for its card.",
   head: "Everything the run measured about one head, and the sentences in which it is surest; click a sentence to see all of its weights.",
   clusters: "Heads that attend alike lie close together. Point at one for its name, click it for its card.",
   findings: "What the paper claims, beside what this run measured, and whether it holds here.",
