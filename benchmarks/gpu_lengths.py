@@ -10,9 +10,7 @@ sums of its layers.
 """
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -29,7 +27,7 @@ from benchmarks.absent import stand_in
 
 MISSING = stand_in()
 
-from benchmarks.gpu_context import RELATIONS, TAGS, TOKENIZER, make_metrics  # noqa: E402
+from benchmarks.gpu_context import RELATIONS, TAGS, TOKENIZER, make_metrics, measure  # noqa: E402
 from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
 from headscope.metrics.metric import Grid, State  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
@@ -110,27 +108,10 @@ def forward(model: Model, columns: Columns, batch_tokens: int) -> None:
             )
 
 
-def measure(run: Callable[[], Any], device: str, times: int = 2) -> tuple[float, float]:
-    """Seconds (the best of some runs after one) and peak memory in GB."""
-    run()
-    cuda = device == "cuda"
-    if cuda:
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        if cuda:
-            torch.cuda.synchronize()
-        taken.append(time.perf_counter() - start)
-    return min(taken), torch.cuda.max_memory_allocated() / 1e9 if cuda else 0.0
-
-
 def print_line(name: str, model: Model, columns: Columns, device: str, tokens: int | None) -> None:
     batch_tokens = tokens or max(default_batch_tokens(model), int(columns.lengths.max()))
-    plain = measure(lambda: forward(model, columns, batch_tokens), device)
-    found = measure(lambda: study(model, columns, batch_tokens), device)
+    plain = measure(lambda: forward(model, columns, batch_tokens), 2, device)
+    found = measure(lambda: study(model, columns, batch_tokens), 2, device)
     print(
         f"{name:34s}{batch_tokens:8d}{plain[0]:9.3f} s{plain[1]:7.1f} GB{found[0]:9.3f} s"
         f"{found[1]:7.1f} GB{found[0] / plain[0]:7.2f} ×",

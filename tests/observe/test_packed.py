@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +16,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing
+from headscope.model.capture import kernels
 from headscope.model.capture.packed import attend_plainly
+from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.packed import PackedLayer, pack_layer
+from headscope.observe.show import choose_way
 from tests.metrics.inputs import make_batch, random_input
+from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.observe.test_rows import sums_of
 
 WIDTH, SCALING = 4, 0.7
@@ -115,6 +122,46 @@ def test_packing_and_unpacking_keep_every_token(lengths: list[int], on_the_left:
     assert packing.text.tolist() == [n for n, length in enumerate(lengths) for _ in range(length)]
     assert packing.firsts.tolist() == [sum(lengths[:n]) for n in range(len(lengths) + 1)]
     assert packing.unpack(packed, -1).tolist() == values.masked_fill(~mask, -1).tolist()
+
+
+@pytest.mark.parametrize("make", [tiny_gpt2, tiny_bert])
+def test_a_network_run_packed_gives_its_own_output_and_weights(
+    make: Callable[[], Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make()
+    texts = [model.encode(text) for text in ("the cat sat on the mat", "the cat", "cat the mat")]
+    batch, wanted, seen = model.batch(texts), [], []
+    plain = model.forward(batch, lambda layer: wanted.append(layer.weights), logits=False)[0]
+    monkeypatch.setattr(kernels, "takes", lambda query, value: True)
+    found = model.forward_fused(batch, seen.append, logits=False)[0]
+    torch.testing.assert_close(found[batch.mask], plain[batch.mask], rtol=1e-4, atol=1e-5)
+    assert len(seen) == len(wanted) > 0
+    for layer, weights in zip(seen, wanted, strict=True):
+        assert isinstance(layer, PackedAttention)
+        annotated = AnnotatedBatch(
+            np.arange(3), np.arange(3), torch.zeros(3).long(), batch.mask,
+            torch.zeros_like(batch.mask), model.is_causal,
+        )  # fmt: skip
+        rows = pack_layer(layer.layer, layer, annotated).look(0, batch.mask.shape[1])
+        real = batch.mask[:, None, :, None]
+        torch.testing.assert_close(rows * real, weights * real, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("device", "window", "needs_matrices", "way"),
+    [("cuda", None, False, "fused"), ("cuda", None, True, "dense"), ("cuda", 128, False, "dense"),
+     ("cpu", None, False, "dense")],
+)  # fmt: skip
+def test_a_gpu_packs_plain_attention_unless_matrices_are_asked_for(
+    device: str, window: int | None, needs_matrices: bool, way: str
+) -> None:
+    config = SimpleNamespace(get_text_config=lambda: SimpleNamespace(sliding_window=window))
+    model: Any = SimpleNamespace(
+        device=torch.device(device), modes=("rows", "fused"), network=SimpleNamespace(config=config)
+    )
+    assert choose_way(model, 20, "auto", needs_matrices=needs_matrices) == way
+    assert choose_way(model, 5000, "auto", needs_matrices=needs_matrices) == "fused"
+    assert choose_way(model, 20, "rows") == "rows"
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")

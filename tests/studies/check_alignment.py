@@ -5,17 +5,15 @@ python -m tests.studies.check_alignment TREEBANK.conllu [--model NAME…] [--ali
 
 import argparse
 from collections import Counter
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
 
 import headscope as hs
+from benchmarks.alignment import WORDS_ALONE
 from headscope.model.model import Model
 from headscope.results import dataset as results
-from headscope.studies.clark2019 import STUDY
-from headscope.studies.clark2019.words.metrics import parts
 from headscope.text.corpus import Corpus
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from tests.studies.plain_treebank import (
@@ -31,16 +29,6 @@ QUICK: dict[str, Any] = {
     "repeated_sequences": 1,
     "period": 4,
 }
-# Sections 4.2 and 4.3 of the paper without the surface, which takes most of the time.
-WORDS_ALONE = replace(
-    STUDY,
-    name="clark2019 words",
-    parts=lambda setup: tuple(replace(part, of_corpus=True) for part in parts(setup)),
-    stages=(),
-    derive=lambda result: result,
-    tables=(),
-    findings=(),
-)
 FORMS = ("attender_is_parent", "receiver_is_parent", "either")
 
 
