@@ -83,8 +83,9 @@ def compare(
     row_weights = torch.rand(2 * groups, tokens, generator=generator).to(device)
     queries = torch.randint(0, tokens, (100,), generator=generator).int().to(device)
     keys = torch.randint(-1, tokens, (100,), generator=generator).int().to(device)
-    sums = sum_keys_plainly(attention, content, row_weights)
-    found = sum_keys_on_gpu(attention, content, row_weights)
+    sought_from = groups % 2
+    sums = sum_keys_plainly(attention, content, row_weights, sought_from)
+    found = sum_keys_on_gpu(attention, content, row_weights, sought_from)
     errors = {
         "output": _apart(found_output, output),
         "lse": _apart(found_lse, lse),

@@ -58,7 +58,9 @@ def _weigh_pairs(  # noqa: ANN202
     tl.store(found + head * count + pairs, tl.where(seen, tl.exp(above), 0.0), mask=real)
 
 
-def sum_keys_on_gpu(attention: PackedAttention, content: Tensor, row_weights: Tensor) -> KeySums:
+def sum_keys_on_gpu(
+    attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
+) -> KeySums:
     """The pass over all pairs."""
     query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
     tokens, heads, width = query.shape
@@ -76,6 +78,7 @@ def sum_keys_on_gpu(attention: PackedAttention, content: Tensor, row_weights: Te
         CAUSAL=attention.kind == "causal",
         KEYS=block,
         QUERIES=32,
+        SOUGHT=sought_from,
         PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
         num_warps=4,
     )  # fmt: skip
@@ -89,7 +92,7 @@ def _sum_keys(  # noqa: ANN202
     query, key, lse, row_weights, text, firsts, sums, place, tokens, scaling,  # noqa: ANN001
     heads, key_heads,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, KEYS: tl.constexpr,  # noqa: N803
-    QUERIES: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
+    QUERIES: tl.constexpr, SOUGHT: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     head = tl.program_id(1).to(tl.int64)
     first = tl.program_id(0) * KEYS
@@ -128,7 +131,11 @@ def _sum_keys(  # noqa: ANN202
         columns += tl.sum(p, 1)
         scores += tl.sum(p * z * weight[None, :], 1)
         distance += tl.sum(p * apart.to(tl.float32), 1)
-        best, at_best = tl.max(tl.where(apart == 0, float("-inf"), above), 1, return_indices=True)
+        others = tl.where(apart == 0, float("-inf"), above)
+        if SOUGHT > 0:
+            begun = tl.load(firsts + tl.maximum(own, 0), mask=there, other=0) + SOUGHT
+            others = tl.where(rows[None, :] >= begun[None, :], others, float("-inf"))
+        best, at_best = tl.max(others, 1, return_indices=True)
         where = tl.where(best > peak, start + at_best, where)
         peak = tl.maximum(peak, best)
 
