@@ -16,8 +16,12 @@ from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture.packed import attend_plainly
 from headscope.model.capture.packed_kernel import attend_on_gpu
-from headscope.observe.packed import sum_keys_plainly, weigh_pairs
-from headscope.observe.packed_kernel import sum_keys_on_gpu, weigh_pairs_on_gpu
+from headscope.observe.packed import sum_keys_plainly, sum_offsets_plainly, weigh_pairs
+from headscope.observe.packed_kernel import (
+    sum_keys_on_gpu,
+    sum_offsets_on_gpu,
+    weigh_pairs_on_gpu,
+)
 
 
 class _Numbers(type):
@@ -93,6 +97,11 @@ def compare(
             weigh_pairs_on_gpu(attention, queries, keys), weigh_pairs(attention, queries, keys)
         ),
     }
+    offsets = range(0 if is_causal else -11, 12)
+    errors["offsets"] = _apart(
+        sum_offsets_on_gpu(attention, content, offsets),
+        sum_offsets_plainly(attention, content, offsets),
+    )
     counts = content.float()
     for name in ("columns", "scores", "distance"):
         errors[name] = _apart(getattr(found, name), getattr(sums, name))

@@ -128,9 +128,11 @@ class DenseLayer:
         """Kept weight at every offset up to a longest one, and of all others together."""
         return sum_by_offset(self.kept, 0, longest, self.batch.is_causal)
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return self.weights[:, :, start:stop].float()
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        return self.weights[:, :, start:stop, :keys].float()
 
     @cached
     def to_special(self) -> Float[Tensor, "batch head query special"]:

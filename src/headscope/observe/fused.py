@@ -67,9 +67,12 @@ class FusedLayer(LayerSums):
     texts: Sequence[TextAttention]
     places: Sequence[_Places]
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return _look(self.texts, self.places, self.batch.mask.shape[1])(start, stop)
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        look = _look(self.texts, self.places, self.batch.mask.shape[1])
+        return look(start, stop)[..., :keys]
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset, pair by pair."""

@@ -29,11 +29,9 @@ from headscope.observe.layer import (
     sum_by_text,
     to_the_total,
 )
-from headscope.observe.offsets import near_offsets, separation_bins, sum_by_offset, sum_spans
+from headscope.observe.offsets import near_offsets, separation_bins, sum_spans
 
-AT_ONCE = 8  # offsets whose weights are held at a time
 PAIRS_AT_A_TIME = 2**20
-SHORT = 128  # tokens
 NOTHING = -1  # in place of a key: a pair that has no weight
 
 
@@ -67,9 +65,12 @@ class PackedLayer(LayerSums):
     batch: AnnotatedBatch
     attention: PackedAttention
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        rows = slice(start, min(stop, self.rows.shape[-1]))
+        return _look(self.attention, self.batch, rows, slice(0, keys))
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
@@ -79,23 +80,11 @@ class PackedLayer(LayerSums):
         return self.attention.packing.unpack(weights).sum(-1).T
 
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
-        """Kept weight at every offset up to a longest one, and of all others together.
-
-        Of short texts from their weights, which take little room; of others pair by pair.
-        """
-        if self.rows.shape[-1] <= SHORT:
-            kept = keep(self.look(0, SHORT), self.batch.pairs)
-            return sum_by_offset(kept, 0, longest, self.batch.is_causal)
+        """Kept weight at every offset up to a longest one, and of all others together."""
         offsets = near_offsets(longest, is_causal=self.batch.is_causal)
-        near = self.total.new_zeros(*self.total.shape, len(offsets))
-        width = self.rows.shape[-1]
-        inside = [offset for offset in offsets if abs(offset) < width]
-        first = offsets.index(inside[0])
-        for some in (inside[at : at + AT_ONCE] for at in range(0, len(inside), AT_ONCE)):
-            place = first + some[0] - inside[0]
-            near[..., place : place + len(some)] = self._at_offsets(tuple(some))
-        further = (self.total - near.sum(-1)).clamp(min=0)
-        return torch.cat([near, further[..., None]], dim=-1).float()
+        near = sum_offsets(self.attention, self._content, offsets)
+        further = (self.total - near.sum(-1, dtype=self.total.dtype)).clamp(min=0)
+        return torch.cat([near, further[..., None].to(near.dtype)], dim=-1)
 
     @cached
     def spans(self) -> Spans:
@@ -122,18 +111,6 @@ class PackedLayer(LayerSums):
             weights = weights_of_pairs(self.attention, queries.int(), keys.int())
             total += sum_by_text(at_least(weights, least), row, texts)
         return total.float()
-
-    def _at_offsets(self, offsets: tuple[int, ...]) -> Float[Tensor, "batch head some"]:
-        """Kept weight at some offsets, query less key."""
-        packing = self.attention.packing
-
-        def pairs() -> tuple[Tensor, Tensor]:
-            found = [_at_offset(packing, self._content, -offset) for offset in offsets]
-            return torch.cat([each[0] for each in found]), torch.cat([each[1] for each in found])
-
-        queries, keys = self.batch.once(f"offsets {offsets}", pairs)
-        weights = weights_of_pairs(self.attention, queries, keys).unflatten(1, (len(offsets), -1))
-        return packing.unpack(weights).sum(-1).permute(2, 0, 1)
 
     @property
     def _content(self) -> Bool[Tensor, "token"]:
@@ -245,13 +222,13 @@ def _at_offset(
 
 
 def _look(
-    attention: PackedAttention, batch: AnnotatedBatch, rows: slice
+    attention: PackedAttention, batch: AnnotatedBatch, rows: slice, keys: slice
 ) -> Float[Tensor, "batch head query key"]:
-    groups = attention.query.shape[1] // attention.key.shape[1]
-    key = widen(attention.key).repeat_interleave(groups, 1)
-    scores = widen(attention.query[:, :, rows]) @ key.mT * attention.scaling
+    key = widen(attention.key[:, :, keys])
+    query = widen(attention.query[:, :, rows]).unflatten(1, (key.shape[1], -1))
+    scores = (query @ key[:, :, None].mT).flatten(1, 2) * attention.scaling
     lse = attention.packing.unpack(attention.lse, torch.inf).transpose(0, 1)[..., rows, None]
-    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, :]
+    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, keys]
     if attention.kind == "causal":
         seen = seen.tril(rows.start)
     return (scores - lse).exp().masked_fill(~seen, 0.0)
@@ -276,6 +253,14 @@ def sum_keys(
     """
     reduce = _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)
     return reduce(attention, content, row_weights, sought_from)
+
+
+def sum_offsets(
+    attention: PackedAttention, content: Bool[Tensor, "token"], offsets: range
+) -> Float[Tensor, "text head offset"]:
+    """The weight of every text at each offset, query less key; null tokens take no part."""
+    work = _kernel(attention, "sum_offsets_on_gpu", sum_offsets_plainly)
+    return work(attention, content, offsets)
 
 
 def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
@@ -321,3 +306,13 @@ def sum_keys_plainly(
         peak,
         query_of,
     )
+
+
+def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
+    """`sum_offsets` offset by offset: the reference of the kernel."""
+    packing, found = attention.packing, []
+    for offset in offsets:
+        queries, keys = _at_offset(packing, content, -offset)
+        weights = weigh_pairs(attention, queries, keys)
+        found.append(packing.unpack(weights).sum(-1).T)
+    return torch.stack(found, dim=-1)

@@ -42,9 +42,11 @@ class RowsLayer(LayerSums):
     block: int  # query rows at a time
     weights: Look
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return self.weights(start, stop).float()
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        return self.weights(start, stop)[..., :keys].float()
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset; computes all rows once more."""
