@@ -1,6 +1,6 @@
 """The metrics of luger2026, and what has to be left out for a model."""
 
-from headscope.metrics import shares, spread
+from headscope.metrics import peaks, repeats, separation, shares
 from headscope.metrics.metric import Metric
 from headscope.studies import importance
 from headscope.studies.importance import with_importance
@@ -30,6 +30,11 @@ def _of_texts(setup: Setup) -> list[Metric]:
     grid, is_causal = setup.grid, setup.model.is_causal
     return [
         *shares.shares(grid, is_causal=is_causal),
-        spread.entropy(grid),
-        spread.distance(grid),
+        separation.entropy(grid),
+        separation.distance(grid),
+        separation.DistanceSpread(grid),
+        separation.distance_histogram(grid, setup.options["context"]),
+        *separation.even_lines(setup.options["context"]),
+        *repeats.repeats(grid),
+        peaks.peak_histogram(grid),
     ]
