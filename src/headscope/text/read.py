@@ -20,7 +20,9 @@ from headscope.files import find_place, is_local, write_text
 from headscope.seal import checksum
 from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import SUFFIXES, Format, Reading, find_format
+from headscope.text.readers.compressed import COMPRESSED, suffix_of
 from headscope.text.readers.conllu import Fused, read_conllu
+from headscope.text.readers.datasets import is_saved, saved_files
 from headscope.text.readers.lines import Layout, document_numbers
 from headscope.text.sentence import Sentence
 from headscope.text.storage import FORMAT
@@ -60,7 +62,7 @@ def read_corpus(
     _check_choice("fused", fused, get_args(Fused))
     if path == "demo":
         return demo_corpus()
-    asked = [_place(each) for each in ([path] if isinstance(path, str | Path) else path)]
+    asked = [place_of(each) for each in ([path] if isinstance(path, str | Path) else path)]
     files = find_files(asked)
     formats = [_format(file) for file in files]
     if len(files) == 1 and formats[0].read is None:
@@ -69,11 +71,11 @@ def read_corpus(
     return replace(corpus, source=replace(_source(asked, files, formats), remade=remade))
 
 
-def find_files(places: Sequence[Path]) -> list[Path]:
+def find_files(places: Sequence[Path], known: Sequence[str] = SUFFIXES) -> list[Path]:
     """The corpus files among these files and in these directories, in order of their names."""
     if not places:
         raise CorpusError("No corpus file was given; name at least one.")
-    return [file for place in places for file in _expand(place)]
+    return [file for place in places for file in _expand(place, known)]
 
 
 def cache_directory() -> Path:
@@ -85,22 +87,23 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "headscope"
 
 
-def _place(path: str | Path) -> Path:
+def place_of(path: str | Path) -> Path:
+    """The path or URL of a corpus; an empty one is refused."""
     if isinstance(path, str) and not path.strip():
         raise CorpusError('The path of the corpus is empty; give a file, a directory or "demo".')
     return find_place(path)
 
 
-def _expand(path: Path) -> list[Path]:
+def _expand(path: Path, known: Sequence[str]) -> list[Path]:
     if not path.exists():
         raise CorpusError(f"There is no file or directory {path}; check the path.")
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES)
+    if is_saved(path):
+        return saved_files(path)
+    found = sorted(file for file in path.rglob("*") if suffix_of(file) in known and file.is_file())
     if not found:
-        raise CorpusError(
-            f"No file in {path} ends in {', '.join(SUFFIXES)}; give another directory."
-        )
+        raise CorpusError(f"No file in {path} ends in {', '.join(known)}; give another directory.")
     return found
 
 
@@ -195,7 +198,8 @@ def _key(paths: Sequence[Path], options: str) -> str:
 
 
 def _digest(path: Path) -> bytes:
-    content = blake2b(path.suffix.encode(), digest_size=16)
+    ending = suffix_of(path) + path.suffix if path.suffix in COMPRESSED else path.suffix
+    content = blake2b(ending.encode(), digest_size=16)
     try:
         with path.open("rb") as file:
             while block := file.read(_BLOCK):

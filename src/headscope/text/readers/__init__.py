@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headscope.text.readers.compressed import suffix_of
 from headscope.text.readers.conll2012 import read_conll2012
 from headscope.text.readers.conllu import Fused, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
@@ -66,8 +67,9 @@ SUFFIXES = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
 
 
 def find_format(path: Path) -> Format | None:
-    """The format that the ending of a file names."""
-    return next((kind for kind in FORMATS if path.suffix in kind.suffixes), None)
+    """The format that the ending of a file names, without .gz or .zst."""
+    ending = suffix_of(path)
+    return next((kind for kind in FORMATS if ending in kind.suffixes), None)
 
 
 def list_formats() -> str:
