@@ -15,10 +15,11 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import documents as module
+from headscope.text import documents
 from headscope.text.annotate import find_inputs
 from headscope.text.corpus import Corpus
 from headscope.text.documents import RawDocument, read_documents
+from headscope.text.readers import raw
 from headscope.text.sentence import Sentence
 
 TEXTS = ["Erste Zeile.\nZweite.", "第二篇。", "ثالثة.", "no\u00a0end"]
@@ -93,9 +94,9 @@ def standard_input(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
 @pytest.mark.parametrize("packed", PACKERS)
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format_holds_the_same_documents(tmp_path: Path, name: str, packed: str) -> None:
-    documents = read_documents(_write(tmp_path, name, packed))
-    assert list(documents) == EXPECTED
-    assert list(documents) == EXPECTED  # files can be read again
+    found = read_documents(_write(tmp_path, name, packed))
+    assert list(found) == EXPECTED
+    assert list(found) == EXPECTED  # files can be read again
 
 
 @pytest.mark.parametrize("packed", PACKERS)
@@ -133,7 +134,7 @@ def test_a_saved_dataset_is_read_in_the_order_that_it_lists(tmp_path: Path) -> N
     _saved(tmp_path / "both" / "test", "data.arrow")
     (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     both = read_documents(tmp_path / "both")
-    assert [file.parent.name for file in both.files] == ["train", "test"]
+    assert [file.parent.name for file in both.source.files] == ["train", "test"]
     assert [each.text for each in both] == TEXTS * 2
 
 
@@ -229,13 +230,15 @@ def test_a_file_cut_short_is_named(tmp_path: Path, name: str, packed: str) -> No
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather", "a.txt.gz", "a.jsonl.zst"])
 def test_a_file_that_is_something_else_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"This is no such file, whatever its ending says." * 9)
-    assert f"{name} is cut short or damaged (" in refused(tmp_path / name)
+    said = refused(tmp_path / name)
+    assert f"{name} is cut short or damaged (" in said or f"{name} is not a readable" in said
 
 
 def test_a_document_without_end_is_refused_before_it_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LONGEST_TEXT", 20)
+    monkeypatch.setattr(documents, "LONGEST_TEXT", 20)
+    monkeypatch.setattr(raw, "LONGEST_TEXT", 20)
     (tmp_path / "a.txt").write_text("A line.\n" * 5)
     assert "a.txt:3: a document of more than 20 characters" in refused(tmp_path / "a.txt")
     pq.write_table(pa.table({"text": ["a" * 21]}), tmp_path / "a.parquet")
@@ -296,6 +299,81 @@ def test_a_name_is_streamed_by_configuration_and_split(monkeypatch: pytest.Monke
         ("plain", None, {"split": "train", "streaming": True}),
         ("plain", None, {"split": "test", "streaming": False}),
     ]
+
+
+def _found(corpus: Corpus) -> list[tuple[str, str, int, str]]:
+    return [(each.text, each.document, each.paragraph, each.id) for each in corpus]
+
+
+CUT = [
+    ("Erste Zeile.", "1", 0, "1"),
+    ("Zweite.", "1", 1, "2"),
+    ("Dritte.", "1", 1, "3"),
+    ("第二篇。", "2", 0, "1"),
+    ("完。", "2", 0, "2"),
+]
+LAYOUTS = {
+    "running": CUT,
+    "paragraphs": [
+        ("Erste Zeile.", "1", 0, "1"),
+        ("Zweite. Dritte.", "1", 1, "2"),
+        ("第二篇。完。", "2", 0, "1"),
+    ],
+    "sentences": [
+        ("Erste Zeile.", "1", 0, "1"),
+        ("Zweite. Dritte.", "1", 0, "2"),
+        ("第二篇。完。", "2", 0, "1"),
+    ],
+    "documents": [
+        ("Erste Zeile.\nZweite. Dritte.", "1", 0, "1"),
+        ("第二篇。完。", "2", 0, "1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("layout", [None, *LAYOUTS])
+def test_raw_text_becomes_sentences_as_the_layout_says(tmp_path: Path, layout: Any) -> None:
+    texts = ["Erste Zeile.\nZweite. Dritte.", "第二篇。完。", " "]
+    pq.write_table(pa.table({"body": texts}), tmp_path / "a.parquet")
+    (tmp_path / "a.txt").write_text("\n\n".join(texts), encoding="utf-8")
+    table = hs.read_corpus(tmp_path / "a.parquet", layout=layout, column="body")
+    assert _found(table) == LAYOUTS[layout or "running"]
+    assert not table.has("words") and table.source.name == "a.parquet"
+    lines = hs.read_corpus(tmp_path / "a.txt", layout=layout)
+    assert _found(lines) == LAYOUTS[layout or "sentences"]
+    few = hs.read_corpus(tmp_path / "a.txt", layout=layout, documents=1)
+    assert {each.document for each in few} == {"1"}
+
+
+def test_objects_are_cut_only_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "One. Two."}\n{"text": "Three."}')
+    assert [each.text for each in hs.read_corpus(tmp_path / "a.jsonl")] == ["One. Two.", "Three."]
+    cut = hs.read_corpus(tmp_path / "a.jsonl", layout="running")
+    assert [each.text for each in cut] == ["One.", "Two.", "Three."]
+
+
+def test_standard_input_becomes_a_corpus_named_by_its_sentences(
+    tmp_path: Path, standard_input: Callable[[bytes], None]
+) -> None:
+    standard_input("Erste Zeile.\nZweite. Dritte.\n\n第二篇。完。".encode())
+    corpus = hs.read_corpus("-")
+    assert _found(corpus) == CUT
+    assert corpus.source.name == "standard input"
+    (kept,) = (tmp_path / "cache" / "corpora").glob("*.parquet")
+    assert kept.stem == corpus.fingerprint
+    standard_input(b" ")
+    with pytest.raises(CorpusError, match="There is no sentence in standard input"):
+        hs.read_corpus("-")
+    assert len(list((tmp_path / "cache" / "corpora").glob("*.parquet*"))) == 1
+    with pytest.raises(CorpusError, match="documents=0 leaves nothing to read"):
+        hs.read_corpus("demo", documents=0)
+
+
+def test_a_packed_corpus_is_the_corpus(tmp_path: Path) -> None:
+    whole = Corpus.write(tmp_path / "a.parquet", list(hs.demo_corpus())[:20])
+    packed = tmp_path / "a.parquet.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "a.parquet").read_bytes()))
+    assert hs.read_corpus(packed).fingerprint == whole.fingerprint
 
 
 def test_annotating_takes_the_same_sources(tmp_path: Path) -> None:

@@ -18,17 +18,11 @@ from headscope.errors import CorpusError
 from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
-from headscope.text.documents import (
-    TEXT,
-    Documents,
-    Paragraph,
-    RawDocument,
-    is_raw,
-    paragraphs,
-    read_documents,
-)
+from headscope.text.documents import Documents, Paragraph, RawDocument, paragraphs, read_documents
 from headscope.text.read import demo_corpus, read_corpus
+from headscope.text.readers.raw import TEXT, is_raw
 from headscope.text.sentence import Sentence
+from headscope.text.sources import DEMO
 from headscope.wording import counted
 from headscope.workers.engine import Engine, find_engine
 
@@ -207,9 +201,10 @@ def annotate(
 def find_inputs(paths: Sequence[str | Path], column: str = TEXT) -> Documents | Corpus:
     """What is to be annotated: raw text from any source, or a corpus of any format."""
     found = read_documents(paths[0] if len(paths) == 1 else paths, column)
-    if not found.files:
-        return demo_corpus() if found.name == "demo" else found
-    raw = {is_raw(file): file for file in found.files}
+    files = found.source.files
+    if not files:
+        return demo_corpus() if found.source.name == DEMO else found
+    raw = {is_raw(file): file for file in files}
     if len(raw) == 2:
         raise CorpusError(
             f"{raw[True]} is raw text and {raw[False]} a corpus; annotate one, then the other."
@@ -238,7 +233,7 @@ def _amount(texts: Texts) -> tuple[int | None, str]:
     """How many items there are, if they can be counted without using them up, and of what."""
     if isinstance(texts, Corpus):
         return len(texts), "sentences"
-    is_once = isinstance(texts, Iterator) or (isinstance(texts, Documents) and not texts.files)
+    is_once = isinstance(texts, Iterator) or (isinstance(texts, Documents) and not texts.can_repeat)
     total = None if is_once else sum(1 for _ in _items(texts))
     return total, "paragraphs"
 

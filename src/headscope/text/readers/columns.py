@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
+from headscope.text.readers import suffix_of
 from headscope.text.readers.compressed import cannot_read, open_seekable
 from headscope.wording import shorten
 
@@ -48,12 +49,17 @@ def rows_of(file: Any, column: str, name: Path | str) -> Iterator[Row]:
 
 
 def is_corpus(path: Path) -> bool:
-    """Whether a Parquet file is a corpus with words, as `headscope annotate` makes it."""
+    """Whether a file is a corpus as `headscope annotate` makes it, and not any table.
+
+    One that cannot be read counts as such, so that opening it says what is wrong.
+    """
+    if suffix_of(path) != ".parquet":
+        return False
     try:
         with open_seekable(path) as file:
             return _CORPUS in (pq.ParquetFile(file).metadata.metadata or {})
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise cannot_read(path, error) from error
+    except (OSError, ValueError, pa.ArrowException):
+        return path.suffix == ".parquet"
 
 
 def check_column(column: str, known: list[str], name: Path | str) -> None:

@@ -14,17 +14,12 @@ import pyarrow as pa
 
 from headscope.errors import CorpusError
 from headscope.files import is_local
+from headscope.text.readers import COMPRESSED
 from headscope.wording import shorten
 
-COMPRESSED = (".gz", ".zst")
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 _SAID = 200  # characters of what a decoder says
-
-
-def suffix_of(path: Path) -> str:
-    """The ending that names the format: ".txt" of a.txt and of a.txt.gz."""
-    return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
 
 
 @contextmanager

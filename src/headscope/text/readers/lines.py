@@ -10,7 +10,7 @@ from headscope.text.readers.compressed import open_bytes
 from headscope.text.sentence import Sentence
 from headscope.wording import shorten
 
-Layout = Literal["sentences", "paragraphs"]
+Layout = Literal["sentences", "running", "paragraphs", "documents"]
 
 LONGEST_LINE = 64 * 2**20  # bytes
 _DIGITS = 9
