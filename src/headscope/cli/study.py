@@ -166,7 +166,10 @@ def study(
     import headscope as hs
 
     read = hs.read_corpus(
-        corpus, column=column, layout=cast("Layout | None", layout), documents=documents
+        corpus,
+        column=column,
+        layout=cast("Layout | None", layout or chosen.layout),
+        documents=documents,
     )
     for remark in read.remarks:
         typer.echo(plain(remark), err=True)

@@ -40,6 +40,17 @@ STUDY = Study(
             "how layers are observed; by the length of the inputs if none",
             choices=("dense", "rows", "fused"),
         ),
+        Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
+        Option("period", int, 32, "tokens until such a sequence repeats", least=1),
+        Option("needles", int, 8, "texts that a needle is hidden in, at every depth", least=1),
+        Option(
+            "depths",
+            list[int],
+            [10, 30, 50, 70, 90],
+            "per cent of a text before the needle",
+            least=0,
+            most=100,
+        ),
         DOCUMENTS,
         importance.OPTION,
     ),
@@ -55,5 +66,7 @@ STUDY = Study(
     unit="inputs",
     check=check_room,
     settle=settle_context,
-    remedy="give a smaller --context, or --rest to keep what is shorter",
+    layout="documents",
+    remedy="give a smaller --context, or --rest to keep what is shorter; "
+    "in a .txt a blank line ends a document",
 )

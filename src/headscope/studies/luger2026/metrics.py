@@ -1,12 +1,21 @@
 """The metrics of luger2026, and what has to be left out for a model."""
 
-from headscope.metrics import peaks, repeats, separation, shares
+from headscope.metrics import induction, peaks, repeats, separation, shares
 from headscope.metrics.metric import Metric
+from headscope.metrics.retrieval import retrieval
 from headscope.studies import importance
+from headscope.studies.clark2019.surface.inputs import (
+    find_delimiters,
+    longest_period,
+    repeated_inputs,
+)
 from headscope.studies.importance import with_importance
 from headscope.studies.luger2026.inputs import text_inputs
+from headscope.studies.luger2026.made import FEWEST, needle_inputs, needle_room
 from headscope.studies.study import Part, Setup
 
+NO_COPY = "a bidirectional model generates nothing, so no position copies"
+NO_ROOM = "the context is too short for a needle and a text around it"
 NO_NEXT = "a causal model cannot see the next token"
 NO_TARGET = "the study reads texts, so only the encoder has input"
 
@@ -16,6 +25,8 @@ def left_out(setup: Setup) -> dict[str, str]:
     missing: dict[str, str] = {}
     if setup.model.is_causal:
         missing["next_share"] = NO_NEXT
+    if (reason := why_no_retrieval(setup)) is not None:
+        missing |= dict.fromkeys(("retrieval", "retrieval_at"), reason)
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
     return missing | importance.left_out(setup)
@@ -23,7 +34,21 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Texts for everything but the detectors, which have inputs that are made for them."""
-    return (with_importance(setup, Part(text_inputs, tuple(_of_texts(setup)))),)
+    start = int(find_delimiters(setup.model).cls is not None)
+    scores = induction.repetitions(setup.grid, longest_period(setup), start)
+    made = [Part(repeated_inputs, scores, of_corpus=False)]
+    if why_no_retrieval(setup) is None:
+        depths = [share / 100 for share in setup.options["depths"]]
+        found = tuple(retrieval(setup.grid, depths))
+        made.append(Part(needle_inputs, found, of_corpus=False))
+    return with_importance(setup, Part(text_inputs, tuple(_of_texts(setup)))), *made
+
+
+def why_no_retrieval(setup: Setup) -> str | None:
+    """Why no needle is sought; None if it is."""
+    if not setup.model.is_causal:
+        return NO_COPY
+    return NO_ROOM if needle_room(setup) < FEWEST else None
 
 
 def _of_texts(setup: Setup) -> list[Metric]:

@@ -1,0 +1,120 @@
+"""The made inputs of luger2026: random sequences said twice, and texts with a needle in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from headscope.metrics.retrieval import DEPTH, NEEDLE, WANTED
+from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.probes.encoding import own_frame
+from headscope.results.replicates import group_of
+from headscope.studies.clark2019.surface.inputs import ordinary_tokens
+from headscope.studies.luger2026.inputs import text_inputs
+from headscope.studies.study import Inputs, Setup
+from headscope.text.sentence import Sentence
+
+NEEDLE_TOKENS = 8
+FEWEST = 4  # tokens of text around a needle
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A text with a needle in it and again at its end, between special tokens."""
+
+    ids: Int[np.ndarray, "token"]
+    wanted: Int[np.ndarray, "token"]  # which token of the needle comes after this one
+    needle: Int[np.ndarray, "token"]  # which token of the needle this one is, in the text
+
+
+def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """The first texts of the corpus, each with a needle at every depth; the first shard has all."""
+    if first > 0:
+        return Inputs(())
+    texts = _texts(setup, sentences)
+    depths = setup.options["depths"]
+    hidden = [
+        (number, depth, hide(text, _needle(setup, number), share / 100, *_frame(setup)))
+        for number, text in enumerate(texts)
+        for depth, share in enumerate(depths)
+    ]
+    columns = _columns(hidden)
+    return Inputs(Examples(columns, _no_example))
+
+
+def hide(
+    text: Int[np.ndarray, "token"],
+    needle: Int[np.ndarray, "token"],
+    depth: float,
+    before: Sequence[int] = (),
+    after: Sequence[int] = (),
+) -> Hidden:
+    """The needle after a share of the text, and again behind it."""
+    place = round(depth * len(text))
+    count = len(needle)
+    parts = [before, text[:place], needle, text[place:], needle, after]
+    ids = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+    wanted, found = np.full((2, len(ids)), NO_LABEL)
+    start = len(before) + place
+    found[start : start + count] = np.arange(count)
+    copy = len(ids) - len(after) - count
+    wanted[copy : copy + count - 1] = np.arange(1, count)
+    return Hidden(ids, wanted, found)
+
+
+def needle_room(setup: Setup) -> int:
+    """How many tokens of text an input with a needle has."""
+    before, after = _frame(setup)
+    return int(setup.options["context"]) - len(before) - len(after) - 2 * NEEDLE_TOKENS
+
+
+def _frame(setup: Setup) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    frame = own_frame(setup.model.tokenizer)
+    return frame.before, frame.after
+
+
+def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Int[np.ndarray, "token"]]:
+    """Tokens of the first inputs that are long enough, without their special ones."""
+    columns = text_inputs(setup, sentences, 0).columns
+    before, after = _frame(setup)
+    room = needle_room(setup)
+    if room < FEWEST:
+        return []
+    found = []
+    for start, length in zip(columns.starts.tolist(), columns.lengths.tolist(), strict=True):
+        ids = columns.ids[start + len(before) : start + length - len(after)][:room]
+        if len(ids) == room and len(found) < setup.options["needles"]:
+            found.append(ids)
+    return found
+
+
+def _needle(setup: Setup, number: int) -> Int[np.ndarray, "token"]:
+    rng = np.random.default_rng([setup.seed, number])
+    vocabulary = np.asarray(ordinary_tokens(setup))
+    return rng.choice(vocabulary, size=NEEDLE_TOKENS, replace=len(vocabulary) < NEEDLE_TOKENS)
+
+
+def _columns(hidden: Sequence[tuple[int, int, Hidden]]) -> Columns:
+    nothing = np.zeros(0, dtype=np.int64)
+    made = [each for _, _, each in hidden]
+    lengths = np.array([len(each.ids) for each in made], dtype=np.int64)
+    ids = np.concatenate([nothing, *(each.ids for each in made)])
+    depth = np.array([depth for _, depth, _ in hidden], dtype=np.int64)
+    return Columns(
+        numbers=np.arange(len(made)),
+        groups=np.array([group_of(f"needle {number}") for number, _, _ in hidden], dtype=np.int64),
+        lengths=lengths,
+        ids=ids,
+        segments=np.zeros_like(ids),
+        null=np.zeros(len(ids), dtype=bool),
+        labels={
+            WANTED: np.concatenate([nothing, *(each.wanted for each in made)]),
+            NEEDLE: np.concatenate([nothing, *(each.needle for each in made)]),
+            DEPTH: np.repeat(depth, lengths),
+        },
+    )
+
+
+def _no_example(row: int) -> Example:
+    raise LookupError(f"made input {row} is never shown")
