@@ -1,13 +1,29 @@
 """luger2026: what heads do over a broad sample of raw text, after HeadVis."""
 
+from dataclasses import replace
+
 import xarray as xr
 
+from headscope.metrics import surface
 from headscope.studies import importance
+from headscope.studies.luger2026.figures import FIGURES
+from headscope.studies.luger2026.findings import FINDINGS
 from headscope.studies.luger2026.inputs import check_room, settle_context
+from headscope.studies.luger2026.kinds import BEHAVIOUR, behaviour
 from headscope.studies.luger2026.metrics import left_out, parts
+from headscope.studies.luger2026.tables import TABLES
 from headscope.studies.option import Option
 from headscope.studies.reading import DOCUMENTS
 from headscope.studies.study import Study
+
+SINK_RATE = replace(surface.SINK_RATE, formula="heads with first_share > 0.3 / heads",
+                    cost="from first_share alone")  # fmt: skip
+
+
+def derive(result: xr.Dataset) -> xr.Dataset:
+    """Add the behaviour of every head, and the sink rate."""
+    rate = surface.sink_rate(result["first_share"].values)
+    return result.assign(behaviour=behaviour(result)).assign_attrs(sink_rate=rate)
 
 
 def notes(result: xr.Dataset) -> str:
@@ -57,10 +73,11 @@ STUDY = Study(
     labels=lambda corpus: {},
     left_out=left_out,
     parts=parts,
-    derive=lambda result: result,
-    figures=(),
-    tables=(importance.TABLE,),
-    findings=(),
+    derive=derive,
+    measures=(BEHAVIOUR, SINK_RATE),
+    figures=FIGURES,
+    tables=(TABLES[0], importance.TABLE, *TABLES[1:]),
+    findings=FINDINGS,
     choices=lambda result: [],
     notes=notes,
     unit="inputs",
