@@ -61,9 +61,8 @@ def draw_histograms(result: xr.Dataset) -> Drawing:
     """Attention by distance, and inputs by the largest weight."""
     starts = result["separation"].values.tolist()
     edges = result["peak"].values
-    near = [
-        tick if place % _step(starts) == 0 else "" for place, tick in enumerate(map(str, starts))
-    ]
+    step = max(1, -(-len(starts) // 8))
+    near = ["" if place % step else str(start) for place, start in enumerate(starts)]
     peaks = [f"{edge:g}" if np.isclose(edge * 5 % 1, 0) else "" for edge in edges]
     return draw_strips(
         [
@@ -74,16 +73,10 @@ def draw_histograms(result: xr.Dataset) -> Drawing:
     )
 
 
-def _step(starts: list[int]) -> int:
-    return max(1, -(-len(starts) // 8))
-
-
 def draw_map(result: xr.Dataset) -> Drawing:
     """Heads by entropy and distance."""
-    names = ("entropy in nats", "distance in tokens")
-    return draw_head_scatter(
-        result["entropy"], result["distance"], result["behaviour"], OTHER, names
-    )
+    x, y, labels = (result[name] for name in ("entropy", "distance", "behaviour"))
+    return draw_head_scatter(x, y, labels, OTHER, ("entropy in nats", "distance in tokens"))
 
 
 FIGURES = (

@@ -32,11 +32,9 @@ def _heads_above(data: xr.Dataset, found: Found, kind: Kind) -> str:
     best = top_heads(values, min(max(count, 1), 4))
     named = ", ".join(f"{name_head(layer, head)} {value:.2f}" for layer, head, value in best)
     more = f" and {count - len(best)} more" if count > len(best) else ""
-    return (
-        f"{counted(count, 'heads')} above {kind.threshold}: {named}{more}"
-        if count
-        else f"most in {named}"
-    )
+    if not count:
+        return f"most in {named}"
+    return f"{counted(count, 'heads')} above {kind.threshold}: {named}{more}"
 
 
 def _of_kind(claim: str, published: str, variable: str) -> Finding:
@@ -98,7 +96,7 @@ def _together(data: xr.Dataset, left: str, right: str) -> xr.DataArray:
 FINDINGS = (
     _of_kind(
         "Some heads look mostly at the previous token.",
-        "in every language model looked at (Elhage et al. 2021)",
+        "one of the two parts of induction (Elhage et al. 2021)",
         "previous_share",
     ),
     _of_kind(
@@ -108,7 +106,7 @@ FINDINGS = (
     ),
     _of_kind(
         "Some heads continue what was said before: induction.",
-        "in every language model of two layers or more (Olsson et al. 2022)",
+        "in all models of two layers and more (Olsson et al. 2022)",
         "induction_score",
     ),
     Finding(
@@ -142,7 +140,7 @@ FINDINGS = (
     ),
     Finding(
         "Half of the heads rest on the first token.",
-        "most heads of trained language models (Gu et al. 2024)",
+        "sinks in every trained language model looked at (Gu et al. 2024)",
         "the median over heads of first_share is above 0.3: a sink rate above one half",
         ("first_share",),
         _middle_head,
@@ -152,7 +150,7 @@ FINDINGS = (
     ),
     Finding(
         "Heads with more than 0.3 of their attention on the first token (sink rate).",
-        "about 0.9 for large models of 2024 (Gu et al. 2024, by another count)",
+        "defined by Gu et al. 2024",
         "no rule",
         ("first_share",),
         _sink_rate,
