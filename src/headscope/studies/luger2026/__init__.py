@@ -38,7 +38,7 @@ def notes(result: xr.Dataset) -> str:
 STUDY = Study(
     name="luger2026",
     title="Heads in the wild",
-    citation="after Luger, Kamath et al. (2026), HeadVis",
+    citation="Luger, Kamath et al. (2026), HeadVis",
     question="What does each head do over a broad sample of raw text?",
     options=(
         Option(

@@ -54,7 +54,7 @@ def _draw(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
         for name, title in titles.items()
         if name in result
     ]
-    return draw_panels(panels, 3, "layer")
+    return draw_panels(panels, 3, "mean")
 
 
 def draw_histograms(result: xr.Dataset) -> Drawing:

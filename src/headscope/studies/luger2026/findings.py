@@ -65,7 +65,11 @@ def _say_sinks(data: xr.Dataset, found: Found) -> str:
 
 
 def _sink_rate(data: xr.Dataset) -> xr.DataArray:
-    return xr.DataArray(data.attrs["sink_rate"])
+    """The share of heads above the threshold; each group of documents left out may move it."""
+    values = data["first_share"]
+    heads = values.sizes["layer"] * values.sizes["head"]
+    rate = (values > KIND["first_share"].threshold).mean(("layer", "head"))
+    return rate.assign_attrs(weight=heads, is_counted=True)
 
 
 def _best_made(data: xr.Dataset) -> tuple[int, int]:
@@ -156,6 +160,7 @@ FINDINGS = (
         _sink_rate,
         threshold=None,
         unit=PERCENT,
+        range=SHARE,
     ),
     Finding(
         "Heads that look far look widely.",

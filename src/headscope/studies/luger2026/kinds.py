@@ -64,8 +64,8 @@ KINDS = (
     Kind("next token", "next_share", MOSTLY),
     Kind("previous token", "previous_share", MOSTLY),
     Kind("duplicate token", "duplicate_token_score", CLEARLY),
-    Kind("induction", "induction_score", CLEARLY),
     Kind("retrieval", "retrieval", CLEARLY),
+    Kind("induction", "induction_score", CLEARLY),
 )
 BEHAVIOUR = Measure(
     "behaviour",

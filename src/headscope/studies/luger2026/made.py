@@ -33,14 +33,18 @@ def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
     if first > 0:
         return Inputs(())
     texts = _texts(setup, sentences)
-    depths = setup.options["depths"]
     hidden = [
-        (number, depth, hide(text, _needle(setup, number), share / 100, *_frame(setup)))
+        (number, depth, hide(text, _needle(setup, number), share, *_frame(setup)))
         for number, text in enumerate(texts)
-        for depth, share in enumerate(depths)
+        for depth, share in enumerate(depths_of(setup))
     ]
     columns = _columns(hidden)
     return Inputs(Examples(columns, _no_example))
+
+
+def depths_of(setup: Setup) -> list[float]:
+    """Shares of a text before the needle, each once."""
+    return [share / 100 for share in sorted(set(setup.options["depths"]))]
 
 
 def hide(

@@ -11,10 +11,11 @@ from headscope.studies.clark2019.surface.inputs import (
 )
 from headscope.studies.importance import with_importance
 from headscope.studies.luger2026.inputs import text_inputs
-from headscope.studies.luger2026.made import FEWEST, needle_inputs, needle_room
+from headscope.studies.luger2026.made import FEWEST, depths_of, needle_inputs, needle_room
 from headscope.studies.study import Part, Setup
 
 NO_COPY = "a bidirectional model generates nothing, so no position copies"
+NO_DEPTHS = "left out as asked (depths=[])"
 NO_ROOM = "the context is too short for a needle and a text around it"
 NO_NEXT = "a causal model cannot see the next token"
 NO_TARGET = "the study reads texts, so only the encoder has input"
@@ -38,8 +39,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     scores = induction.repetitions(setup.grid, longest_period(setup), start)
     made = [Part(repeated_inputs, scores, of_corpus=False)]
     if why_no_retrieval(setup) is None:
-        depths = [share / 100 for share in setup.options["depths"]]
-        found = tuple(retrieval(setup.grid, depths))
+        found = tuple(retrieval(setup.grid, depths_of(setup)))
         made.append(Part(needle_inputs, found, of_corpus=False))
     return with_importance(setup, Part(text_inputs, tuple(_of_texts(setup)))), *made
 
@@ -48,6 +48,8 @@ def why_no_retrieval(setup: Setup) -> str | None:
     """Why no needle is sought; None if it is."""
     if not setup.model.is_causal:
         return NO_COPY
+    if not setup.options["depths"]:
+        return NO_DEPTHS
     return NO_ROOM if needle_room(setup) < FEWEST else None
 
 
