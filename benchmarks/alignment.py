@@ -24,7 +24,7 @@ from headscope.studies.study import Study
 from headscope.text.corpus import Corpus
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 
-ALIGNMENTS = ("strict", "shared", "words")
+ALIGNMENTS = ("strict", "overlap", "words")
 # Sections 4.2 and 4.3 of the paper without the surface, which knows no words.
 WORDS_ALONE = replace(
     STUDY,

@@ -42,6 +42,7 @@ from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
 from headscope.workers.engine import Engine, Piece, Pool, find_engine
 from headscope.workers.local import LocalPool
@@ -348,6 +349,12 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "mean_tokens": counts.tokens / counts.inputs,
         "skipped": json.dumps(dict(counts.skipped)),
         "words": json.dumps(dict(counts.words)),
+        **_shared_tokens(counts),
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }
+
+
+def _shared_tokens(counts: Counts) -> Mapping[str, int]:
+    """How many tokens cover several words, where the whole study reads words in one way."""
+    return {"shared_tokens": counts.words[SEVERAL]} if SEVERAL in counts.words else {}
