@@ -272,7 +272,8 @@ class _Running:
         missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
         pool = _pool_for_shards(self.pool, model)
         reads_ahead = missing and isinstance(pool, LocalPool) and pool.at_once > 1
-        with open_readers(self.setup, job.parts) if reads_ahead else nullcontext() as readers:
+        ahead = open_readers(self.setup, job.parts, missing) if reads_ahead else nullcontext()
+        with ahead as readers:
             done = pool.run(replace(job, readers=readers), missing)
             kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
             total = sum(map(len, missing))
