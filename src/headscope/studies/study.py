@@ -69,7 +69,7 @@ class Setup:
     @property
     def sharing(self) -> "Sharing":
         """What becomes of a token that several words share."""
-        return self.options.get("alignment", "shared")
+        return self.options.get("alignment", "overlap")
 
     @cached_property
     def numbers(self) -> frozenset[int] | None:
