@@ -85,7 +85,7 @@ def study(
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
     path, chosen = _find_out(out), name if isinstance(name, Study) else find_study(name)
-    options = chosen.with_options(options)
+    options = chosen.settle(model, chosen.with_options(options))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
     check_reading(model, options.get("weights", "raw"), options.get("attention"))
@@ -281,7 +281,7 @@ class _Running:
     def _merge(self, shards: int) -> tuple[xr.Dataset, Counts]:
         metrics = self.study.metrics(self.setup)
         sums, counts = self.run.merge(metrics, shards)
-        _check_counts(counts)
+        _check_counts(counts, self.study)
         variables: Variables = {}
         for name, metric in metrics.items():
             variables |= metric.compute(sums[name], self.run.records(name, shards))
@@ -327,13 +327,10 @@ def _keep(files: PieceFiles, done: Iterator[tuple[int, Piece, bytes]]) -> Iterat
         yield piece
 
 
-def _check_counts(counts: Counts) -> None:
+def _check_counts(counts: Counts, study: Study) -> None:
     if counts.inputs == 0:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.skipped.items())
-        raise RunError(
-            f"No sentence of the corpus could be used ({reasons}); "
-            "see docs/studies.md for what each reason means."
-        )
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.skipped.items())
+        raise RunError(f"No sentence of the corpus could be used ({reasons}); {study.remedy}.")
 
 
 def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]:

@@ -217,6 +217,12 @@ class Study:
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
+    # The options of a run with those filled in that depend on the model.
+    settle: Callable[["Model", Mapping[str, Any]], Mapping[str, Any]] = lambda model, options: (
+        options
+    )
+    # What to do about a corpus that no input could be made of.
+    remedy: str = "see docs/studies.md for what each reason means"
     stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
     measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 
