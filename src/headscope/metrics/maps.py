@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headscope.results.measure import Measure
+
 COMPONENTS = 2
 PERPLEXITY = 20.0
 STEPS, EXAGGERATED, EXAGGERATION = 300, 100, 8.0
@@ -16,6 +18,35 @@ CLUSTERS = (2, 3, 4, 5, 6)
 DISTINCT = 0.25  # silhouette from which clusters are said to be there
 SMALLEST = 0.05  # share of the points of a cluster; fewer are outliers
 RESTARTS, ROUNDS = 4, 20
+
+COMPONENT_SHARE = Measure(
+    "component_share",
+    title="Share of a principal component",
+    meaning="How much of the variance of the head's queries, keys, values or outputs lies along "
+    "one direction.",
+    formula="variance of the sampled vectors along a principal component / their variance",
+    reference="after Luger, Kamath et al. 2026",
+    cost="a second pass over the inputs of the sampled tokens",
+    more="has vectors that differ in fewer ways",
+    axes={"space": "Space", "component": "Component"},
+    with_errors=False,
+)
+CLUSTERS_FOUND = Measure(
+    "clusters",
+    title="Clusters of vectors",
+    meaning="How many groups the head's queries, keys, values or outputs fall into; 1 where none "
+    "stand out.",
+    formula=f"k-means with the number of clusters, {CLUSTERS[0]} to {CLUSTERS[-1]}, of the best "
+    f"mean silhouette, if that is {DISTINCT} or more",
+    reference="Rousseeuw 1987",
+    unit="",
+    range="from 1",
+    cost="none beyond component_share",
+    more="has vectors of more kinds",
+    axes={"space": "Space"},
+    with_errors=False,
+)
+MEASURES = (COMPONENT_SHARE, CLUSTERS_FOUND)
 
 
 def find_components(
