@@ -82,9 +82,11 @@ class BandedExamples:
         weight = layer.peaks(with_self=True).weight.float()
         state.record("peak", (layer.batch.rows, layer.index), weight)
 
-    def close(self, state: State) -> None:
+    def condense(self, state: State) -> None:
         """Put the inputs of the shard into their bins."""
         peaks, numbers = state.records.pop("peak"), state.records.pop("number")
+        if "peak" in state.on_device:
+            peaks = state.on_device.pop("peak").cpu().numpy()
         order = np.argsort(draw(self.seed, numbers), kind="stable")
         for place in range(len(self.grid.layers)):
             own = self._of_shard(peaks[order, place].T.astype(float), numbers[order].astype(float))

@@ -86,11 +86,11 @@ class TopTokens:
         for side, values in enumerate((layer.everything - layer.to_first, layer.columns)):
             room[side, layer.index][:, runs.ids] += runs.sum(values)
 
-    def close(self, state: State) -> None:
+    def condense(self, state: State) -> None:
         """Keep the tokens that occur; the most frequent of them, if their table is too large."""
-        if not {"count", "mass"} <= set(state.records):
+        if not {"count", "mass"} <= set(state.on_device):
             return
-        count, mass = state.records.pop("count"), state.records.pop("mass")
+        count, mass = (state.on_device.pop(name).cpu().numpy() for name in ("count", "mass"))
         kept = np.sort(np.argsort(-count, kind="stable")[: self._most])
         kept = kept[count[kept] > 0]
         state.sums["id"], state.sums["count"] = kept.astype(float), count[kept].astype(float)
@@ -154,7 +154,7 @@ class TopTokens:
         batch: AnnotatedBatch,
         dtype: torch.dtype,
     ) -> Tensor:
-        """A table of the whole vocabulary, where the batch is; `close` makes sums of it."""
+        """A table of the whole vocabulary, where the batch is; `condense` makes sums of it."""
         if name not in state.on_device:
             state.on_device[name] = torch.zeros(shape, dtype=dtype, device=batch.mask.device)
         return state.on_device[name]
