@@ -78,7 +78,7 @@ def test_masses_shares_and_lifts_equal_a_loop_over_pairs(kind: str, is_causal: b
                 ranked = found["top_token"].sel(at).values
                 assert ranked[ranked >= 0].tolist() == best
                 for rank, token in enumerate(best):
-                    place = at | {"rank": rank}
+                    place = at | {"top": rank}
                     assert float(found["top_token_share"].sel(place)) == pytest.approx(
                         share[token], rel=1e-5
                     )

@@ -22,6 +22,7 @@ from headscope.archive import unpack_arrays
 from headscope.engine.second_pass import BLOCK, Block, Chosen, SecondPass, find_part
 from headscope.metrics.maps import (
     COMPONENTS,
+    REDUCED,
     bring_together,
     find_clusters,
     find_components,
@@ -177,9 +178,9 @@ class HeadVectors:
         spaces = {name: self._space(name, place) for name in SPACES}
         parts, clusters = {}, {}
         for at, (name, points) in enumerate(spaces.items()):
-            parts[name], shares = find_components(points, COMPONENTS)
-            clusters[name] = find_clusters(points, seed)
-            self._found["shares"][place, :, at] = shares.cpu().numpy()
+            parts[name], shares = find_components(points, REDUCED)
+            clusters[name] = find_clusters(parts[name], seed)
+            self._found["shares"][place, :, at] = shares[:, :COMPONENTS].cpu().numpy()
             self._found["clusters"][place, :, at] = clusters[name].amax(-1).cpu().numpy() + 1
         both = torch.cat(bring_together(spaces["query"], spaces["key"]), dim=1)
         flat = dict(zip(("query", "key"), lay_out(both).cpu().chunk(2, dim=1), strict=True))
@@ -270,7 +271,7 @@ def _written_rows(model: Model, of: str, logits: Float[Tensor, "vocabulary"]) ->
 
 
 def _top_tokens(result: xr.Dataset, model: Model) -> Iterator[list[Row]]:
-    axes = ("layer", "head", "side", "by", "rank")
+    axes = ("layer", "head", "side", "by", "top")
     names = {"token": "top_token"} | {n: f"top_token_{n}" for n in ("share", "lift", "count")}
     values = {name: result[own].transpose(*axes).values for name, own in names.items()}
     for place, head in np.ndindex(values["token"].shape[:2]):
@@ -291,7 +292,7 @@ def _ranked(own: Mapping[str, np.ndarray], model: Model) -> Iterator[Row]:
 
 
 def _examples(result: xr.Dataset, kept: Recalled) -> Iterator[list[Row]]:
-    axes = ("layer", "head", "band", "rank")
+    axes = ("layer", "head", "band", "pick")
     numbers = result["example_input"].transpose(*axes).values
     peaks = result["example_peak"].transpose(*axes).values
     for place, head in np.ndindex(numbers.shape[:2]):

@@ -33,8 +33,6 @@ from headscope.workers.threads import use_threads
 BLOCK = 32  # inputs of a piece
 TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
 PER_ROW, LEAST = 8, 0.005  # weights of a row that are kept, and how large they must be
-LONGEST = 2**16  # tokens of an input whose places fit into the files
-VECTORS = ("query", "key", "value", "output")
 
 _one_at_a_time = Lock()  # the last norm is watched by one pass
 Block = tuple[int, ...]  # numbers of inputs

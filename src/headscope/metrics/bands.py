@@ -41,7 +41,7 @@ EXAMPLE_PEAK = Measure(
     "inputs by it, and the ten largest",
     reference="Luger, Kamath et al. 2026",
     cost="none beyond the largest weight",
-    axes={"band": "Band", "rank": "Rank"},
+    axes={"band": "Band", "pick": "Rank"},
     with_errors=False,
     also=("example_input", "example_share"),
 )
@@ -140,7 +140,7 @@ class BandedExamples:
             self._put(inputs[*place, TOP_BAND], peaks[*place, TOP_BAND], *top)
             shares[*place, TOP_BAND] = (top[0] >= 0).sum() / total
         bands = Axis("band", range(BANDS + 1))
-        ranks = Axis("rank", range(most))
+        ranks = Axis("pick", range(most))
         return {
             "example_input": self.grid.array(inputs.astype(np.int64), bands, ranks),
             "example_peak": self.grid.array(peaks.astype(np.float32), bands, ranks),

@@ -13,11 +13,12 @@ from headscope.results.measure import Measure
 
 COMPONENTS = 2
 PERPLEXITY = 20.0
-STEPS, EXAGGERATED, EXAGGERATION = 300, 100, 8.0
+STEPS, EXAGGERATED, EXAGGERATION = 200, 60, 8.0
 CLUSTERS = (2, 3, 4, 5, 6)
 DISTINCT = 0.25  # silhouette from which clusters are said to be there
 SMALLEST = 0.05  # share of the points of a cluster; fewer are outliers
-RESTARTS, ROUNDS = 4, 20
+RESTARTS, ROUNDS = 3, 12
+REDUCED = 8  # principal components in which clusters are sought
 
 COMPONENT_SHARE = Measure(
     "component_share",
@@ -37,7 +38,7 @@ CLUSTERS_FOUND = Measure(
     meaning="How many groups the head's queries, keys, values or outputs fall into; 1 where none "
     "stand out.",
     formula=f"k-means with the number of clusters, {CLUSTERS[0]} to {CLUSTERS[-1]}, of the best "
-    f"mean silhouette, if that is {DISTINCT} or more",
+    f"mean silhouette in the first {REDUCED} principal components, if that is {DISTINCT} or more",
     reference="Rousseeuw 1987",
     unit="",
     range="from 1",
@@ -156,11 +157,11 @@ def find_clusters(
     heads, count = points.shape[:2]
     best = points.new_full((heads,), DISTINCT, dtype=torch.float64)
     found = torch.zeros(heads, count, dtype=torch.long, device=points.device)
-    far = torch.cdist(points.double(), points.double())
+    far = torch.cdist(points, points).double()
     for number in CLUSTERS:
         if number * max(2, math.ceil(SMALLEST * count)) > count:
             break
-        labels = _means(points.double(), number, seed)
+        labels = _means(points, number, seed)
         members = torch.nn.functional.one_hot(labels, number).double()
         value = mean_silhouette(far, members)
         value[members.sum(1).min(-1).values < max(2, SMALLEST * count)] = -1
@@ -200,7 +201,7 @@ def _means(points: Float[Tensor, "head point dim"], number: int, seed: int) -> T
 
 def _start(points: Tensor, number: int, seed: int) -> Float[Tensor, "head cluster dim"]:
     """Centres as k-means++ draws them: far from each other (Arthur & Vassilvitskii 2007)."""
-    draws = torch.rand(number, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    draws = torch.rand(number, generator=torch.Generator().manual_seed(seed))
     heads, count = points.shape[:2]
     first = torch.full((heads,), int(draws[0] * count), device=points.device)
     every = torch.arange(heads, device=points.device)
@@ -216,9 +217,12 @@ def _start(points: Tensor, number: int, seed: int) -> Float[Tensor, "head cluste
 
 
 def _one_means(points: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
-    labels = torch.zeros(points.shape[:2], dtype=torch.long, device=points.device)
+    labels = torch.full(points.shape[:2], -1, dtype=torch.long, device=points.device)
     for _ in range(ROUNDS):
-        labels = torch.cdist(points, centres).argmin(-1)
+        now = torch.cdist(points, centres).argmin(-1)
+        if torch.equal(now, labels):
+            break
+        labels = now
         members = torch.nn.functional.one_hot(labels, centres.shape[1]).to(points.dtype)
         sizes = members.sum(1)[..., None]
         means = members.mT @ points / sizes.clamp(min=1)

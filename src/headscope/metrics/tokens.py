@@ -44,7 +44,7 @@ TOP_TOKEN_SHARE = Measure(
     "i > 0 (query), j > 0; lift divides it by the token's share of all tokens",
     reference="Luger, Kamath et al. 2026; lift added",
     cost="n: sums over rows and columns, by token",
-    axes={"side": "Side", "by": "Ordered by", "rank": "Rank"},
+    axes={"side": "Side", "by": "Ordered by", "top": "Rank"},
     with_errors=False,
     also=("top_token", "top_token_lift", "top_token_count"),
 )
@@ -120,7 +120,7 @@ class TopTokens:
             for name in FIELDS[:2]:
                 found[name][at] = fields[name][top]
             whole["id"][at], whole["count"][at] = sums["id"][top], sums["count"][top]
-        axes = Axis("side", SIDES), Axis("by", ORDERS), Axis("rank", range(self.ranks))
+        axes = Axis("side", SIDES), Axis("by", ORDERS), Axis("top", range(self.ranks))
         named = {"top_token": whole["id"], "top_token_count": whole["count"]}
         named |= {f"top_token_{name}": values for name, values in found.items()}
         return {name: self.grid.array(values, *axes) for name, values in named.items()}

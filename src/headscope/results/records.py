@@ -259,7 +259,11 @@ def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> 
     """
     schema = SCHEMAS[path.name]
     with write_atomically(path, kept=SHARDS) as temporary:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        # Numbers that hardly repeat only grow in a dictionary.
+        words = [column.name for column in schema if pa.types.is_string(column.type)]
+        with pq.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=words
+        ) as writer:
             for rows in groups:
                 writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
         return checksum(temporary)

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headscope.studies import importance
+from headscope.studies import importance, records
 from headscope.studies.luger2026.inputs import check_room, settle_context
 from headscope.studies.luger2026.metrics import left_out, parts
 from headscope.studies.option import Option
@@ -42,6 +42,7 @@ STUDY = Study(
         ),
         DOCUMENTS,
         importance.OPTION,
+        *records.OPTIONS,
     ),
     labels=lambda corpus: {},
     left_out=left_out,
@@ -55,5 +56,6 @@ STUDY = Study(
     unit="inputs",
     check=check_room,
     settle=settle_context,
+    measures=records.MEASURES,
     remedy="give a smaller --context, or --rest to keep what is shorter",
 )

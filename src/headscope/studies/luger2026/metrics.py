@@ -2,9 +2,10 @@
 
 from headscope.metrics import shares, spread
 from headscope.metrics.metric import Metric
-from headscope.studies import importance
+from headscope.studies import importance, records
 from headscope.studies.importance import with_importance
-from headscope.studies.luger2026.inputs import text_inputs
+from headscope.studies.luger2026.inputs import inputs_again, text_inputs
+from headscope.studies.records import with_records
 from headscope.studies.study import Part, Setup
 
 NO_NEXT = "a causal model cannot see the next token"
@@ -18,12 +19,13 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["next_share"] = NO_NEXT
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing | importance.left_out(setup)
+    return missing | importance.left_out(setup) | records.left_out(setup)
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Texts for everything but the detectors, which have inputs that are made for them."""
-    return (with_importance(setup, Part(text_inputs, tuple(_of_texts(setup)))),)
+    texts = Part(text_inputs, tuple(_of_texts(setup)), again=inputs_again)
+    return (with_importance(setup, with_records(setup, texts)),)
 
 
 def _of_texts(setup: Setup) -> list[Metric]:
