@@ -274,10 +274,11 @@ def _top_tokens(result: xr.Dataset, model: Model) -> Iterator[list[Row]]:
     axes = ("layer", "head", "side", "by", "top")
     names = {"token": "top_token"} | {n: f"top_token_{n}" for n in ("share", "lift", "count")}
     values = {name: result[own].transpose(*axes).values for name, own in names.items()}
+    layers = result["layer"].values.tolist()
     for place, head in np.ndindex(values["token"].shape[:2]):
         own = {name: array[place, head] for name, array in values.items()}
         yield [
-            {"layer": int(result["layer"][place]), "head": head, "side": side, "by": by} | row
+            {"layer": layers[place], "head": head, "side": side, "by": by} | row
             for at, side in enumerate(SIDES)
             for order, by in enumerate(ORDERS)
             for row in _ranked({name: array[at, order] for name, array in own.items()}, model)
@@ -295,9 +296,10 @@ def _examples(result: xr.Dataset, kept: Recalled) -> Iterator[list[Row]]:
     axes = ("layer", "head", "band", "pick")
     numbers = result["example_input"].transpose(*axes).values
     peaks = result["example_peak"].transpose(*axes).values
+    layers = result["layer"].values.tolist()
     for place, head in np.ndindex(numbers.shape[:2]):
         yield [
-            {"layer": int(result["layer"][place]), "head": head, "band": band, "rank": rank}
+            {"layer": layers[place], "head": head, "band": band, "rank": rank}
             | {"input": int(number), "peak": float(peaks[place, head, band, rank])}
             | kept.weights(place, head, int(number))
             for (band, rank), number in np.ndenumerate(numbers[place, head])
