@@ -23,6 +23,7 @@ from headscope.engine.job import (
     pick_documents,
 )
 from headscope.engine.prepare import open_readers
+from headscope.engine.records import record_stages
 from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
@@ -35,6 +36,7 @@ from headscope.results.dataset import check_result, without_stack
 from headscope.results.exemplars import CHECKSUM, exemplars_of
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import attach
+from headscope.results.records import records_of
 from headscope.results.replicates import add_q_values
 from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
@@ -99,7 +101,7 @@ def study(
     with lock_run(path):
         run = open_run(path, _settings(known_as, chosen, setup, sentences))
         if run.result.exists():
-            return _load_finished(run, chosen, setup)
+            return _with_records(_load_finished(run, chosen, setup), run, chosen, setup, engine)
         _say_left_out(run.settings["left_out"])
         with _open(engine) as pool:
             return _Running(chosen, setup, pool, _fix_threads(run, pool, model)).finish()
@@ -118,6 +120,21 @@ def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
             result.save(written, run.result)
         return written
     return dataset
+
+
+def _with_records(
+    dataset: xr.Dataset, run: RunFolder, study: Study, setup: Setup, engine: str | Engine
+) -> xr.Dataset:
+    """The result of a run that is finished; records that are damaged are written again."""
+    try:
+        records_of(dataset, run.path)
+        return dataset
+    except RunError as error:
+        log.warning("%s Its records are written again.", error)
+    with _open(engine) as pool:
+        written = _Running(study, setup, pool, run).write_records(dataset)
+    result.save(written, run.result)
+    return written
 
 
 def _with_exemplars(dataset: xr.Dataset, file: Path, study: Study, setup: Setup) -> xr.Dataset:
@@ -245,7 +262,7 @@ class _Running:
         self._compute_shards(shards)
         with use_threads(self.threads):
             dataset, counts = self._merge(len(shards))
-        for stage in self.study.stages:
+        for stage in (*self.study.stages, *self._record_stages()):
             dataset = self._run_stage(stage, dataset)
         with use_threads(self.threads):
             dataset = self._say(self.study.derive(dataset))
@@ -256,6 +273,16 @@ class _Running:
         check_result(without_stack(dataset))  # nothing is saved that could not be opened
         result.save(dataset, self.run.result)
         return dataset
+
+    def write_records(self, dataset: xr.Dataset) -> xr.Dataset:
+        """The result with its records written again, from what the second pass has kept."""
+        for stage in self._record_stages():
+            written = self._run_stage(stage, without_stack(dataset))
+            dataset = dataset.assign_attrs(written.attrs)
+        return dataset
+
+    def _record_stages(self) -> tuple[Stage[Any], ...]:
+        return record_stages(self.study, self.setup, self.run.path)
 
     def _say(self, dataset: xr.Dataset) -> xr.Dataset:
         """The result with its measures, tables, judged claims and chosen heads."""

@@ -214,7 +214,7 @@ class CondensingMetric(Named, Protocol):
     """Can say with less, at the end of a shard, what it recorded of every input."""
 
     def condense(self, state: State) -> None:
-        """Replace records by smaller ones."""
+        """Replace records by smaller ones, or by sums; they may still be on the device."""
         ...
 
 

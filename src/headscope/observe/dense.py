@@ -25,6 +25,7 @@ from headscope.observe.layer import (
     sum_by_text,
     sum_entropies,
     weight_of_rows,
+    weight_to_first,
     weight_to_null,
 )
 from headscope.observe.offsets import separation_bins, sum_by_offset, sum_spans
@@ -76,6 +77,10 @@ class DenseLayer:
     @cached
     def to_null(self) -> Float[Tensor, "batch head query"]:
         return weight_to_null(self.wide, self.batch)
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        return weight_to_first(self.wide, self.batch)
 
     @cached
     def everything(self) -> Float[Tensor, "batch head query"]:

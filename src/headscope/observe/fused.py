@@ -74,6 +74,13 @@ class FusedLayer(LayerSums):
         look = _look(self.texts, self.places, self.batch.mask.shape[1])
         return look(start, stop)[..., :keys]
 
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token."""
+        first = torch.zeros(1, dtype=torch.long, device=self.batch.mask.device)
+        paid = [_weights_of_keys(text, first)[..., 0] for text in self.texts]
+        return _spread(paid, self.places, self.batch.mask.shape[1])
+
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset, pair by pair."""
         pairs = zip(self.texts, self.places, strict=True)

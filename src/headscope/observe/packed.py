@@ -72,6 +72,15 @@ class PackedLayer(LayerSums):
         rows = slice(start, min(stop, self.rows.shape[-1]))
         return _look(self.attention, self.batch, rows, slice(0, keys))
 
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token."""
+        packing = self.attention.packing
+        queries = torch.arange(len(packing.place), device=packing.place.device)
+        firsts = packing.firsts[packing.text.long()]
+        weights = weights_of_pairs(self.attention, queries.int(), firsts.int())
+        return packing.unpack(weights).transpose(0, 1)
+
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
         make = partial(_at_offset, self.attention.packing, self._content, offset)

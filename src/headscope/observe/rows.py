@@ -26,6 +26,7 @@ from headscope.observe.layer import (
     sum_distances,
     sum_entropies,
     weight_of_rows,
+    weight_to_first,
     weight_to_null,
 )
 from headscope.observe.offsets import separation_bins, sum_by_offset, sum_spans
@@ -47,6 +48,16 @@ class RowsLayer(LayerSums):
     ) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied; first keys only."""
         return self.weights(start, stop)[..., :keys].float()
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token; computes all rows once more."""
+        tokens = self.batch.mask.shape[1]
+        blocks = [
+            weight_to_first(self.look(start, min(start + self.block, tokens)), self.batch, start)
+            for start in range(0, tokens, self.block)
+        ]
+        return torch.cat(blocks, dim=-1)
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset; computes all rows once more."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import xarray as xr
 
 from headscope.metrics import surface
-from headscope.studies import importance
+from headscope.studies import importance, records
 from headscope.studies.luger2026.figures import FIGURES
 from headscope.studies.luger2026.findings import FINDINGS
 from headscope.studies.luger2026.inputs import check_room, settle_context
@@ -69,12 +69,13 @@ STUDY = Study(
         ),
         DOCUMENTS,
         importance.OPTION,
+        *records.OPTIONS,
     ),
     labels=lambda corpus: {},
     left_out=left_out,
     parts=parts,
     derive=derive,
-    measures=(BEHAVIOUR, SINK_RATE),
+    measures=(BEHAVIOUR, SINK_RATE, *records.MEASURES),
     figures=FIGURES,
     tables=(TABLES[0], importance.TABLE, *TABLES[1:]),
     findings=FINDINGS,

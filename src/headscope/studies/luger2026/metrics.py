@@ -3,15 +3,16 @@
 from headscope.metrics import induction, peaks, repeats, separation, shares
 from headscope.metrics.metric import Metric
 from headscope.metrics.retrieval import retrieval
-from headscope.studies import importance
+from headscope.studies import importance, records
 from headscope.studies.clark2019.surface.inputs import (
     find_delimiters,
     longest_period,
     repeated_inputs,
 )
 from headscope.studies.importance import with_importance
-from headscope.studies.luger2026.inputs import text_inputs
+from headscope.studies.luger2026.inputs import inputs_again, text_inputs
 from headscope.studies.luger2026.made import FEWEST, depths_of, needle_inputs, needle_room
+from headscope.studies.records import with_records
 from headscope.studies.study import Part, Setup
 
 NO_COPY = "a bidirectional model generates nothing, so no position copies"
@@ -30,7 +31,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing |= dict.fromkeys(("retrieval", "retrieval_at"), reason)
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing | importance.left_out(setup)
+    return missing | importance.left_out(setup) | records.left_out(setup)
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
@@ -41,7 +42,8 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if why_no_retrieval(setup) is None:
         found = tuple(retrieval(setup.grid, depths_of(setup)))
         made.append(Part(needle_inputs, found, of_corpus=False))
-    return with_importance(setup, Part(text_inputs, tuple(_of_texts(setup)))), *made
+    texts = Part(text_inputs, tuple(_of_texts(setup)), again=inputs_again)
+    return with_importance(setup, with_records(setup, texts)), *made
 
 
 def why_no_retrieval(setup: Setup) -> str | None:
