@@ -24,6 +24,7 @@ DETECTORS = {
     "duplicate_token_score": "duplicate token",
     "induction_score": "induction",
     "retrieval": "retrieval",
+    "successor": "successor",
 }
 
 
@@ -119,7 +120,8 @@ FIGURES = (
         "Detectors on made inputs",
         "On random sequences said twice: weight on the previous token, on the same token one "
         "period back, and on what followed it. On texts with a needle: weight of the copying "
-        "position on what it copies.",
+        "position on what it copies. Successor: share of numbers, weekdays, months and letters of "
+        "which the head writes the next one.",
         ("induction_score",),
         draw_detectors,
     ),

@@ -138,6 +138,11 @@ FINDINGS = (
         range=CORRELATION,
     ),
     _of_kind(
+        "Some heads write the next number, weekday, month or letter.",
+        "in models of 31 million to 12 billion parameters (Gould et al. 2023)",
+        "successor",
+    ),
+    _of_kind(
         "Some heads look at line breaks and punctuation.",
         "BERT-base, full stops and commas in deep layers (Clark et al. 2019)",
         "delimiter_share",

@@ -64,6 +64,7 @@ KINDS = (
     Kind("next token", "next_share", MOSTLY),
     Kind("previous token", "previous_share", MOSTLY),
     Kind("duplicate token", "duplicate_token_score", CLEARLY),
+    Kind("successor", "successor", MOSTLY),
     Kind("retrieval", "retrieval", CLEARLY),
     Kind("induction", "induction_score", CLEARLY),
 )

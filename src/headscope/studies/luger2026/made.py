@@ -1,4 +1,4 @@
-"""The made inputs of luger2026: random sequences said twice, and texts with a needle in them."""
+"""The made inputs of luger2026: texts with a needle in them, and members of series, each alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,27 @@ import numpy as np
 from jaxtyping import Int
 
 from headscope.metrics.retrieval import DEPTH, NEEDLE, WANTED
+from headscope.metrics.successor import ITEM, Series
+from headscope.model.encode import encode_all
+from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.probes.encoding import own_frame
+from headscope.probes.encoding import find_frame, own_frame
 from headscope.results.replicates import group_of
 from headscope.studies.clark2019.surface.inputs import ordinary_tokens
 from headscope.studies.luger2026.inputs import text_inputs
 from headscope.studies.study import Inputs, Setup
 from headscope.text.sentence import Sentence
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
+          "October", "November", "December")  # fmt: skip
+SERIES = (
+    (tuple(map(str, range(1, 21))), False),
+    (WEEKDAYS, True),
+    (MONTHS, True),
+    (tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), False),
+)
+SHORTEST = 3  # members of a series
 NEEDLE_TOKENS = 8
 FEWEST = 4  # tokens of text around a needle
 
@@ -122,3 +135,58 @@ def _columns(hidden: Sequence[tuple[int, int, Hidden]]) -> Columns:
 
 def _no_example(row: int) -> Example:
     raise LookupError(f"made input {row} is never shown")
+
+
+def find_series(model: Model) -> tuple[Series, ...]:
+    """The series whose members the tokenizer writes as one token each, behind a space or not.
+
+    Of one with longer members the longest stretch of single tokens is taken, as no week then.
+    """
+    found = []
+    for words, is_cyclic in SERIES:
+        tokens = [_single(model, word) for word in words]
+        stretch = _longest_stretch(tokens)
+        if len(stretch) >= SHORTEST:
+            found.append(Series(stretch, is_cyclic and len(stretch) == len(words)))
+    return tuple(found)
+
+
+def _single(model: Model, word: str) -> int | None:
+    for text in (f" {word}", word):
+        (encoding,) = encode_all(model.tokenizer, [text], special=False)
+        if len(encoding.ids) == 1:
+            return encoding.ids[0]
+    return None
+
+
+def _longest_stretch(tokens: Sequence[int | None]) -> tuple[int, ...]:
+    best: tuple[int, ...] = ()
+    run: tuple[int, ...] = ()
+    for token in tokens:
+        run = () if token is None or token in run else (*run, token)
+        best = max(best, run, key=len)
+    return best
+
+
+def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """Every member that has a successor, alone; the first shard has them all."""
+    if first > 0:
+        return Inputs(())
+    frame = find_frame(setup.model.tokenizer)
+    items = [token for each in find_series(setup.model) for token, _ in each.successors]
+    ids = [(*frame.before, token, *frame.after) for token in items]
+    labels = [
+        (*(NO_LABEL for _ in frame.before), place, *(NO_LABEL for _ in frame.after))
+        for place in range(len(items))
+    ]
+    flat = np.array(ids, dtype=np.int64).ravel()
+    columns = Columns(
+        numbers=np.arange(len(items)),
+        groups=np.array([group_of(f"item {place}") for place in range(len(items))], dtype=np.int64),
+        lengths=np.full(len(items), len(frame) + 1, dtype=np.int64),
+        ids=flat,
+        segments=np.zeros_like(flat),
+        null=np.zeros(len(flat), dtype=bool),
+        labels={ITEM: np.array(labels, dtype=np.int64).ravel()},
+    )
+    return Inputs(Examples(columns, _no_example))

@@ -26,6 +26,7 @@ COLUMNS = tuple(
         "duplicate_token_score",
         "induction_score",
         "retrieval",
+        "successor",
     )
 )
 
