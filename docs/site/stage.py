@@ -59,7 +59,7 @@ NAVIGATION = {
         "benchmarks",
         "changelog",
     ),
-    "Explanation": ("design", "statistics", "clark2019", "probes", "training", "releasing"),
+    "Explanation": ("design", "statistics", "clark2019", "luger2026", "probes", "training", "releasing"),
     "Community": ("contributing", "conduct", "security"),
 }
 # Pages that are made from a file outside docs/, or from a notebook.
