@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headscope.results.heads import heads as heads
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
+    from headscope.text.documents import read_documents as read_documents
     from headscope.text.read import demo_corpus as demo_corpus
     from headscope.text.read import read_corpus as read_corpus
     from headscope.text.sentence import Mention as Mention
@@ -41,6 +42,7 @@ _HOME = {
     "heads": "headscope.results.heads",
     "load": "headscope.model.load",
     "read_corpus": "headscope.text.read",
+    "read_documents": "headscope.text.documents",
     "report": "headscope.report",
     "study": "headscope.engine.study",
 }
@@ -60,6 +62,7 @@ __all__ = [
     "heads",
     "load",
     "read_corpus",
+    "read_documents",
     "report",
     "study",
 ]

@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("treebank")
     parser.add_argument("--model", nargs="+", default=["mini-gpt2", "mini-bert"])
-    parser.add_argument("--alignment", nargs="+", default=["shared"], choices=get_args(Sharing))
+    parser.add_argument("--alignment", nargs="+", default=["overlap"], choices=get_args(Sharing))
     given = parser.parse_args()
     corpus = hs.read_corpus(given.treebank)
     for name in given.model:

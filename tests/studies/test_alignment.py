@@ -15,7 +15,7 @@ from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 from tests.engine.tiny import MODELS, make_sentences
 from tests.studies.check_alignment import WORDS_ALONE, check_relations, check_vig
 
-ALIGNMENTS = ["shared", "strict", "words"]
+ALIGNMENTS = ["overlap", "strict", "words"]
 
 
 @pytest.fixture(scope="module", params=list(MODELS))
@@ -52,7 +52,7 @@ def corpus() -> Corpus:
 def test_vig2019_equals_a_plain_reading(model: Model, corpus: Corpus, alignment: str) -> None:
     result, counts = check_vig(model, corpus, alignment)
     assert counts.sentences == (5 if alignment == "strict" else 10)
-    assert (counts.several > 0) == (alignment == "shared")
+    assert (counts.several > 0) == (alignment == "overlap")
     assert results.skipped(result) == ({"alignment: straddles": 5} if alignment == "strict" else {})
 
 
@@ -60,7 +60,7 @@ def test_vig2019_equals_a_plain_reading(model: Model, corpus: Corpus, alignment:
 def test_relations_equal_a_plain_reading(model: Model, corpus: Corpus, alignment: str) -> None:
     result, counts = check_relations(model, corpus, alignment)
     assert counts.sentences == 10
-    assert (counts.merged > 0) == (counts.several > 0) == (alignment == "shared")
+    assert (counts.merged > 0) == (counts.several > 0) == (alignment == "overlap")
     assert not any(why.startswith("trees") for why in results.skipped(result))
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.studies.option import Option
+    from headscope.text.readers.lines import Layout
 
 _Name = Annotated[
     str,
@@ -30,8 +31,22 @@ _CorpusName = Annotated[
     str,
     typer.Option(
         metavar="CORPUS",
-        help=f"demo, a directory, a URL, or a file: {list_formats()}.",
+        help=f"demo, a directory, a URL, - for standard input, the name of a dataset on the hub, "
+        f"or a file: {list_formats()}; each also as .gz or .zst.",
     ),
+]
+_Column = Annotated[
+    str, typer.Option(metavar="NAME", help="The column or key of raw text that holds it.")
+]
+_Layout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="sentences|running|paragraphs|documents",
+        help="Raw text: a sentence per line, cut by rules, lines whole, or documents whole.",
+    ),
+]
+_Documents = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Read only the first N documents.")
 ]
 _Out = Annotated[
     str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
@@ -115,6 +130,9 @@ def study(
     model: _ModelName,
     corpus: _CorpusName,
     out: _Out,
+    column: _Column = "text",
+    layout: _Layout = None,
+    documents: _Documents = None,
     engine: _EngineName = "local",
     address: _Address = None,
     workers: _Workers = None,
@@ -147,7 +165,12 @@ def study(
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs
 
-    read = hs.read_corpus(corpus)
+    read = hs.read_corpus(
+        corpus,
+        column=column,
+        layout=cast("Layout | None", layout or chosen.layout),
+        documents=documents,
+    )
     for remark in read.remarks:
         typer.echo(plain(remark), err=True)
     result = hs.study(

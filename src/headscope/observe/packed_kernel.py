@@ -154,16 +154,16 @@ def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: ran
     tokens, heads, width = query.shape
     packing = attention.packing
     lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
-    bins = triton.next_power_of_2(len(offsets))
     found = torch.empty(packing.shape[0], heads, len(offsets), device=query.device)
     _sum_offsets[(packing.shape[0], heads)](  # pyright: ignore[reportIndexIssue]
         query, key, lse, content.to(torch.int8), packing.firsts, found, tokens, attention.scaling,
         heads, key.shape[1], offsets.start, offsets.stop,
         WIDTH=width,
-        DIM=triton.next_power_of_2(width),
-        BINS=bins,
-        QUERIES=32 if width <= 64 else 16,
-        num_warps=2,
+        DIM=max(16, triton.next_power_of_2(width)),
+        BINS=triton.next_power_of_2(len(offsets)),
+        BLOCK=32 if width <= 64 else 16,
+        PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        num_warps=1,
     )  # fmt: skip
     return found
 
@@ -172,29 +172,36 @@ def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: ran
 def _sum_offsets(  # noqa: ANN202
     query, key, lse, content, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
     least, end,  # noqa: ANN001
-    WIDTH: tl.constexpr, DIM: tl.constexpr, BINS: tl.constexpr, QUERIES: tl.constexpr,  # noqa: N803
+    WIDTH: tl.constexpr, DIM: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
+    PRECISION: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
-    dims, bins = tl.arange(0, DIM), tl.arange(0, BINS)
-    of_keys = key + (head // (heads // key_heads)) * WIDTH + dims[None, :]
+    dims, bins, block = tl.arange(0, DIM), tl.arange(0, BINS), tl.arange(0, BLOCK)
+    apart = block[:, None] - block[None, :]
+    of_keys = key + (head // (heads // key_heads)) * WIDTH + dims[:, None]
     sums = tl.zeros([BINS], tl.float32)
-    for start in range(begin, stop, QUERIES):
-        rows = start + tl.arange(0, QUERIES)
+    for start in range(begin, stop, BLOCK):
+        rows = start + block
         there = rows < stop
-        inside = there[:, None] & (dims[None, :] < WIDTH)
         at = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
-        q = tl.load(query + at, mask=inside, other=0.0).to(tl.float32) * scaling
+        q = tl.load(query + at, mask=there[:, None] & (dims[None, :] < WIDTH), other=0.0)
         total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
-        for offset in range(
-            tl.maximum(least, start - stop + 1), tl.minimum(end, start + QUERIES - begin)
-        ):
-            keys = rows - offset
-            met = there & (keys >= begin) & (keys < stop)
+        furthest = tl.maximum(begin, begin + (start - begin - end + 1) // BLOCK * BLOCK)
+        nearest = tl.minimum(stop, start + BLOCK - least)
+        for first in range(furthest, nearest, BLOCK):
+            keys = first + block
+            met = keys < stop
             met = met & (tl.load(content + keys, mask=met, other=0) != 0)
-            to = keys[:, None].to(tl.int64) * key_heads * WIDTH
-            k = tl.load(of_keys + to, mask=met[:, None] & (dims[None, :] < WIDTH), other=0.0)
-            p = tl.where(met, tl.exp(tl.sum(q * k.to(tl.float32), 1) - total), 0.0)
-            sums += tl.where(bins == offset - least, tl.sum(p, 0), 0.0)
+            to = keys[None, :].to(tl.int64) * key_heads * WIDTH
+            k = tl.load(of_keys + to, mask=met[None, :] & (dims[:, None] < WIDTH), other=0.0)
+            z = tl.dot(q, k, input_precision=PRECISION) * scaling
+            p = tl.where(met[None, :], tl.exp(z - total[:, None]), 0.0)
+            between = start - first
+            for offset in range(
+                tl.maximum(least, between - BLOCK + 1), tl.minimum(end, between + BLOCK)
+            ):
+                paid = tl.sum(tl.sum(tl.where(apart == offset - between, p, 0.0), 1), 0)
+                sums += tl.where(bins == offset - least, paid, 0.0)
     place = found + (text * heads + head) * (end - least) + bins
     tl.store(place, sums, mask=bins < end - least)
