@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 from headscope.theme import FAINT, INK, MAP, PAPER
+from headscope.views.figures.fonts import dress
 
 FORMATS = ("svg", "png", "pdf")
 DOTS = 200  # of a PNG per inch
@@ -95,6 +96,7 @@ def render(figure: Figure, width: float | None = None) -> dict[str, bytes]:
         wide, high = figure.get_size_inches()
         figure.set_size_inches(width, high * width / wide)
     svg = to_svg(figure)
+    dress(figure)  # unlike an SVG the others need the shapes of all letters
     figure.set_layout_engine("none")  # the layout is found: finding it again takes a third as long
     png, pdf = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=DOTS, facecolor=PAPER)
