@@ -11,9 +11,11 @@ again, and the first character that differs is where that end of the message sta
 ```
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -157,6 +159,30 @@ class Chat:
             (len(header), len(header) + len(said)) if header + said + footer == preamble else None
         )
         return [Turn("system", 0, content), replace(turns[0], start=len(preamble)), *turns[1:]]
+
+
+def read_chat(path: str | Path) -> tuple[list[Message], dict[str, Any]]:
+    """The messages of a JSON file, and what else its template is to be given, such as tools.
+
+    The file is a list of messages, or an object that has it under "messages".
+    """
+    try:
+        read = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeError:
+        raise ModelError(f"{path} is not UTF-8; convert it, for example by iconv.") from None
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is not JSON: {error}.") from error
+    rest: dict[str, Any] = {}
+    if isinstance(read, dict) and "messages" in read:
+        rest = {name: value for name, value in read.items() if name != "messages"}
+        read = read["messages"]
+    try:
+        check_messages(read)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    return read, rest
 
 
 def check_messages(messages: Any) -> None:
