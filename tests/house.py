@@ -30,8 +30,9 @@ AGAINST_THE_ORDER = {
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
-    "anywidget", "IPython", "matplotlib", "numba", "ray", "rich", "scipy", "sklearn", "spacy",
-    "torch", "transformers", "triton", "upath", "uvicorn", "webbrowser", "xarray",
+    "accelerate", "anywidget", "IPython", "matplotlib", "numba", "ray", "rich", "scipy", "sklearn",
+    "spacy", "torch", "torchao", "transformers", "triton", "upath", "uvicorn",
+    "webbrowser", "xarray",
 }  # fmt: skip
 
 # Packages that any function of a command may import: `headscope --help` stays light.

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
 from headscope.views.state import SETTINGS, Kind, Theme
 
@@ -50,10 +51,6 @@ _Whole = Annotated[
 _Truncate = Annotated[
     bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")
 ]
-_Device = Annotated[
-    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
-]
-_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
 
 
 def view(
@@ -70,11 +67,12 @@ def view(
     theme: _Theme = "auto",
     whole: _Whole = False,
     truncate: _Truncate = False,
-    device: _Device = None,
-    dtype: _Dtype = "float32",
+    device: Device = None,
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
 ) -> None:
     """Show what each head looks at in a text, or in each text of a file."""
-    from headscope.model.load import load
     from headscope.views.gallery import gallery
     from headscope.views.view import check_ending, open_view
 
@@ -84,7 +82,9 @@ def view(
     texts = read_texts(text, whole=whole)
     if len(texts) > 1:
         _check_several(text, len(texts), ending, pair=pair, target=target)
-    network = load(model, device=device, dtype=dtype)
+    network = load_model(
+        model, device=device, dtype=dtype, device_map=device_map, quantization=quantization
+    )
     traces = [
         network.trace(
             one,

@@ -44,6 +44,7 @@ from headscope.model.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.evaluation import evaluating, quiet
 from headscope.model.family import check_family
 from headscope.model.origin import Copy, Origin, fingerprint, sketch
+from headscope.model.placing import home_of
 from headscope.model.trace import Trace
 
 Observer = Callable[[LayerAttention], None]
@@ -66,10 +67,12 @@ class Model:
         name: str | None = None,
         revision: str | None = None,
         origin: Origin | None = None,
+        remarks: tuple[str, ...] = (),
     ) -> None:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
         self.origin = origin
+        self.remarks = remarks  # what is unusual about how the weights are held
         self.network = network
         self.tokenizer = tokenizer
         self._padding: dict[Side, bool] = {}
@@ -114,8 +117,8 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
-        return self.network.device
+        """Where the network takes its inputs."""
+        return home_of(self.network)
 
     @cached_property
     def max_length(self) -> int | None:

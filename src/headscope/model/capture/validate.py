@@ -49,6 +49,11 @@ class Expectation:
         return f"Expectation({self.stack!r}, weights of shape {self.shape})"
 
     @property
+    def device(self) -> torch.device:
+        """Where the inputs are, and whatever is shown of a layer."""
+        return self.queries.device
+
+    @property
     def shape(self) -> tuple[int, int, int, int]:
         """Batch × head × query × key."""
         return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
