@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.model.load import load as load
     from headscope.model.model import Model as Model
+    from headscope.model.spans import Span as Span
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
     from headscope.results.compare import compare as compare
@@ -32,6 +33,7 @@ _HOME = {
     "Mention": "headscope.text.sentence",
     "Model": "headscope.model.model",
     "Sentence": "headscope.text.sentence",
+    "Span": "headscope.model.spans",
     "Trace": "headscope.model.trace",
     "Word": "headscope.text.sentence",
     "annotate": "headscope.text.annotate",
@@ -51,6 +53,7 @@ __all__ = [
     "Mention",
     "Model",
     "Sentence",
+    "Span",
     "Trace",
     "Word",
     "annotate",

@@ -15,7 +15,7 @@ _ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
 
 
 _Text = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="TEXT",
         help="What the model reads: a text, a file with a text on each line, or - for stdin.",
@@ -25,6 +25,17 @@ _Model = Annotated[
     str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id.")
 ]
 _Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf.")]
+_Chat = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.json",
+        help='Messages instead of a text: [{"role": "user", "content": "…"}, …].',
+    ),
+]
+_Special = Annotated[
+    bool,
+    typer.Option("--special/--no-special", help="Whether the tokenizer adds its special tokens."),
+]
 _Pair = Annotated[
     str | None, typer.Option(metavar="TEXT", help="A second text, for models of pairs.")
 ]
@@ -54,11 +65,13 @@ _Truncate = Annotated[
 
 
 def view(
-    text: _Text,
     model: _Model,
     out: _Out,
+    text: _Text = None,
+    chat: _Chat = None,
     kind: Annotated[Kind, typer.Option(help="Which view.")] = "head",
     pair: _Pair = None,
+    special: _Special = True,
     target: _Target = None,
     generate: _Generate = 0,
     layer: _Layer = None,
@@ -79,16 +92,17 @@ def view(
     ending = check_ending(out)
     settings = _settings(kind, layer, heads, hide, theme)
     second, written = read_text(pair), read_text(target)
-    texts = read_texts(text, whole=whole)
-    if len(texts) > 1:
-        _check_several(text, len(texts), ending, pair=pair, target=target)
+    inputs = _inputs(text, chat, whole=whole)
+    if text is not None and len(inputs) > 1:
+        _check_several(text, len(inputs), ending, pair=pair, target=target)
     network = load_model(
         model, device=device, dtype=dtype, device_map=device_map, quantization=quantization
     )
     traces = [
         network.trace(
-            one,
-            second,
+            **one,
+            pair=second,
+            special=special,
             target=written,
             generate=generate,
             truncate=truncate,
@@ -96,13 +110,25 @@ def view(
             layers=None if layer is None else [layer],
             heads=None if heads is None else parse_heads(heads),
         )
-        for one in texts
+        for one in inputs
     ]
-    if len(traces) > 1:
+    if text is not None and len(traces) > 1:
         gallery(traces, kind=kind, title=Path(text).stem, **settings).save(out)
     else:
         open_view(traces[0], kind, **settings).save(out)
     typer.echo(str(out))
+
+
+def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[str, Any]]:
+    """What is to be traced: the messages of a chat, or one text or more."""
+    if (text is None) == (chat is None):
+        raise ViewError("Give a text, or a chat (--chat FILE.json), and only one of them.")
+    if chat is not None:
+        from headscope.model.chat import read_chat
+
+        messages, template = read_chat(chat)
+        return [{"messages": messages, "template": template}]
+    return [{"text": one} for one in read_texts(text or "", whole=whole)]
 
 
 def read_texts(said: str, *, whole: bool = False) -> list[str]:

@@ -1,7 +1,7 @@
 """A loaded Transformer: its network, its tokenizer, and the proved way to see its attention."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,6 +40,7 @@ from headscope.model.capture.plan import (
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
+from headscope.model.chat import Chat, Message
 from headscope.model.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.evaluation import evaluating, quiet
 from headscope.model.family import check_family
@@ -176,6 +177,23 @@ class Model:
         self._check_vocabulary(encoded)
         return encoded
 
+    def encode_chat(
+        self,
+        messages: Sequence[Message],
+        template: Mapping[str, Any] | None = None,
+        *,
+        answer: bool = False,
+        truncate: bool = False,
+    ) -> Encoded:
+        """The tokens of a chat as the model's own template writes it; see `headscope.model.chat`.
+
+        With `answer` they end where the model goes on.
+        """
+        chat = Chat(self.name, self.tokenizer, messages, template)
+        encoded = chat.encode(answer=answer, limit=self.max_length, truncate=truncate)
+        self._check_vocabulary(encoded)
+        return encoded
+
     def encode_target(self, text: str, *, truncate: bool = False) -> Encoded:
         """What the decoder reads to write `text`: its start token, then the text."""
         self._require_decoder()
@@ -275,9 +293,12 @@ class Model:
 
     def trace(
         self,
-        text: str,
+        text: str | None = None,
         pair: str | None = None,
         *,
+        messages: Sequence[Message] | None = None,
+        template: Mapping[str, Any] | None = None,
+        special: bool = True,
         target: str | None = None,
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
@@ -289,6 +310,9 @@ class Model:
             self,
             text,
             pair,
+            messages=messages,
+            template=template,
+            special=special,
             target=target,
             layers=layers,
             heads=heads,

@@ -1,8 +1,8 @@
 """From a text to its trace: one forward pass that keeps the chosen layers and heads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Stack
 from headscope.model.capture.call import Call, bias, sink, softcap
 from headscope.model.capture.plan import Plan, StackPlan
+from headscope.model.chat import Message
 from headscope.model.encode import Encoded, words_of_tokens
 from headscope.model.generate import continue_greedily, write_target
 from headscope.model.memory import check_memory, needed
@@ -28,23 +29,33 @@ STITCHED = (
 
 def trace(
     model: "Model",
-    text: str,
+    text: str | None = None,
     pair: str | None = None,
     *,
+    messages: Sequence[Message] | None = None,
+    template: Mapping[str, Any] | None = None,
+    special: bool = True,
     target: str | None = None,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
     generate: int = 0,
     truncate: bool = False,
 ) -> Trace:
-    """The attention of a text or a pair of texts, in the chosen layers and heads.
+    """The attention of a text, a pair of texts or a chat, in the chosen layers and heads.
 
+    `messages` are written by the model's own chat template; `template` has further arguments for
+    it, such as `tools`. `special=False` adds no special tokens: for a text that has its own.
     An encoder–decoder model needs `target` (or `generate`) to show its decoder; else its encoder is
     traced alone. `generate` continues the text greedily by that many tokens. Only the chosen layers
     and heads are kept; a trace that does not fit into memory is refused before the pass.
     """
     recording = Recording(model.plan, layers, heads)
-    source = model.encode(text, pair, truncate=truncate)
+    if messages is None:
+        source = model.encode(_given(text), pair, special=special, truncate=truncate)
+    else:
+        _check_alone(text=text, pair=pair)
+        answer = generate > 0 and not model.is_encoder_decoder
+        source = model.encode_chat(messages, template, answer=answer, truncate=truncate)
     _check_memory(model, source, None, layers, heads)  # before anything is generated
     source, written, prompt = _texts(model, source, target, generate, truncate=truncate)
     _check_memory(model, source, written, layers, heads)
@@ -80,7 +91,20 @@ def side(encoded: Encoded) -> Side:
         offsets=offsets,
         word_of_token=word_of_token,
         words=words,
+        turns=encoded.turns,
     )
+
+
+def _given(text: str | None) -> str:
+    if text is None:
+        raise ModelError("There is nothing to trace: give a text, or messages=.")
+    return text
+
+
+def _check_alone(**others: str | None) -> None:
+    for name, value in others.items():
+        if value is not None:
+            raise ModelError(f"messages= are the whole input; leave the {name} out.")
 
 
 def _texts(

@@ -1,5 +1,6 @@
 """The attention of one input, layer by layer and head by head, ready to be looked at."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.errors import CaptureError
+from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import Stack
 from headscope.model.display import brief, unmark
+from headscope.model.encode import Turn
+from headscope.model.spans import (
+    By,
+    Characters,
+    Span,
+    spans_by,
+    spans_of_characters,
+    spans_of_pattern,
+    turns,
+)
 
 if TYPE_CHECKING:
     from headscope.views import View
+    from headscope.views.shares import Shares
 
 
 ByLayer = Mapping[int, Tensor]
@@ -35,6 +47,7 @@ class Side:
     offsets: tuple[tuple[int, int], ...]  # character spans into `text`
     word_of_token: tuple[int, ...]  # -1 for tokens of no word
     words: tuple[str, ...]
+    turns: tuple[Turn, ...] = ()  # those of a chat
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -157,6 +170,64 @@ class Trace:
     def heads(self) -> tuple[int, ...]:
         """The numbers of the captured heads."""
         return self.default.heads
+
+    @property
+    def segments(self) -> tuple[Span, ...]:
+        """The parts that a trace has of itself, in the default stack.
+
+        Turns of a chat by role, else the two texts of a pair, else prompt and continuation.
+        """
+        side = self.default.queries
+        if side.turns:
+            return turns(side)
+        if 1 in side.segments:
+            own = ((name, [n for n, s in enumerate(side.segments) if s == text])
+                   for text, name in enumerate("AB"))  # fmt: skip
+            return tuple(Span(name, tuple(tokens)) for name, tokens in own)
+        written = self.generated
+        if written is None or self.default.name == "encoder":
+            return ()
+        return (Span("prompt", tuple(range(written.tokens[0]))), written)
+
+    @property
+    def generated(self) -> Span | None:
+        """The tokens that the model wrote, None if it wrote none; of a decoder in its own stack."""
+        if self.prompt_length is None:
+            return None
+        written = self.stacks.get("decoder", self.default).queries
+        tokens = tuple(range(self.prompt_length, len(written)))
+        return Span("generated", tokens) if tokens else None
+
+    def spans(
+        self,
+        by: By | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        characters: Mapping[str, Characters] | None = None,
+        stack: str | None = None,
+    ) -> tuple[Span, ...]:
+        """Named spans of the tokens that are looked at.
+
+        `by` is "turn", "message" (a turn without what the template wrote), "role", "paragraph" or
+        "sentence". A `pattern` gives a span for each match, named by its first group;
+        `characters` are names with the first character and the one after the last.
+        """
+        if [by, pattern, characters].count(None) != 2:
+            raise ModelError(
+                "Say what the spans are: by=, or pattern=, or characters=, and only one of them."
+            )
+        side = self.stack(stack).keys
+        if by is not None:
+            return spans_by(side, by)
+        if pattern is not None:
+            return spans_of_pattern(side, pattern)
+        return spans_of_characters(side, characters or {})
+
+    def shares(self, spans: Sequence[Span] | None = None, **options: Any) -> "Shares":
+        """Which span looks at which, by layer and head; see `headscope.views.shares`."""
+        from headscope.views.shares import shares
+
+        return shares(self, spans, **options)
 
     def head_view(self, **options: Any) -> "View":
         """Lines from token to token, one colour per head; see `headscope.views.head_view`."""

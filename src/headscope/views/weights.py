@@ -49,7 +49,7 @@ def chosen_weights(
         return [0], _rollout(stack, layer)
     weights = checked_weights(stack, layer)
     if kind == "norm":
-        weights = weights * _factors(stack, layer)[:, None, :]
+        weights = weights * norm_factors(stack, layer)[:, None, :]
     return list(heads), weights[[stack.heads.index(head) for head in heads]]
 
 
@@ -104,7 +104,8 @@ def _rollout(stack: "StackTrace", layer: int) -> np.ndarray:
     return rollout([checked_weights(stack, number) for number in below])[-1][None]
 
 
-def _factors(stack: "StackTrace", layer: int) -> np.ndarray:
+def norm_factors(stack: "StackTrace", layer: int) -> np.ndarray:
+    """‖v_j W_O‖ of every head and key, by which a weight becomes a norm."""
     if stack.value_norms is None:
         raise ViewError(f"Norm-weighted attention is not available: {stack.no_norms}.")
     return stack.value_norms[layer].double().numpy()
