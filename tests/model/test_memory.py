@@ -73,7 +73,7 @@ def test_too_long_a_prompt_is_refused_before_it_is_continued(
     model = tiny("Llama")
     free(monkeypatch, 1000)
     monkeypatch.setattr(type(model), "forward", lambda *_, **__: pytest.fail("the network ran"))
-    with pytest.raises(ModelError, match="A trace of 7 tokens needs"):
+    with pytest.raises(ModelError, match="A trace of 10 tokens needs"):
         model.trace("Birds", generate=3)
 
 

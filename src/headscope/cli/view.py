@@ -1,6 +1,7 @@
 """headscope view: the attention of one text, as a page or a figure."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,9 @@ import typer
 
 from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
+from headscope.progress import show_progress
 from headscope.views.state import SETTINGS, Kind, Theme
+from headscope.wording import plain
 
 _MOST_TEXTS = 200  # in one page
 _ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
@@ -45,6 +48,17 @@ _Target = Annotated[
 _Generate = Annotated[
     int, typer.Option(metavar="N", min=0, help="Let the model write up to N tokens more.")
 ]
+_Temperature = Annotated[
+    float | None,
+    typer.Option(metavar="X", min=0, help="Draw what is written; 0 or none: the most probable."),
+]
+_TopK = Annotated[
+    int | None, typer.Option(metavar="K", min=1, help="Draw from the K most probable tokens.")
+]
+_TopP = Annotated[
+    float | None, typer.Option(metavar="P", help="Draw from those that share the probability P.")
+]
+_Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draw.")]
 _Layer = Annotated[
     int | None, typer.Option(metavar="L", help="Keep only this layer; the first is 0.")
 ]
@@ -74,6 +88,10 @@ def view(
     special: _Special = True,
     target: _Target = None,
     generate: _Generate = 0,
+    temperature: _Temperature = None,
+    top_k: _TopK = None,
+    top_p: _TopP = None,
+    seed: _Seed = 0,
     layer: _Layer = None,
     heads: _Heads = None,
     hide: _Hide = None,
@@ -105,6 +123,11 @@ def view(
             special=special,
             target=written,
             generate=generate,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            progress=_tell(generate),
             truncate=truncate,
             # Only what is shown is kept: all matrices of a long text do not fit into memory.
             layers=None if layer is None else [layer],
@@ -117,6 +140,14 @@ def view(
     else:
         open_view(traces[0], kind, **settings).save(out)
     typer.echo(str(out))
+
+
+def _tell(tokens: int) -> Callable[[str], None]:
+    """On a terminal what the model writes, as it writes it; elsewhere how far it has come."""
+    if sys.stderr.isatty():
+        return lambda piece: typer.echo(plain(piece), nl=False, err=True)
+    done = show_progress(range(tokens), tokens, "tokens", label="writing")
+    return lambda _: next(done, None) and None
 
 
 def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[str, Any]]:

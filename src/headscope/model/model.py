@@ -46,6 +46,7 @@ from headscope.model.evaluation import evaluating, quiet
 from headscope.model.family import check_family
 from headscope.model.origin import Copy, Origin, fingerprint, sketch
 from headscope.model.placing import home_of
+from headscope.model.steps import Cache, prove_cache
 from headscope.model.trace import Trace
 
 Observer = Callable[[LayerAttention], None]
@@ -291,6 +292,11 @@ class Model:
         expected = self._expectations(source, whole=False)
         return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
+    @cached_property
+    def cache(self) -> Cache:
+        """Whether the network can go on from its cache; proved on first use."""
+        return prove_cache(self)
+
     def trace(
         self,
         text: str | None = None,
@@ -303,6 +309,11 @@ class Model:
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         generate: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        progress: Callable[[str], None] | None = None,
         truncate: bool = False,
     ) -> Trace:
         """The attention of one input; see `headscope.model.record.trace`."""
@@ -317,6 +328,11 @@ class Model:
             layers=layers,
             heads=heads,
             generate=generate,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            progress=progress,
             truncate=truncate,
         )
 
