@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headscope.errors import ModelError
-from headscope.model.display import brief
+from headscope.wording import shorten
 
 if TYPE_CHECKING:
     from headscope.model.trace import Side
@@ -124,7 +124,7 @@ def spans_of_pattern(side: "Side", pattern: str | re.Pattern[str]) -> tuple[Span
     found = [match for match in compiled.finditer(side.text) if match[0]]
     if not found:
         raise ModelError(
-            f"{compiled.pattern!r} finds nothing in {brief(side.text)!r}; "
+            f"{compiled.pattern!r} finds nothing in {shorten(side.text, _LONGEST_NAME)!r}; "
             "every span needs at least one character."
         )
     inner = "span" if "span" in compiled.groupindex else 0
@@ -171,10 +171,8 @@ def _tokens_at(side: "Side", place: Characters, name: str) -> tuple[int, ...]:
         )
     tokens = tokens_within(side, place)
     if not tokens:
-        raise ModelError(
-            f"The span {name!r} has no tokens: {brief(side.text[start:end])!r} is a marker or "
-            "blank."
-        )
+        said = shorten(side.text[start:end], _LONGEST_NAME)
+        raise ModelError(f"The span {name!r} has no tokens: {said!r} is a marker or blank.")
     return tokens
 
 
@@ -219,8 +217,7 @@ def _name(match: re.Match[str]) -> str:
     groups = {**match.groupdict()}
     groups.pop("span", None)
     given = groups.get("name") or next((group for group in match.groups() if group), None)
-    text = " ".join((given or match[0]).split())
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    return shorten(given or match[0], _LONGEST_NAME)
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

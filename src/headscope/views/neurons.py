@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.errors import ViewError
+from headscope.views.state import parse_pin
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -79,7 +80,7 @@ def neuron_order(parts: Parts, order: str) -> np.ndarray:
 def pinned_query(stack: "StackTrace", pinned: str | None) -> int:
     """The pinned query token, or the last one that is not special."""
     if pinned is not None and pinned.startswith("q"):
-        return int(pinned[1:])
+        return parse_pin(pinned)[1][0]
     plain = [token for token, special in enumerate(stack.queries.special) if not special]
     return plain[-1] if plain else 0
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from headscope.errors import ViewError
 from headscope.views import window
-from headscope.views.labels import is_right_to_left, label
+from headscope.views.labels import gaps, is_right_to_left, label
 from headscope.views.state import Kind, ViewState
 from headscope.views.weights import (
     checked_weights,
@@ -180,6 +180,7 @@ def _side(side: "Side") -> dict[str, Any]:
         "segments": list(side.segments),
         "wordOf": list(side.word_of_token),
         "words": [label(word) for word in side.words],
+        "gaps": gaps(side.tokens, side.text, side.offsets),
         "rtl": is_right_to_left(labels),
     }
 

@@ -1,5 +1,6 @@
 """The weights that a view shows: raw, norm-weighted or rolled out; and scores to order heads."""
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from headscope.views import window
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace
+    from headscope.views.state import ViewState
 
 
 def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
@@ -51,6 +53,19 @@ def chosen_weights(
     if kind == "norm":
         weights = weights * norm_factors(stack, layer)[:, None, :]
     return list(heads), weights[[stack.heads.index(head) for head in heads]]
+
+
+def shown_weights(
+    stack: "StackTrace", state: "ViewState", heads: Sequence[int]
+) -> tuple[list[int], np.ndarray]:
+    """What one picture shows: some heads of a layer, or the summary of the chosen ones as one."""
+    if state.summary == "each" or state.weights == "rollout":
+        return chosen_weights(stack, state.weights, state.layer, heads)
+    parts = (chosen_weights(stack, state.weights, layer, state.heads)[1] for layer in state.layers)
+    if state.summary == "max":
+        return [0], functools.reduce(np.maximum, (part.max(0, initial=0.0) for part in parts))[None]
+    total = functools.reduce(np.add, (part.sum(0, dtype=float) for part in parts))
+    return [0], (total / max(1, len(state.layers) * len(state.heads)))[None]
 
 
 def reference(kind: str, weights: np.ndarray) -> float:
