@@ -3,15 +3,20 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
+from headscope.model.trace import ENDING, Precision
 from headscope.progress import show_progress
 from headscope.views.state import SETTINGS, Kind, Theme
 from headscope.wording import plain
+
+if TYPE_CHECKING:
+    from headscope.model.trace import Trace
+    from headscope.views.view import View
 
 _MOST_TEXTS = 200  # in one page
 _ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
@@ -21,13 +26,17 @@ _Text = Annotated[
     str | None,
     typer.Argument(
         metavar="TEXT",
-        help="What the model reads: a text, a file with a text on each line, or - for stdin.",
+        help="What the model reads: a text, a file with a text on each line, or - for stdin; "
+        "or a stored trace (.hst), which needs no model.",
     ),
 ]
 _Model = Annotated[
-    str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id.")
+    str | None, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id.")
 ]
-_Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf.")]
+_Out = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf; .hst keeps the trace."),
+]
 _Chat = Annotated[
     Path | None,
     typer.Option(
@@ -69,6 +78,9 @@ _Hide = Annotated[
     str | None,
     typer.Option(metavar=",".join(SETTINGS["hide"].choices), help="Tokens to leave out."),
 ]
+_Precision = Annotated[
+    Precision, typer.Option(help="Of the weights in a stored trace (--out FILE.hst).")
+]
 _Theme = Annotated[Theme, typer.Option(help=f"Of the page; {SETTINGS['theme'].meaning}.")]
 _Whole = Annotated[
     bool, typer.Option("--whole", help="A file is one text, however many lines it has.")
@@ -79,9 +91,9 @@ _Truncate = Annotated[
 
 
 def view(
-    model: _Model,
     out: _Out,
     text: _Text = None,
+    model: _Model = None,
     chat: _Chat = None,
     kind: Annotated[Kind, typer.Option(help="Which view.")] = "head",
     pair: _Pair = None,
@@ -102,13 +114,19 @@ def view(
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
     quantization: Quantization = None,
+    precision: _Precision = "exact",
 ) -> None:
     """Show what each head looks at in a text, or in each text of a file."""
     from headscope.views.gallery import gallery
     from headscope.views.view import check_ending, open_view
 
-    ending = check_ending(out)
+    ending = ENDING if out.suffix == ENDING else check_ending(out)
     settings = _settings(kind, layer, heads, hide, theme)
+    if text is not None and text.endswith(ENDING):
+        one = _open_stored(text, model=model, chat=chat, pair=pair, target=target)
+        return _save(open_view(one, kind, **settings), one, out, precision)
+    if model is None:
+        raise ViewError("Say which model reads the text: --model M.")
     second, written = read_text(pair), read_text(target)
     inputs = _inputs(text, chat, whole=whole)
     if text is not None and len(inputs) > 1:
@@ -137,8 +155,25 @@ def view(
     ]
     if text is not None and len(traces) > 1:
         gallery(traces, kind=kind, title=Path(text).stem, **settings).save(out)
+        return typer.echo(str(out))
+    return _save(open_view(traces[0], kind, **settings), traces[0], out, precision)
+
+
+def _open_stored(name: str, **others: object) -> "Trace":
+    from headscope.model.stored import open_trace
+
+    given = [f"--{option}" for option, value in others.items() if value is not None]
+    if given:
+        raise ViewError(f"{name} is a stored trace, which is only shown; leave {given[0]} out.")
+    return open_trace(name)
+
+
+def _save(view: "View", trace: "Trace", out: Path, precision: Precision) -> None:
+    """A view as a page or a figure, or the trace itself."""
+    if out.suffix == ENDING:
+        trace.save(out, precision=precision)
     else:
-        open_view(traces[0], kind, **settings).save(out)
+        view.save(out)
     typer.echo(str(out))
 
 
