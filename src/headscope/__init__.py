@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headscope.model.load import load as load
     from headscope.model.model import Model as Model
     from headscope.model.spans import Span as Span
+    from headscope.model.stored import open_trace as open_trace
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
     from headscope.results.compare import compare as compare
@@ -43,6 +44,7 @@ _HOME = {
     "gallery": "headscope.views.gallery",
     "heads": "headscope.results.heads",
     "load": "headscope.model.load",
+    "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
     "read_documents": "headscope.text.documents",
     "report": "headscope.report",
@@ -64,6 +66,7 @@ __all__ = [
     "gallery",
     "heads",
     "load",
+    "open_trace",
     "read_corpus",
     "read_documents",
     "report",
