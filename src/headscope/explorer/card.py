@@ -1,6 +1,6 @@
 """One head's card: its measures with ranks, what the run says of it, its like, its exemplars."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,13 +8,14 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.explorer.limits import RefusedError
-from headscope.explorer.pictures import axis_title, behaviour_of, number
+from headscope.explorer.columns import Column, number
+from headscope.explorer.pictures import axis_title, behaviour_of
 from headscope.explorer.runs import OpenRun
 from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Neighbour, Neighbours
 from headscope.head import Head, name_head, read_head
 from headscope.results.heads import check_heads
-from headscope.results.measure import GRID, measure_names, measure_of
-from headscope.results.slices import Slice, baseline_of_head, further_axes, plain_label, slices
+from headscope.results.measure import GRID, measure_names
+from headscope.results.slices import further_axes, plain_label
 from headscope.results.statements import Statements, Table
 from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
@@ -27,17 +28,16 @@ def card(opened: OpenRun, name: str) -> Card:
     """Everything the run knows about one head."""
     data = opened.data
     head = _find(data, name)
-    names = measure_names(data)
-    listed = [one for one in names if _slice_count(data, one) <= FEW]
-    drawn = [one for one in names if _slice_count(data, one) > FEW]
+    listed = [each for each in opened.columns.values() if len(each) <= FEW]
+    drawn = [each for each in opened.columns.values() if len(each) > FEW]
     return Card(
         name=str(head),
         layer=head.layer,
         head=head.head,
         behaviour=behaviour_of(data, *head),
         looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
-        measures=[_line(data, each, head, "") for one in listed for each in slices(data, one)],
-        groups=[group for one in drawn for group in _groups(data, one, head)],
+        measures=[_line(data, each, head, "") for columns in listed for each in columns],
+        groups=[group for columns in drawn for group in _groups(data, columns, head)],
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
         nearest=nearest_heads(data, head),
@@ -66,55 +66,51 @@ def _find(data: xr.Dataset, name: str) -> Head:
         raise RefusedError(404, str(error)) from error
 
 
-def _slice_count(data: xr.Dataset, name: str) -> int:
-    return int(np.prod([len(labels) for labels in further_axes(data, name).values()]))
-
-
-def _line(data: xr.Dataset, chosen: Slice, head: Head, label: str) -> Line:
+def _line(data: xr.Dataset, column: Column, head: Head, label: str) -> Line:
     """A slice's value at the head, its error, its rank from the top and the mean over heads."""
-    place = head._asdict()
-    values, errors = chosen.values, chosen.errors
-    own = number(values.sel(place))
-    finite = values.values[np.isfinite(values.values)]
+    chosen, at = column.chosen, _place(data, head)
+    own = number(column.values[at])
     return Line(
         spec=chosen.spec,
         title=chosen.title,
         label=label,
         unit=chosen.measure.unit,
         value=own,
-        error=None if errors is None else number(errors.sel(place)),
-        rank=None if own is None else int((finite > own).sum()) + 1,
-        of=int(finite.size),
-        mean=number(finite.mean()) if finite.size else None,
-        baseline=baseline_of_head(data, chosen, place),
-        rare=_is_rare(data, chosen),
+        error=None if column.errors is None else number(column.errors[at]),
+        rank=None if own is None else int(column.ranks[at]),
+        of=column.of,
+        mean=column.mean,
+        baseline=column.baseline_at(data, head),
+        rare=column.words is not None and column.words < ENOUGH,
     )
 
 
-def _groups(data: xr.Dataset, name: str, head: Head) -> Iterator[Group]:
+def _place(data: xr.Dataset, head: Head) -> tuple[int, int]:
+    """Where a head stands in arrays over layers and heads."""
+    layer, number = (list(data.variables[axis].values) for axis in GRID)
+    return layer.index(head.layer), number.index(head.head)
+
+
+def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator[Group]:
     """The slices of a large measure, one group for each label of all but the longest dimension."""
-    axes, measure = further_axes(data, name), measure_of(data, name)
-    longest = max(axes, key=lambda axis: len(axes[axis]))
+    measure = columns[0].chosen.measure
+    longest = max(
+        columns[0].chosen.at, key=lambda axis: len({one.chosen.at[axis] for one in columns})
+    )
     groups: dict[str, list[Line]] = {}
-    for chosen in slices(data, name):
-        others = [plain_label(label) for axis, label in chosen.at.items() if axis != longest]
-        line = _line(data, chosen, head, chosen.at[longest])
+    for column in columns:
+        at = column.chosen.at
+        others = [plain_label(label) for axis, label in at.items() if axis != longest]
+        line = _line(data, column, head, at[longest])
         groups.setdefault(", ".join(others), []).append(line)
     for labels, lines in groups.items():
         yield Group(
-            name=name,
+            name=measure.name,
             title=f"{measure.title}: {labels}" if labels else measure.title,
             axis=axis_title(measure, longest),
             enough=ENOUGH,
             lines=[line for line in lines if line.value is not None],
         )
-
-
-def _is_rare(data: xr.Dataset, chosen: Slice) -> bool:
-    """Whether the slice is of a relation with too few words to say anything."""
-    if "relation_count" not in data or "relation" not in chosen.at:
-        return False
-    return float(data["relation_count"].sel(relation=chosen.at["relation"])) < ENOUGH
 
 
 def _mentions(statements: Statements, name: str) -> Iterator[Mention]:

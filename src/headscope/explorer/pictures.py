@@ -8,6 +8,7 @@ import xarray as xr
 from scipy import stats
 
 from headscope.errors import RunError
+from headscope.explorer.columns import number
 from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import OpenRun
 from headscope.explorer.schemas import (
@@ -238,12 +239,6 @@ def _require_results(*runs: OpenRun) -> None:
     """Runs without a result are refused with their notes."""
     for each in runs:
         assert each.data is not None
-
-
-def number(value: Any) -> float | None:
-    """A number as JSON has it: None where it is not finite."""
-    plain = float(value)
-    return plain if np.isfinite(plain) else None
 
 
 def whole_numbers(coordinate: xr.DataArray) -> list[int]:
