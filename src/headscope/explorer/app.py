@@ -21,7 +21,7 @@ from headscope.explorer.runs import Library
 from headscope.explorer.safety import Access, Guard
 from headscope.explorer.texts import Texts
 
-PAGES = ("overview", "head", "clusters", "findings", "tables", "text", "compare")
+PAGES = ("overview", "finder", "head", "clusters", "findings", "tables", "text", "compare")
 # A machine's own table of types may say otherwise, and a browser runs no script of another type.
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.limits import RefusedError
 from headscope.explorer.columns import Column, number
+from headscope.explorer.limits import RefusedError
 from headscope.explorer.pictures import axis_title, behaviour_of
 from headscope.explorer.runs import OpenRun
 from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Neighbour, Neighbours

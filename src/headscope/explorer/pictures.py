@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from headscope.errors import RunError
 from headscope.explorer.columns import number
@@ -15,7 +14,6 @@ from headscope.explorer.schemas import (
     Axis,
     Clusters,
     Comparison,
-    Correlation,
     Difference,
     DifferenceRow,
     Grid,
@@ -27,7 +25,8 @@ from headscope.explorer.schemas import (
     Values,
 )
 from headscope.head import read_head
-from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
+from headscope.results.compare import Comparison as Compared
+from headscope.results.compare import Kind, Row, clear_and_all, compare_runs, rows_of
 from headscope.results.dataset import left_out
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
 from headscope.results.slices import (
@@ -39,7 +38,6 @@ from headscope.results.slices import (
     select,
 )
 
-FEWEST = 3  # with two heads every r is ±1
 MOST_ROWS = 100
 PARTS = ("first", "second", "difference", "low", "high", "effect")
 
@@ -97,17 +95,6 @@ def profile(data: xr.Dataset, chosen: Slice) -> Profile:
     )
 
 
-def correlation(data: xr.Dataset, x: str, y: str) -> Correlation:
-    """Pearson's r, its p, and the number of heads that have both values."""
-    left, right = find(data, x).values.values.ravel(), find(data, y).values.values.ravel()
-    known = np.isfinite(left) & np.isfinite(right)
-    left, right = left[known], right[known]
-    if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return Correlation(None, None, len(left))
-    r, p = stats.pearsonr(left, right)
-    return Correlation(number(r), number(p), len(left))
-
-
 def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
     """Every head with its place, or a RefusedError that says why there is no map."""
     if "head_position" not in data:
@@ -152,8 +139,8 @@ def comparison(a: OpenRun, b: OpenRun) -> Comparison:
         measures=list(found.measures),
         clear=clear,
         intervals=count,
-        rows=[_row(row) for row in rows_of(found, "heads", MOST_ROWS)],
-        layers=[_row(row) for row in rows_of(found, "layers", MOST_ROWS)],
+        rows=_largest(found, "heads"),
+        layers=_largest(found, "layers"),
         matches=[
             MatchedHeads(str(one.first), str(one.second), one.distance, one.chance, one.is_good)
             for one in (matching.matches if matching is not None else ())
@@ -256,6 +243,12 @@ def _entry(data: xr.Dataset, measure: Measure) -> MeasureEntry:
         errors=f"{measure.name}_se" in data,
         axes=[Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
     )
+
+
+def _largest(found: Compared, kind: Kind) -> list[DifferenceRow]:
+    """The largest differences; what is equal in both runs is none."""
+    rows = rows_of(found, kind, MOST_ROWS)
+    return [_row(row) for row in rows if row.difference != 0]
 
 
 def _row(row: Row) -> DifferenceRow:

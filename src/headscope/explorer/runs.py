@@ -101,7 +101,7 @@ def _slug(path: Path, taken: dict[str, Path]) -> str:
     kept = (char if char.isalnum() or char in "-_." else "-" for char in path.resolve().name)
     name = "".join(kept).strip(".-") or "run"
     number, slug = 2, name
-    while slug in taken:
+    while slug.casefold() in map(str.casefold, taken):  # also files of a site, on any disk
         number, slug = number + 1, f"{name}-{number}"
     return slug
 

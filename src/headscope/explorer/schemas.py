@@ -162,12 +162,22 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Pearson's r of two measures over heads, and its p."""
+class HeadEntry:
+    """A head in the search."""
 
-    r: float | None
-    p: float | None
-    heads: int
+    name: str
+    layer: int
+    head: int
+    behaviour: str | None
+    looks: str | None  # the head's sentence
+    tokens: list[str]  # that it looks at more than others do
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Every head of a run."""
+
+    heads: list[HeadEntry]
 
 
 @dataclass(frozen=True)

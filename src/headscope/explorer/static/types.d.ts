@@ -42,11 +42,9 @@ export interface Picture {
   published: Published | null;
 }
 
-/** Pearson's r of two measures over heads, and its p. */
-export interface Correlation {
-  r: number | null;
-  p: number | null;
-  heads: number;
+/** Every head of a run. */
+export interface Heads {
+  heads: HeadEntry[];
 }
 
 /** Everything the run knows about one head. */
@@ -186,6 +184,16 @@ export interface Published {
   source: string;
   value: number | null;
   at: Record<string, string>;
+}
+
+/** A head in the search. */
+export interface HeadEntry {
+  name: string;
+  layer: number;
+  head: number;
+  behaviour: string | null;
+  looks: string | null;
+  tokens: string[];
 }
 
 /** What one head looks at: its roles, strongest first. */

@@ -31,6 +31,7 @@ import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 /** Loaded when they are first opened. @type {Record<string, () => Promise<Page>>} */
 const PAGES = {
   overview: async () => (await import("../pages/overview.js")).overviewPage,
+  finder: async () => (await import("../pages/finder.js")).finderPage,
   head: async () => (await import("../pages/head.js")).headPage,
   clusters: async () => (await import("../pages/clusters.js")).clustersPage,
   findings: async () => (await import("../pages/findings.js")).findingsPage,
