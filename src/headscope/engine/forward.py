@@ -15,6 +15,7 @@ import torch
 from headscope.errors import ModelError
 from headscope.metrics.metric import (
     BatchMetric,
+    ClosingMetric,
     LayerMetric,
     MatrixMetric,
     Metric,
@@ -152,8 +153,10 @@ def _observe(
         _observe_batch(model, cut.to(model.device), loop, choice, reading)
     if loop.ratios is not None:
         loop.ratios.finish(states)
-    for state in states.values():
-        state.settle()
+    for metric in metrics:
+        states[metric.name].settle()
+        if isinstance(metric, ClosingMetric):
+            metric.close(states[metric.name])
     return states
 
 

@@ -204,6 +204,15 @@ class TextMetric(Named, Protocol):
         ...
 
 
+@runtime_checkable
+class ClosingMetric(Named, Protocol):
+    """Reduces what it has of the inputs of a shard once all of them were seen."""
+
+    def close(self, state: State) -> None:
+        """Turn records of the shard into sums; records that are not needed any more go."""
+        ...
+
+
 def refuse_matrices(metrics: Sequence[Metric], tokens: int) -> None:
     """Refuse metrics whose type says that they need whole matrices, which long inputs lack."""
     for metric in metrics:

@@ -22,6 +22,7 @@ from headscope.observe.layer import (
     separation,
     sum_entropies,
     weight_of_rows,
+    weight_to_first,
     weight_to_null,
 )
 from headscope.observe.offsets import sum_by_offset
@@ -73,6 +74,10 @@ class DenseLayer:
     @cached
     def to_null(self) -> Float[Tensor, "batch head query"]:
         return weight_to_null(self.wide, self.batch)
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        return weight_to_first(self.wide, self.batch)
 
     @cached
     def everything(self) -> Float[Tensor, "batch head query"]:

@@ -25,6 +25,7 @@ from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
+    cached,
     counted_rows,
     largest_apart,
     renormalised_entropy,
@@ -66,6 +67,13 @@ class FusedLayer(LayerSums):
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""
         return _look(self.texts, self.places, self.batch.mask.shape[1])(start, stop)
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token."""
+        first = torch.zeros(1, dtype=torch.long, device=self.batch.mask.device)
+        paid = [_weights_of_keys(text, first)[..., 0] for text in self.texts]
+        return _spread(paid, self.places, self.batch.mask.shape[1])
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset, pair by pair."""

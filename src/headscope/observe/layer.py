@@ -76,6 +76,11 @@ class Layer(Protocol):
         ...
 
     @property
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token, null or not."""
+        ...
+
+    @property
     def everything(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query pays at all; less than one where the family has a sink."""
         ...
@@ -202,6 +207,13 @@ def weight_of_rows(
 ) -> Float[Tensor, "batch head query"]:
     """Weight that the real queries from `start` on pay at all."""
     return _of_real_queries(wide.sum(-1), batch, start)
+
+
+def weight_to_first(
+    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
+) -> Float[Tensor, "batch head query"]:
+    """Weight that the real queries from `start` on pay to the first token."""
+    return _of_real_queries(wide[..., 0], batch, start)
 
 
 def _of_real_queries(

@@ -19,6 +19,7 @@ from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
+    cached,
     counted_rows,
     keep,
     renormalised_entropy,
@@ -64,6 +65,15 @@ class PackedLayer(LayerSums):
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""
         return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token."""
+        packing = self.attention.packing
+        queries = torch.arange(len(packing.place), device=packing.place.device)
+        firsts = packing.firsts[packing.text.long()]
+        weights = weights_of_pairs(self.attention, queries.int(), firsts.int())
+        return packing.unpack(weights).transpose(0, 1)
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""

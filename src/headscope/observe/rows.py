@@ -14,6 +14,7 @@ from torch import Tensor
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
+    cached,
     counted_rows,
     keep,
     largest_apart,
@@ -22,6 +23,7 @@ from headscope.observe.layer import (
     sum_distances,
     sum_entropies,
     weight_of_rows,
+    weight_to_first,
     weight_to_null,
 )
 from headscope.observe.offsets import sum_by_offset
@@ -41,6 +43,16 @@ class RowsLayer(LayerSums):
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""
         return self.weights(start, stop).float()
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token; computes all rows once more."""
+        tokens = self.batch.mask.shape[1]
+        blocks = [
+            weight_to_first(self.look(start, min(start + self.block, tokens)), self.batch, start)
+            for start in range(0, tokens, self.block)
+        ]
+        return torch.cat(blocks, dim=-1)
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset; computes all rows once more."""
