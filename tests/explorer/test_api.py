@@ -109,7 +109,7 @@ def test_a_card_lists_what_the_head_attends_to_and_from(
 ) -> None:
     groups = visitor.get("/api/runs/vig/heads/L2H1").json()["groups"]
     assert [group["name"] for group in groups] == ["pos_to", "pos_from", "deprel_to"]
-    received = {line["label"]: line["value"] for line in groups[0]["lines"]}
+    received = {line["label"]: line["value"] for line in groups[0]["bars"]}
     assert received == {
         str(tag): float(vig["pos_to"].sel(layer=2, head=1, tag=tag)) for tag in vig["tag"].values
     }

@@ -30,9 +30,11 @@ from headscope.explorer.schemas import (
     StoredTable,
     TextLimits,
 )
-from headscope.head import name_head
+from headscope.head import Head
 from headscope.results.dataset import left_out
 from headscope.results.statements import Table
+
+TELLING = 10  # tokens of a head that the search knows
 
 
 def session(library: Library, model: ModelFacts, limits: TextLimits) -> Session:
@@ -55,13 +57,15 @@ def detail(opened: OpenRun) -> RunDetail:
 def heads(opened: OpenRun) -> Heads:
     """Every head of the run with what it looks at."""
     data, looks = opened.data, _looks(opened)
-    places = [(i, j) for i in whole_numbers(data["layer"]) for j in whole_numbers(data["head"])]
-    return Heads(
-        [
-            HeadEntry(name_head(*at), *at, behaviour_of(data, *at), looks.get(name_head(*at)), [])
-            for at in places
-        ]
-    )
+    layers, numbers = whole_numbers(data["layer"]), whole_numbers(data["head"])
+    return Heads([_entry(opened, looks, Head(i, j)) for i in layers for j in numbers])
+
+
+def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
+    tokens = opened.run.records.top_tokens(*head)
+    telling = [one.token for one in tokens if (one.side, one.by) == ("key", "lift")]
+    behaviour = behaviour_of(opened.data, *head)
+    return HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
 
 
 def map_of(opened: OpenRun) -> Clusters:
@@ -94,6 +98,7 @@ def summary(opened: OpenRun) -> RunSummary:
         corpus=run.corpus,
         layers=whole_numbers(axes["layer"]) if "layer" in axes else [],
         heads=whole_numbers(axes["head"]) if "head" in axes else [],
+        records=bool(run.records.files),
         closed={} if run.state != "complete" else dict(_closed(opened)),
     )
 

@@ -17,16 +17,19 @@ from starlette.routing import Route
 
 from headscope.errors import HeadscopeError
 from headscope.explorer.answers import as_json, detail, heads, map_of, said, session
-from headscope.explorer.card import card
+from headscope.explorer.card import card, find_head
 from headscope.explorer.limits import Limits, RefusedError
 from headscope.explorer.pictures import comparison, difference, picture
+from headscope.explorer.records import head_records, input_text
 from headscope.explorer.runs import Kept, Library, OpenRun, Stamp
 from headscope.explorer.schemas import (
     Card,
     Clusters,
     Comparison,
     Difference,
+    HeadRecords,
     Heads,
+    InputText,
     Picture,
     Refusal,
     RunDetail,
@@ -100,6 +103,15 @@ class Api:
         """One head's card."""
         return card(self._run(request), request.path_params["head"])
 
+    def records(self, request: Request) -> HeadRecords:
+        """Tokens, examples, maps and writes that the run keeps of one head."""
+        opened = self._run(request)
+        return head_records(opened, find_head(opened.data, request.path_params["head"]))
+
+    def input(self, request: Request) -> InputText:
+        """The tokens of an input that examples and maps name."""
+        return input_text(self._run(request), request.path_params["input"])
+
     def clusters(self, request: Request) -> Clusters:
         """The map of heads."""
         return map_of(self._run(request))
@@ -159,6 +171,8 @@ QUESTIONS = (
     Question("/api/runs/{run}/measures/{spec:path}", Api.measure),
     Question("/api/runs/{run}/heads", Api.heads),
     Question("/api/runs/{run}/heads/{head}", Api.head),
+    Question("/api/runs/{run}/records/{head}", Api.records),
+    Question("/api/runs/{run}/inputs/{input}", Api.input),
     Question("/api/runs/{run}/clusters", Api.clusters),
     Question("/api/runs/{run}/statements", Api.statements),
     Question("/api/compare", Api.compare, ("a", "b")),

@@ -10,8 +10,18 @@ from headscope.errors import RunError
 from headscope.explorer.columns import Column, number
 from headscope.explorer.limits import RefusedError
 from headscope.explorer.pictures import axis_title, behaviour_of
+from headscope.explorer.records import histogram_names, histograms
 from headscope.explorer.runs import OpenRun
-from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Neighbour, Neighbours
+from headscope.explorer.schemas import (
+    Card,
+    Exemplar,
+    Group,
+    LabelBar,
+    Line,
+    Mention,
+    Neighbour,
+    Neighbours,
+)
 from headscope.head import Head, name_head, read_head
 from headscope.results.heads import check_heads
 from headscope.results.measure import GRID, measure_names
@@ -27,17 +37,20 @@ NEAREST = 6
 def card(opened: OpenRun, name: str) -> Card:
     """Everything the run knows about one head."""
     data = opened.data
-    head = _find(data, name)
-    listed = [each for each in opened.columns.values() if len(each) <= FEW]
-    drawn = [each for each in opened.columns.values() if len(each) > FEW]
+    head = find_head(data, name)
+    bins = histogram_names(data)
+    columns = [each for name, each in opened.columns.items() if name not in bins]
+    listed = [each for each in columns if len(each) <= FEW]
+    drawn = [each for each in columns if len(each) > FEW]
     return Card(
         name=str(head),
         layer=head.layer,
         head=head.head,
         behaviour=behaviour_of(data, *head),
         looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
-        measures=[_line(data, each, head, "") for columns in listed for each in columns],
-        groups=[group for columns in drawn for group in _groups(data, columns, head)],
+        measures=[_line(data, each, head) for few in listed for each in few],
+        groups=[group for many in drawn for group in _groups(data, many, head)],
+        histograms=histograms(data, head),
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
         nearest=nearest_heads(data, head),
@@ -59,21 +72,21 @@ def nearest_heads(data: xr.Dataset, head: Head) -> Neighbours:
     return Neighbours(basis, _closest(own, names, distances))
 
 
-def _find(data: xr.Dataset, name: str) -> Head:
+def find_head(data: xr.Dataset, name: str) -> Head:
+    """The head of that name, or a RefusedError that says which there are."""
     try:
         return check_heads([read_head(name)], data)[0]
     except RunError as error:
         raise RefusedError(404, str(error)) from error
 
 
-def _line(data: xr.Dataset, column: Column, head: Head, label: str) -> Line:
+def _line(data: xr.Dataset, column: Column, head: Head) -> Line:
     """A slice's value at the head, its error, its rank from the top and the mean over heads."""
     chosen, at = column.chosen, _place(data, head)
     own = number(column.values[at])
     return Line(
         spec=chosen.spec,
         title=chosen.title,
-        label=label,
         unit=chosen.measure.unit,
         value=own,
         error=None if column.errors is None else number(column.errors[at]),
@@ -81,8 +94,16 @@ def _line(data: xr.Dataset, column: Column, head: Head, label: str) -> Line:
         of=column.of,
         mean=column.mean,
         baseline=column.baseline_at(data, head),
-        rare=column.words is not None and column.words < ENOUGH,
     )
+
+
+def _bar(data: xr.Dataset, column: Column, head: Head, label: str) -> LabelBar | None:
+    """One label of a large measure; None where the head has no value."""
+    line = _line(data, column, head)
+    if line.value is None or line.rank is None:
+        return None
+    rare = column.words is not None and column.words < ENOUGH
+    return LabelBar(label, line.value, line.error, line.rank, line.of, line.baseline, rare)
 
 
 def _place(data: xr.Dataset, head: Head) -> tuple[int, int]:
@@ -97,19 +118,19 @@ def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator
     longest = max(
         columns[0].chosen.at, key=lambda axis: len({one.chosen.at[axis] for one in columns})
     )
-    groups: dict[str, list[Line]] = {}
+    groups: dict[str, list[LabelBar | None]] = {}
     for column in columns:
         at = column.chosen.at
         others = [plain_label(label) for axis, label in at.items() if axis != longest]
-        line = _line(data, column, head, at[longest])
-        groups.setdefault(", ".join(others), []).append(line)
-    for labels, lines in groups.items():
+        bar = _bar(data, column, head, at[longest])
+        groups.setdefault(", ".join(others), []).append(bar)
+    for labels, bars in groups.items():
         yield Group(
             name=measure.name,
             title=f"{measure.title}: {labels}" if labels else measure.title,
             axis=axis_title(measure, longest),
             enough=ENOUGH,
-            lines=[line for line in lines if line.value is not None],
+            bars=[bar for bar in bars if bar is not None],
         )
 
 

@@ -15,6 +15,7 @@ import { ink } from "../shell/look.js";
  * @property {number} y
  * @property {number | null} [dx]  standard errors, drawn while the point is looked at
  * @property {number | null} [dy]
+ * @property {string} [said]  what it is called instead of its name and place
  * @property {string} [color]
  * @property {boolean} [hollow]  an outline only
  * @property {number} [shape]  0 circle, 1 square, 2 diamond, 3 triangle, 4 cross
@@ -29,6 +30,7 @@ import { ink } from "../shell/look.js";
  * @property {boolean} [named]  write the names beside the points
  * @property {Set<string>} selected
  * @property {(name: string) => void} onOpen
+ * @property {"link" | "button"} [opens]  what a point is for those who cannot see it
  * @property {(names: string[], box: Box) => void} [onBrush]
  * @property {(name: string | null) => void} [onLook]
  */
@@ -73,8 +75,8 @@ function sameUnit(x, y) {
 function dot(point, cx, cy, options) {
   const chosen = options.selected.has(point.name);
   const fill = chosen ? ink().mark : (point.color ?? ink().bar);
-  const said = options.bare ? point.name : `${point.name}: ${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`;
-  const about = { class: "dot", "data-head": point.name, role: "link", tabindex: -1, "aria-label": said };
+  const said = point.said ?? (options.bare ? point.name : `${point.name}: ${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`);
+  const about = { class: "dot", "data-head": point.name, role: options.opens ?? "link", tabindex: -1, "aria-label": said };
   const edge = point.hollow && !chosen ? { fill: ink().paper, stroke: fill, "stroke-width": 1.5 } : { fill, stroke: ink().paper, "stroke-width": 1 };
   const look = { ...edge, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
   const inside = cx + NAME < options.width;

@@ -45,6 +45,12 @@ export const askHeads = (run) => ask(["runs", run, "heads"]);
 /** @param {string} run @param {string} head @returns {Promise<import("../types.js").Card>} */
 export const askCard = (run, head) => ask(["runs", run, "heads", head]);
 
+/** @param {string} run @param {string} head @returns {Promise<import("../types.js").HeadRecords>} */
+export const askRecords = (run, head) => ask(["runs", run, "records", head]);
+
+/** @param {string} run @param {number} input @returns {Promise<import("../types.js").InputText>} */
+export const askInput = (run, input) => ask(["runs", run, "inputs", String(input)]);
+
 /** @param {string} run @returns {Promise<import("../types.js").Clusters>} */
 export const askClusters = (run) => ask(["runs", run, "clusters"]);
 
@@ -95,7 +101,7 @@ function addressOf(path, query) {
 async function read(response) {
   if (isSite && response.status === 404) throw new Refused(404, "This site has no file for what the address names.");
   const body = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
-  if (!response.ok) throw new Refused(response.status, body.error);
+  if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error); // a site's file may hold a refusal
   return body;
 }
 
