@@ -24,8 +24,7 @@ from headscope.explorer.schemas import (
 )
 from headscope.head import Head, name_head, read_head
 from headscope.results.heads import check_heads
-from headscope.results.measure import GRID, measure_names
-from headscope.results.slices import further_axes, plain_label
+from headscope.results.slices import plain_label
 from headscope.results.statements import Statements, Table
 from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
@@ -53,20 +52,20 @@ def card(opened: OpenRun, name: str) -> Card:
         histograms=histograms(data, head),
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
-        nearest=nearest_heads(data, head),
+        nearest=nearest_heads(opened, head),
         exemplars=_exemplars(opened, head),
     )
 
 
-def nearest_heads(data: xr.Dataset, head: Head) -> Neighbours:
+def nearest_heads(opened: OpenRun, head: Head) -> Neighbours:
     """The heads most like it: by divergence of their attention, else by their measures."""
-    own = str(head)
+    data, own = opened.data, str(head)
     if "head_divergence" in data:
         row = data["head_divergence"].sel(unit=own)
         names, distances = [str(one) for one in row["other"].values], row.values
         basis = "Jensen–Shannon divergence of their attention, summed over all rows"
     else:
-        names, table = _standardised(data)
+        names, table = _standardised(opened)
         distances = np.sqrt(((table - table[names.index(own)]) ** 2).mean(1))
         basis = "root mean square difference of the measures, in standard deviations"
     return Neighbours(basis, _closest(own, names, distances))
@@ -82,7 +81,7 @@ def find_head(data: xr.Dataset, name: str) -> Head:
 
 def _line(data: xr.Dataset, column: Column, head: Head) -> Line:
     """A slice's value at the head, its error, its rank from the top and the mean over heads."""
-    chosen, at = column.chosen, _place(data, head)
+    chosen, at = column.chosen, column.places[head]
     own = number(column.values[at])
     return Line(
         spec=chosen.spec,
@@ -104,12 +103,6 @@ def _bar(data: xr.Dataset, column: Column, head: Head, label: str) -> LabelBar |
         return None
     rare = column.words is not None and column.words < ENOUGH
     return LabelBar(label, line.value, line.error, line.rank, line.of, line.baseline, rare)
-
-
-def _place(data: xr.Dataset, head: Head) -> tuple[int, int]:
-    """Where a head stands in arrays over layers and heads."""
-    layer, number = (list(data.variables[axis].values) for axis in GRID)
-    return layer.index(head.layer), number.index(head.head)
 
 
 def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator[Group]:
@@ -153,13 +146,14 @@ def _closest(own: str, names: list[str], distances: np.ndarray) -> list[Neighbou
     return [Neighbour(names[i], float(distances[i])) for i in known]
 
 
-def _standardised(data: xr.Dataset) -> tuple[list[str], np.ndarray]:
+def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     """Every measure without further dimensions as a column over heads, mean 0 and deviation 1."""
-    plain = [name for name in measure_names(data) if not further_axes(data, name)]
+    data = opened.data
+    plain = [few[0].values.ravel() for few in opened.columns.values() if not few[0].chosen.at]
     heads = [name_head(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
     if not plain:
         return heads, np.full((len(heads), 1), np.nan)
-    table = np.stack([data[name].transpose(*GRID).values.ravel() for name in plain], 1)
+    table = np.stack(plain, 1)
     table = np.where(np.isfinite(table), table, np.nan)
     spread = np.nanstd(table, 0)
     kept = spread > 0

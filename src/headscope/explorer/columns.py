@@ -1,5 +1,6 @@
 """A slice of a measure as plain arrays over heads, cut once and read for every head."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ class Column:
     baseline: BaselineValue | None
     words: int | None  # that a relation was scored on; None for other measures
     own_baselines: bool  # whether every head is held against a value of its own
+    places: Mapping[Head, tuple[int, int]]  # of the heads in the arrays
 
     def baseline_at(self, data: xr.Dataset, head: Head) -> BaselineValue | None:
         """What one head is held against."""
@@ -42,8 +44,10 @@ class Column:
 
 def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
     """The columns of every measure of heads."""
+    layers, heads = (data.variables[axis].values.tolist() for axis in GRID)
+    places = {Head(a, b): (i, j) for i, a in enumerate(layers) for j, b in enumerate(heads)}
     return {
-        name: tuple(_column(data, each) for each in slices(data, name))
+        name: tuple(_column(data, each, places) for each in slices(data, name))
         for name in measure_names(data)
     }
 
@@ -54,7 +58,7 @@ def number(value: Any) -> float | None:
     return plain if np.isfinite(plain) else None
 
 
-def _column(data: xr.Dataset, chosen: Slice) -> Column:
+def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, int]]) -> Column:
     values = np.asarray(chosen.values.values, float)
     known = np.isfinite(values)
     ranks = np.zeros(values.shape, int)
@@ -69,6 +73,7 @@ def _column(data: xr.Dataset, chosen: Slice) -> Column:
         baseline=baseline_of(data, chosen),
         words=_words(data, chosen),
         own_baselines=is_baseline_of_heads(data, chosen),
+        places=places,
     )
 
 

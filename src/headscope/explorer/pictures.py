@@ -26,7 +26,14 @@ from headscope.explorer.schemas import (
 )
 from headscope.head import read_head
 from headscope.results.compare import Comparison as Compared
-from headscope.results.compare import Kind, Row, clear_and_all, compare_runs, rows_of
+from headscope.results.compare import (
+    Kind,
+    MeasureDifference,
+    Row,
+    clear_and_all,
+    compare_runs,
+    rows_of,
+)
 from headscope.results.dataset import left_out
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
 from headscope.results.slices import (
@@ -54,7 +61,11 @@ def axis_title(measure: Measure, axis: str) -> str:
 
 def picture(data: xr.Dataset, spec: str) -> Picture:
     """One slice with everything that the overview shows beside it."""
-    chosen = find(data, spec)
+    return picture_of(data, find(data, spec))
+
+
+def picture_of(data: xr.Dataset, chosen: Slice) -> Picture:
+    """A slice that is known, with everything that is shown beside it."""
     measure = chosen.measure
     return Picture(
         spec=chosen.spec,
@@ -153,11 +164,22 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
     """Values, differences and intervals of every head for one slice, head with head."""
     chosen = find(a.data, spec)
     find(b.data, spec)
-    name = chosen.measure.name
+    return differences(a, b, chosen.measure.name)[chosen.spec]
+
+
+def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, Difference]:
+    """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
     (one,) = found.parts[0].measures
+    both = [each.chosen for each in a.columns[name] if tuple(each.chosen.at.values()) in one.labels]
+    return {each.spec: _difference(a.data, one, each, found.confidence) for each in both}
+
+
+def _difference(
+    data: xr.Dataset, one: MeasureDifference, chosen: Slice, confidence: float
+) -> Difference:
     item = one.labels.index(tuple(chosen.at.values()))
-    shape = a.data.sizes["layer"], a.data.sizes["head"]
+    shape = data.sizes["layer"], data.sizes["head"]
     parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
     grids: dict[str, Any] = {
         part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
@@ -166,9 +188,9 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
     return Difference(
         spec=chosen.spec,
         title=chosen.title,
-        confidence=found.confidence,
-        layers=whole_numbers(a.data["layer"]),
-        heads=whole_numbers(a.data["head"]),
+        confidence=confidence,
+        layers=whole_numbers(data["layer"]),
+        heads=whole_numbers(data["head"]),
         **grids,
     )
 

@@ -18,29 +18,33 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from importlib.resources import files
-from itertools import combinations
+from itertools import permutations
 from pathlib import Path
 from typing import Any
+
+import xarray as xr
 
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer.answers import detail, heads, map_of, said, session
 from headscope.explorer.card import card
+from headscope.explorer.columns import Column
 from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.pictures import comparison, difference, picture
+from headscope.explorer.pictures import comparison, differences, picture_of
 from headscope.explorer.records import head_records, input_text
 from headscope.explorer.runs import Library, OpenRun
 from headscope.explorer.schemas import (
     PAGES,
-    Comparison,
     Example,
     HeadRecords,
     ModelFacts,
+    Picture,
     TextLimits,
 )
-from headscope.files import find_place, write_bytes, write_text
+from headscope.files import find_place
 from headscope.head import read_head
 from headscope.progress import show_progress
 
@@ -67,14 +71,25 @@ def site(runs: Sequence[str | Path], out: str | Path) -> Path:
     library, folder = Library(runs), find_place(out)
     finished = [library.run(slug) for slug in library.slugs]
     _require_something(finished)
-    _claim(folder)
+    try:
+        _claim(folder)
+        _write_all(folder, library)
+    except OSError as error:
+        raise RunError(
+            f"The site cannot be written to {folder} ({error.strerror or error}); make room or "
+            "choose another with --out."
+        ) from error
+    return folder
+
+
+def _write_all(folder: Path, library: Library) -> None:
+    """The pages come last: a folder without them is no site yet."""
     _write_files(folder)
     answers = list(_answers(library))
     for path, make in show_progress(answers, len(answers), "files", label="Site"):
         _write(folder / "data" / path, make)
     for name in ("index", *PAGES):
-        write_text(folder / f"{name}.html", _document())
-    return folder
+        (folder / f"{name}.html").write_text(_document(), encoding="utf-8")
 
 
 def _require_something(runs: Sequence[OpenRun]) -> None:
@@ -86,20 +101,17 @@ def _require_something(runs: Sequence[OpenRun]) -> None:
 
 def _claim(folder: Path) -> None:
     """Take a new or empty folder, or one that an earlier call filled; never anybody else's."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / MARKER).is_file() and any(folder.iterdir()):
-            raise RunError(
-                f"{folder} already has something else in it; nothing was changed. "
-                "Choose an empty or new directory with --out."
-            )
-        if (folder / MARKER).is_file():
-            shutil.rmtree(folder / "data", ignore_errors=True)
-        write_text(folder / MARKER, json.dumps({"headscope": headscope.__version__}) + "\n")
-    except OSError as error:
+    folder.mkdir(parents=True, exist_ok=True)
+    is_site = (folder / MARKER).is_file()
+    if not is_site and any(folder.iterdir()):
         raise RunError(
-            f"The site cannot be written to {folder} ({error.strerror}); choose another with --out."
-        ) from error
+            f"{folder} already has something else in it; nothing was changed. "
+            "Choose an empty or new directory with --out."
+        )
+    if is_site:
+        shutil.rmtree(folder / "data", ignore_errors=True)
+    about = json.dumps({"headscope": headscope.__version__}) + "\n"
+    (folder / MARKER).write_text(about, encoding="utf-8")
 
 
 def _write_files(folder: Path) -> None:
@@ -111,8 +123,8 @@ def _write_files(folder: Path) -> None:
                 continue
             target = folder / package / "static" / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(target, file.read_bytes())
-    write_text(folder / "theme.css", theme.css_variables())
+            target.write_bytes(file.read_bytes())
+    (folder / "theme.css").write_text(theme.css_variables(), encoding="utf-8")
 
 
 def _document() -> str:
@@ -136,7 +148,7 @@ def _answers(library: Library) -> Iterator[Answer]:
     for each in finished:
         for path, make in _answers_of(each):
             yield f"runs/{each.slug}/{path}", make
-    for a, b in combinations(finished, 2):
+    for a, b in permutations(finished, 2):
         if a.run.study == b.run.study:
             yield from _compared(a, b)
 
@@ -144,9 +156,7 @@ def _answers(library: Library) -> Iterator[Answer]:
 def _answers_of(opened: OpenRun) -> Iterator[Answer]:
     data = opened.data
     for name, columns in opened.columns.items():
-        specs = [column.chosen.spec for column in columns]
-        made = lambda specs=specs: {spec: picture(data, spec) for spec in specs}  # noqa: E731
-        yield f"measures/{name}.json", made
+        yield f"measures/{name}.json", partial(_pictures, data, columns)
     yield "statements.json", lambda: said(opened)
     yield "heads.json", lambda: heads(opened)
     yield "clusters.json", lambda: map_of(opened)
@@ -154,6 +164,11 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
         yield f"heads/{name}.json", lambda name=name: card(opened, name)
     if opened.run.records.files:
         yield from _records(opened)
+
+
+def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
+    """Every slice of a measure by its spec."""
+    return {one.chosen.spec: picture_of(data, one.chosen) for one in columns}
 
 
 def _records(opened: OpenRun) -> Iterator[Answer]:
@@ -208,22 +223,8 @@ def _compared(a: OpenRun, b: OpenRun) -> Iterator[Answer]:
         yield f"{place}.json", lambda: _refused(reason)
         return
     yield f"{place}.json", lambda: found
-    if "index" in found.by:
-        yield from _differences(a, b, found, place)
-
-
-def _differences(a: OpenRun, b: OpenRun, found: Comparison, place: str) -> Iterator[Answer]:
-    for name in found.measures:
-        specs = [column.chosen.spec for column in a.columns.get(name, ())]
-        yield f"{place}/{name}.json", lambda specs=specs: dict(_of_both(a, b, specs))
-
-
-def _of_both(a: OpenRun, b: OpenRun, specs: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    for spec in specs:
-        try:
-            yield spec, difference(a, b, spec)
-        except (RefusedError, HeadscopeError):  # a label that only one of the runs has
-            continue
+    for name in found.measures if "index" in found.by else ():
+        yield f"{place}/{name}.json", partial(differences, a, b, name)
 
 
 def _refused(reason: str) -> dict[str, str]:
@@ -237,7 +238,8 @@ def _write(path: Path, make: Callable[[], Any]) -> None:
     except (RefusedError, HeadscopeError) as mistake:
         made = _refused(str(mistake))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(compact(made), ensure_ascii=False, separators=(",", ":")))
+    content = json.dumps(compact(made), ensure_ascii=False, separators=(",", ":"))
+    path.write_text(content, encoding="utf-8")
 
 
 def compact(value: Any) -> Any:

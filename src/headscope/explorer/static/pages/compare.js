@@ -7,7 +7,6 @@ import { figure } from "../charts/figure.js";
 import { headNames, signed } from "../shell/format.js";
 import { domainOf, gridRows, heatmap } from "../charts/heatmap.js";
 import { intervals } from "../charts/intervals.js";
-import { isSite } from "../shell/home.js";
 import { sentences } from "../shell/messages.js";
 import { address, change, go } from "../shell/place.js";
 import { whyNoPair } from "../shell/top.js";
@@ -34,8 +33,7 @@ export const comparePage = {
     const a = paired.find((one) => one.slug === context.params.a) ?? paired.find((one) => one.slug === context.run?.slug) ?? paired[0];
     const b = partners(a).find((one) => one.slug === context.params.b) ?? partners(a)[0];
     const choose = h("div", { class: "controls" }, runMenu("a", "First", paired, a.slug), runMenu("b", "Second", partners(a), b.slug));
-    const [first, second] = isSite ? [a, b].sort((one, other) => runs.indexOf(one) - runs.indexOf(other)) : [a, b]; // a site has each pair once
-    return { nodes: [title, choose, ...(await body(context, first.slug, second.slug))] };
+    return { nodes: [title, choose, ...(await body(context, a.slug, b.slug))] };
   },
 };
 
