@@ -22,6 +22,7 @@ from headscope.results.records import (
     TOP_BAND,
     TOP_TOKENS,
     WRITES,
+    WRITTEN,
     with_checksums,
     write_records,
 )
@@ -138,7 +139,9 @@ def _points(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
 
 
 def _writes(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
-    for direction in DIRECTIONS:
-        for rank, token in enumerate(WORDS):
-            logit = (1.5 - 0.1 * rank) * (1 if direction == "raises" else -1)
-            yield {"direction": direction, "rank": rank, "token": token, "logit": logit}
+    for of in WRITTEN:
+        for direction in DIRECTIONS:
+            for rank, token in enumerate(WORDS):
+                logit = (1.5 - 0.1 * rank) * (1 if direction == "raises" else -1)
+                named = {"of": of, "direction": direction, "rank": rank}
+                yield named | {"token": token, "logit": logit}

@@ -33,7 +33,7 @@ def shard(metric: BandedExamples, peaks: np.ndarray, numbers: list[int]) -> Sums
     state = metric.zero(len(numbers))
     state.records["peak"][:] = peaks[numbers]
     state.records["number"][:] = numbers
-    metric.close(state)
+    metric.condense(state)
     assert not state.records
     return state.sums
 

@@ -62,8 +62,7 @@ def test_masses_shares_and_lifts_equal_a_loop_over_pairs(kind: str, is_causal: b
     state = metric.zero(5)
     metric.update_text(state, batch)
     metric.update_layer(state, make_layer_of(kind, inputs, batch))
-    state.settle()
-    metric.close(state)
+    metric.condense(state)
     found = metric.compute(state.sums, lambda: iter(()))
     mass, count = plain_masses(inputs, ids)
     for side in ("query", "key"):
@@ -79,7 +78,7 @@ def test_masses_shares_and_lifts_equal_a_loop_over_pairs(kind: str, is_causal: b
                 ranked = found["top_token"].sel(at).values
                 assert ranked[ranked >= 0].tolist() == best
                 for rank, token in enumerate(best):
-                    place = at | {"rank": rank}
+                    place = at | {"top": rank}
                     assert float(found["top_token_share"].sel(place)) == pytest.approx(
                         share[token], rel=1e-5
                     )
@@ -96,8 +95,7 @@ def shard(metric: TopTokens, seed: int) -> dict[str, np.ndarray]:
     state = metric.zero(4)
     metric.update_text(state, batch)
     metric.update_layer(state, make_layer_of("dense", inputs, batch))
-    state.settle()
-    metric.close(state)
+    metric.condense(state)
     return state.sums
 
 

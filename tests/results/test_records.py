@@ -20,7 +20,7 @@ from headscope.results.run import read_run
 from tests.records import INPUTS_KEPT, LENGTH, POINTS, WORDS, write_luger_run
 
 PLACE = {"layer": 0, "head": 0}
-WRITTEN = PLACE | {"direction": "raises", "rank": 0, "token": "a", "logit": 0.5}
+WRITTEN = PLACE | {"of": "mean", "direction": "raises", "rank": 0, "token": "a", "logit": 0.5}
 EXAMPLE = PLACE | {"band": 0, "rank": 0, "peak": 0.5, "input": 0}
 WEIGHTS = {"query": [1], "key": [0], "weight": [0.5]}
 
@@ -41,6 +41,7 @@ def test_every_head_has_its_own_rows(run: Path) -> None:
             ]
             assert len(records.points(layer, head)) == 4 * POINTS
             assert len(records.writes(layer, head)) == 2 * len(WORDS)
+            assert len(records.writes(layer, head, "component")) == 2 * len(WORDS)
     first, other = records.points(0, 0), records.points(1, 2)
     assert {each.token for each in first} <= set(WORDS)
     assert [each.component1 for each in first] != [each.component1 for each in other]

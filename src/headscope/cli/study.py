@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Name = Annotated[
     str,
     typer.Argument(
-        metavar="vig2019|clark2019",
+        metavar="vig2019|clark2019|luger2026",
         help="Which study; one of your own as package.module:STUDY.",
     ),
 ]
@@ -60,8 +60,12 @@ _Context = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
+        help="Tokens of an input: of luger2026, where 512 is the default; of vig2019, whose inputs "
+        "are then documents instead of sentences.",
     ),
+]
+_Rest = Annotated[
+    bool, typer.Option("--rest", help="Keep the shorter ends of documents in luger2026.")
 ]
 _Weights = Annotated[
     str | None,
@@ -120,6 +124,7 @@ def study(
     dtype: _Dtype = "float32",
     batch_tokens: _BatchTokens = None,
     context: _Context = None,
+    rest: _Rest = False,
     weights: _Weights = None,
     option: _Option = None,
     train: _Train = None,
@@ -137,6 +142,7 @@ def study(
     find_modules_here(name)
     chosen = find_study(name)
     named = {"train": train, "vectors": vectors, "context": context, "weights": weights}
+    named["rest"] = rest or None
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs

@@ -15,7 +15,7 @@ import torch
 from headscope.errors import ModelError
 from headscope.metrics.metric import (
     BatchMetric,
-    ClosingMetric,
+    CondensingMetric,
     LayerMetric,
     MatrixMetric,
     Metric,
@@ -154,9 +154,9 @@ def _observe(
     if loop.ratios is not None:
         loop.ratios.finish(states)
     for metric in metrics:
+        if isinstance(metric, CondensingMetric):
+            metric.condense(states[metric.name])
         states[metric.name].settle()
-        if isinstance(metric, ClosingMetric):
-            metric.close(states[metric.name])
     return states
 
 

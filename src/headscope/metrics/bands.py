@@ -41,7 +41,7 @@ EXAMPLE_PEAK = Measure(
     "inputs by it, and the ten largest",
     reference="Luger, Kamath et al. 2026",
     cost="none beyond the largest weight",
-    axes={"band": "Band", "rank": "Rank"},
+    axes={"band": "Band", "pick": "Rank"},
     with_errors=False,
     also=("example_input", "example_share"),
 )
@@ -82,9 +82,11 @@ class BandedExamples:
         weight = layer.peaks(with_self=True).weight.float()
         state.record("peak", (layer.batch.rows, layer.index), weight)
 
-    def close(self, state: State) -> None:
+    def condense(self, state: State) -> None:
         """Put the inputs of the shard into their bins."""
         peaks, numbers = state.records.pop("peak"), state.records.pop("number")
+        if "peak" in state.on_device:
+            peaks = state.on_device.pop("peak").cpu().numpy()
         order = np.argsort(draw(self.seed, numbers), kind="stable")
         for place in range(len(self.grid.layers)):
             own = self._of_shard(peaks[order, place].T.astype(float), numbers[order].astype(float))
@@ -138,7 +140,7 @@ class BandedExamples:
             self._put(inputs[*place, TOP_BAND], peaks[*place, TOP_BAND], *top)
             shares[*place, TOP_BAND] = (top[0] >= 0).sum() / total
         bands = Axis("band", range(BANDS + 1))
-        ranks = Axis("rank", range(most))
+        ranks = Axis("pick", range(most))
         return {
             "example_input": self.grid.array(inputs.astype(np.int64), bands, ranks),
             "example_peak": self.grid.array(peaks.astype(np.float32), bands, ranks),

@@ -65,6 +65,11 @@ class State:
             self.on_device[name] = torch.zeros(shape, dtype=values.dtype, device=values.device)
         self.on_device[name][place] = values
 
+    def take(self, name: str) -> Tensor:
+        """A record as it is so far, wherever it is; it is then no longer part of the state."""
+        here = torch.from_numpy(self.records.pop(name))
+        return self.on_device.pop(name, here)
+
     def settle(self) -> None:
         """Wait for the copies and apply them in the order in which they were made."""
         copied = {name: _copy_to_host(tensor) for name, tensor in self.on_device.items()}
@@ -205,11 +210,11 @@ class TextMetric(Named, Protocol):
 
 
 @runtime_checkable
-class ClosingMetric(Named, Protocol):
-    """Reduces what it has of the inputs of a shard once all of them were seen."""
+class CondensingMetric(Named, Protocol):
+    """Can say with less, at the end of a shard, what it recorded of every input."""
 
-    def close(self, state: State) -> None:
-        """Turn records of the shard into sums; records that are not needed any more go."""
+    def condense(self, state: State) -> None:
+        """Replace records by smaller ones, or by sums; they may still be on the device."""
         ...
 
 

@@ -15,7 +15,7 @@ from headscope.metrics.metric import Axis, Records, State, Sums, Variables, labe
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
 
-POINTS = 128
+POINTS = 100
 NOTHING = -1.0
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 

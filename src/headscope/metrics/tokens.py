@@ -44,7 +44,7 @@ TOP_TOKEN_SHARE = Measure(
     "i > 0 (query), j > 0; lift divides it by the token's share of all tokens",
     reference="Luger, Kamath et al. 2026; lift added",
     cost="n: sums over rows and columns, by token",
-    axes={"side": "Side", "by": "Ordered by", "rank": "Rank"},
+    axes={"side": "Side", "by": "Ordered by", "top": "Rank"},
     with_errors=False,
     also=("top_token", "top_token_lift", "top_token_count"),
 )
@@ -86,11 +86,11 @@ class TopTokens:
         for side, values in enumerate((layer.everything - layer.to_first, layer.columns)):
             room[side, layer.index][:, runs.ids] += runs.sum(values)
 
-    def close(self, state: State) -> None:
+    def condense(self, state: State) -> None:
         """Keep the tokens that occur; the most frequent of them, if their table is too large."""
-        if not {"count", "mass"} <= set(state.records):
+        if not {"count", "mass"} <= set(state.on_device):
             return
-        count, mass = state.records.pop("count"), state.records.pop("mass")
+        count, mass = (state.on_device.pop(name).cpu().numpy() for name in ("count", "mass"))
         kept = np.sort(np.argsort(-count, kind="stable")[: self._most])
         kept = kept[count[kept] > 0]
         state.sums["id"], state.sums["count"] = kept.astype(float), count[kept].astype(float)
@@ -120,7 +120,7 @@ class TopTokens:
             for name in FIELDS[:2]:
                 found[name][at] = fields[name][top]
             whole["id"][at], whole["count"][at] = sums["id"][top], sums["count"][top]
-        axes = Axis("side", SIDES), Axis("by", ORDERS), Axis("rank", range(self.ranks))
+        axes = Axis("side", SIDES), Axis("by", ORDERS), Axis("top", range(self.ranks))
         named = {"top_token": whole["id"], "top_token_count": whole["count"]}
         named |= {f"top_token_{name}": values for name, values in found.items()}
         return {name: self.grid.array(values, *axes) for name, values in named.items()}
@@ -154,7 +154,7 @@ class TopTokens:
         batch: AnnotatedBatch,
         dtype: torch.dtype,
     ) -> Tensor:
-        """A table of the whole vocabulary, where the batch is; `close` makes sums of it."""
+        """A table of the whole vocabulary, where the batch is; `condense` makes sums of it."""
         if name not in state.on_device:
             state.on_device[name] = torch.zeros(shape, dtype=dtype, device=batch.mask.device)
         return state.on_device[name]

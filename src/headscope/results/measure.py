@@ -24,7 +24,7 @@ RoleKind = Literal[
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
 # What has these dimensions is a count, a bound, an exemplar or an example, not a value of a head.
-NO_VALUE = frozenset({"group", "bound", "rank", "pick", "query", "key"})
+NO_VALUE = frozenset({"group", "bound", "rank", "top", "pick", "query", "key"})
 # What else a metric computes of a measure; each says what the measure itself is.
 DERIVED = (
     "_se",

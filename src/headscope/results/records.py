@@ -36,6 +36,7 @@ CHECKSUMS = "records_sha256"  # attribute of the result: the files it has, each 
 SIDES, ORDERS = ("query", "key"), ("mass", "lift")
 SPACES = ("query", "key", "value", "output")
 DIRECTIONS = ("raises", "lowers")
+WRITTEN = ("mean", "component")
 BANDS = 5  # of equal frequency; the very top inputs have the number after the last
 TOP_BAND = BANDS
 REMEDY = "run the study again into the same RUN, which writes it again"
@@ -93,6 +94,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     WRITES: pa.schema(
         [
             *_HEAD,
+            ("of", pa.string()),  # the mean output, or along its first principal component
             ("direction", pa.string()),
             ("rank", pa.int16()),
             ("token", pa.string()),
@@ -157,6 +159,7 @@ class Point:
 class Written:
     """A token whose logit the head's output raises or lowers."""
 
+    of: str
     direction: str
     rank: int
     token: str
@@ -186,9 +189,12 @@ class Records:
         """The sampled tokens in all spaces of a head."""
         return self._of_head(MAPS, Point, layer, head)
 
-    def writes(self, layer: int, head: int) -> tuple[Written, ...]:
-        """The tokens that the head raises most, and those that it lowers most."""
-        return self._of_head(WRITES, Written, layer, head)
+    def writes(self, layer: int, head: int, of: str = "mean") -> tuple[Written, ...]:
+        """The tokens that the head raises most, and those that it lowers most.
+
+        By its mean output, or (`of="component"`) along the first principal component of it.
+        """
+        return tuple(each for each in self._of_head(WRITES, Written, layer, head) if each.of == of)
 
     def inputs(self, numbers: Iterable[int]) -> dict[int, KeptInput]:
         """The inputs of some numbers; a RunError if one of them is not kept."""
@@ -253,7 +259,11 @@ def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> 
     """
     schema = SCHEMAS[path.name]
     with write_atomically(path, kept=SHARDS) as temporary:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        # Numbers that hardly repeat only grow in a dictionary.
+        words = [column.name for column in schema if pa.types.is_string(column.type)]
+        with pq.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=words
+        ) as writer:
             for rows in groups:
                 writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
         return checksum(temporary)
@@ -327,6 +337,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "by": ORDERS,
     "space": SPACES,
     "direction": DIRECTIONS,
+    "of": WRITTEN,
 }
 _MAY_LACK = ("x", "y")
 

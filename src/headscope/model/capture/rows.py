@@ -135,7 +135,8 @@ def capture_rows(
             if slot is not None:
                 check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
                 place = (slot.stack, slot.layer, start, queries)
-                observer(RowAttention(*place, weights, look, given["value"]))
+                own = given["query"][:, :, start:stop]
+                observer(RowAttention(*place, weights, look, given["value"], own, given["key"]))
         return torch.cat(outputs, dim=1), None
 
     output = run_with(forward, attend)
