@@ -111,9 +111,7 @@ def test_a_site_is_written_over_an_earlier_one_and_keeps_no_old_run(
 ) -> None:
     site([folder / "luger"], tmp_path / "pages")
     (tmp_path / "pages" / "CNAME").write_text("heads.example", encoding="utf-8")
-    made = site(
-        [write_luger_run(tmp_path / "other", layers=1, heads=1)], tmp_path / "pages"
-    )
+    made = site([write_luger_run(tmp_path / "other", layers=1, heads=1)], tmp_path / "pages")
     assert sorted(path.name for path in (made / "data" / "runs").iterdir()) == [
         "other",
         "other.json",
