@@ -98,7 +98,7 @@ def _in_blocks(query: Tensor, key: Tensor, value: Tensor, text: TextAttention) -
 
 
 PlainObserver = Callable[[PlainAttention | PackedAttention], None]
-FEW_TOKENS = 4096  # of the longest text, above which a text keeps a GPU busy alone
+FEW_TOKENS = 65536  # of the longest text; longer ones are taken one by one
 
 
 def capture_fused(
