@@ -22,6 +22,7 @@ from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.display import brief, display_text
+from headscope.model.spans import Turn
 
 Span = tuple[int, int]
 _UNSPACED = re.compile(
@@ -58,8 +59,9 @@ class Encoded:
         Span, ...
     ]  # character spans into the token's own text; (0, 0) for special tokens
     segments: tuple[int, ...]
-    special: tuple[bool, ...]  # added by the tokenizer, part of no text
+    special: tuple[bool, ...]  # added by the tokenizer, or a marker within the text
     sequence: tuple[int | None, ...]  # 0 for the text, 1 for its pair, None for special tokens
+    turns: tuple[Turn, ...] = ()  # those of a chat
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -185,6 +187,7 @@ def select(encoded: Encoded, kept: Sequence[bool]) -> Encoded:
         segments=tuple(compress(encoded.segments, kept)),
         special=tuple(compress(encoded.special, kept)),
         sequence=tuple(compress(encoded.sequence, kept)),
+        turns=encoded.turns,
     )
 
 
@@ -205,7 +208,9 @@ def _encoded(
     check_length(len(ids), limit)
     if not ids:
         raise ModelError(f"The tokenizer makes no token of {text[:40]!r}: give at least one word.")
-    special = [bool(flag) for flag in encoding["special_tokens_mask"]]
+    marks = markers(tokenizer)
+    added = encoding["special_tokens_mask"]
+    special = [bool(flag) or index in marks for flag, index in zip(added, ids, strict=True)]
     return Encoded(
         text=text,
         pair=pair,
@@ -216,6 +221,28 @@ def _encoded(
         special=tuple(special),
         sequence=tuple(encoding.sequence_ids(0)),
     )
+
+
+def markers(tokenizer: PreTrainedTokenizerBase) -> dict[int, str]:
+    """Tokens that are no text wherever they stand: "<|im_start|>", "</s>", "[SEP]".
+
+    An unknown word and a masked one are text, unless their token has another use as well.
+    """
+    named = tokenizer.special_tokens_map
+    uses = {name: str(token) for name, token in named.items() if isinstance(token, str)}
+    text = {uses.pop(name, None) for name in ("unk_token", "mask_token")} - set(uses.values())
+    found = {
+        index: token.content
+        for index, token in tokenizer.added_tokens_decoder.items()
+        if token.special and token.content not in text
+    }
+    return found | {
+        index: token
+        for index, token in zip(
+            tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True
+        )
+        if token not in text
+    }
 
 
 def check_length(length: int, limit: int | None) -> None:
