@@ -59,7 +59,15 @@ NAVIGATION = {
         "benchmarks",
         "changelog",
     ),
-    "Explanation": ("design", "statistics", "clark2019", "probes", "training", "releasing"),
+    "Explanation": (
+        "design",
+        "statistics",
+        "clark2019",
+        "probes",
+        "records",
+        "training",
+        "releasing",
+    ),
     "Community": ("contributing", "conduct", "security"),
 }
 # Pages that are made from a file outside docs/, or from a notebook.
