@@ -63,6 +63,7 @@ NAVIGATION = {
         "design",
         "statistics",
         "clark2019",
+        "luger2026",
         "probes",
         "records",
         "training",
