@@ -29,6 +29,7 @@ NAVIGATION = {
         "views",
         "embedding",
         "corpora",
+        "languages",
         "studies",
         "explorer",
         "reproducing",
