@@ -22,7 +22,8 @@ from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.display import brief
-from headscope.model.encode import Encoded, Turn, encode, markers
+from headscope.model.encode import Encoded, encode, markers
+from headscope.model.spans import Turn
 
 Message = Mapping[str, Any]
 

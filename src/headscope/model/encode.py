@@ -22,6 +22,7 @@ from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.display import brief, display_text
+from headscope.model.spans import Turn
 
 Span = tuple[int, int]
 _UNSPACED = re.compile(
@@ -44,15 +45,6 @@ class Tokenized(Protocol):
     @property
     def sequence_ids(self) -> list[int | None]: ...
     def __len__(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message of a chat in the text that the template wrote: where it begins, by characters."""
-
-    role: str
-    start: int
-    content: Span | None  # the message alone, without what the template writes around it
 
 
 @dataclass(frozen=True, slots=True)

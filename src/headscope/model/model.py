@@ -45,6 +45,8 @@ from headscope.model.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.evaluation import evaluating, quiet
 from headscope.model.family import check_family
 from headscope.model.origin import Copy, Origin, fingerprint, sketch
+from headscope.model.placing import home_of
+from headscope.model.steps import Cache, prove_cache
 from headscope.model.trace import Trace
 
 Observer = Callable[[LayerAttention], None]
@@ -67,10 +69,12 @@ class Model:
         name: str | None = None,
         revision: str | None = None,
         origin: Origin | None = None,
+        remarks: tuple[str, ...] = (),
     ) -> None:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
         self.origin = origin
+        self.remarks = remarks  # what is unusual about how the weights are held
         self.network = network
         self.tokenizer = tokenizer
         self._padding: dict[Side, bool] = {}
@@ -115,8 +119,8 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
-        return self.network.device
+        """Where the network takes its inputs."""
+        return home_of(self.network)
 
     @cached_property
     def max_length(self) -> int | None:
@@ -288,6 +292,11 @@ class Model:
         expected = self._expectations(source, whole=False)
         return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
+    @cached_property
+    def cache(self) -> Cache:
+        """Whether the network can go on from its cache; proved on first use."""
+        return prove_cache(self)
+
     def trace(
         self,
         text: str | None = None,
@@ -300,6 +309,11 @@ class Model:
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         generate: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        progress: Callable[[str], None] | None = None,
         truncate: bool = False,
     ) -> Trace:
         """The attention of one input; see `headscope.model.record.trace`."""
@@ -314,6 +328,11 @@ class Model:
             layers=layers,
             heads=heads,
             generate=generate,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            progress=progress,
             truncate=truncate,
         )
 

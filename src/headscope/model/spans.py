@@ -29,6 +29,15 @@ _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a chat in the text that the template wrote: where it begins, by characters."""
+
+    role: str
+    start: int
+    content: Characters | None  # the message alone, without what the template writes around it
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """Some tokens under a name."""
 

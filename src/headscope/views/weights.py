@@ -1,7 +1,7 @@
 """The weights that a view shows: raw, norm-weighted or rolled out; and scores to order heads."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
     """One layer's weights as numbers that can be drawn, or an error that says where they cannot."""
-    weights = numbers_of(stack.weights[layer])
+    weights = array_of(stack.weights, layer)
     expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
     if weights.shape != expected:
         raise ViewError(
@@ -36,6 +36,12 @@ def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
 def numbers_of(tensor: Any) -> np.ndarray:
     """A tensor of any device and precision as a float32 array."""
     return tensor.detach().cpu().float().numpy()
+
+
+def array_of(parts: Mapping[int, Any], layer: int) -> np.ndarray:
+    """One layer of a trace as a float32 array; a stored trace has it without torch."""
+    read = getattr(parts, "array", None)
+    return numbers_of(parts[layer]) if read is None else read(layer)
 
 
 def times(shape: Iterable[int]) -> str:
@@ -123,7 +129,7 @@ def norm_factors(stack: "StackTrace", layer: int) -> np.ndarray:
     """‖v_j W_O‖ of every head and key, by which a weight becomes a norm."""
     if stack.value_norms is None:
         raise ViewError(f"Norm-weighted attention is not available: {stack.no_norms}.")
-    return stack.value_norms[layer].double().numpy()
+    return array_of(stack.value_norms, layer).astype(np.float64)
 
 
 def _mixed(average: np.ndarray) -> np.ndarray:

@@ -120,6 +120,8 @@ def capture_fused(
             output, found = attend_batch(given, packings[stack], stack, layer)
         else:
             output, texts = attend_texts(given, spans[stack])
+            if given["query"].device != expected[stack].device:  # a layer on a device of its own
+                texts = tuple(text.to(expected[stack].device) for text in texts)
             found = PlainAttention(stack, layer, texts)
         if slot is not None:
             observer(found)
@@ -134,7 +136,7 @@ def is_packable(given: Mapping[str, Any], packing: Packing) -> bool:
     """Whether one kernel takes all texts of a batch at once."""
     kind, _ = _mask(given.get("attention_mask"), 0, slice(None))
     square = given["query"].shape[2] == given["key"].shape[2]
-    short = packing.longest <= FEW_TOKENS
+    short = packing.longest <= FEW_TOKENS and packing.place.device == given["query"].device
     return kind is not None and square and short and takes(given["query"], given["value"])
 
 
