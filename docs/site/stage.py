@@ -27,6 +27,7 @@ NAVIGATION = {
     "Tutorial": ("tutorial", "notebook"),
     "How to": (
         "views",
+        "chat",
         "embedding",
         "corpora",
         "languages",
