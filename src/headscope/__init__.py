@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headscope.results.heads import heads as heads
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
+    from headscope.text.documents import read_documents as read_documents
     from headscope.text.read import demo_corpus as demo_corpus
     from headscope.text.read import read_corpus as read_corpus
     from headscope.text.sentence import Mention as Mention
@@ -45,6 +46,7 @@ _HOME = {
     "load": "headscope.model.load",
     "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
+    "read_documents": "headscope.text.documents",
     "report": "headscope.report",
     "study": "headscope.engine.study",
 }
@@ -66,6 +68,7 @@ __all__ = [
     "load",
     "open_trace",
     "read_corpus",
+    "read_documents",
     "report",
     "study",
 ]

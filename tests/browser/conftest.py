@@ -24,6 +24,7 @@ PIXELS = """([selector, points]) => {
 }"""
 PATIENCE = 30_000  # milliseconds; a busy machine is slow, not wrong
 expect.set_options(timeout=PATIENCE)
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")  # the fastest first
 ARTEFACTS = Path(__file__).parents[1] / "artefacts"
 
 
@@ -90,7 +91,7 @@ class Watched:
 def chromium() -> Iterator[Browser]:
     """One browser for the whole session."""
     with sync_playwright() as playwright:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        path = next(filter(None, map(shutil.which, BROWSERS)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()

@@ -29,6 +29,6 @@ def test_a_report_has_no_barriers(context: BrowserContext, study: str, tmp_path:
     options = {} if study == "vig2019" else {"probe_seeds": 1, "gradients": False}
     hs.study(study, MODELS["bidirectional"](), treebank(40), tmp_path, **options)
     watched = watch(context.new_page())
-    watched.page.goto(f"file://{report(tmp_path)}")
+    watched.page.goto(f"file://{report(tmp_path, formats=['svg'])}")
     assert watched.barriers() == []
     assert watched.console == []

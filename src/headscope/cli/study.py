@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.studies.option import Option
+    from headscope.text.readers.lines import Layout
 
 _Name = Annotated[
     str,
     typer.Argument(
-        metavar="vig2019|clark2019",
+        metavar="vig2019|clark2019|luger2026",
         help="Which study; one of your own as package.module:STUDY.",
     ),
 ]
@@ -31,8 +32,22 @@ _CorpusName = Annotated[
     str,
     typer.Option(
         metavar="CORPUS",
-        help=f"demo, a directory, a URL, or a file: {list_formats()}.",
+        help=f"demo, a directory, a URL, - for standard input, the name of a dataset on the hub, "
+        f"or a file: {list_formats()}; each also as .gz or .zst.",
     ),
+]
+_Column = Annotated[
+    str, typer.Option(metavar="NAME", help="The column or key of raw text that holds it.")
+]
+_Layout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="sentences|running|paragraphs|documents",
+        help="Raw text: a sentence per line, cut by rules, lines whole, or documents whole.",
+    ),
+]
+_Documents = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Read only the first N documents.")
 ]
 _Out = Annotated[
     str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
@@ -57,8 +72,12 @@ _Context = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
+        help="Tokens of an input: of luger2026, where 512 is the default; of vig2019, whose inputs "
+        "are then documents instead of sentences.",
     ),
+]
+_Rest = Annotated[
+    bool, typer.Option("--rest", help="Keep the shorter ends of documents in luger2026.")
 ]
 _Weights = Annotated[
     str | None,
@@ -108,6 +127,9 @@ def study(
     model: _ModelName,
     corpus: _CorpusName,
     out: _Out,
+    column: _Column = "text",
+    layout: _Layout = None,
+    documents: _Documents = None,
     engine: _EngineName = "local",
     address: _Address = None,
     workers: _Workers = None,
@@ -119,6 +141,7 @@ def study(
     quantization: Quantization = None,
     batch_tokens: _BatchTokens = None,
     context: _Context = None,
+    rest: _Rest = False,
     weights: _Weights = None,
     option: _Option = None,
     train: _Train = None,
@@ -136,11 +159,17 @@ def study(
     find_modules_here(name)
     chosen = find_study(name)
     named = {"train": train, "vectors": vectors, "context": context, "weights": weights}
+    named["rest"] = rest or None
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs
 
-    read = hs.read_corpus(corpus)
+    read = hs.read_corpus(
+        corpus,
+        column=column,
+        layout=cast("Layout | None", layout or chosen.layout),
+        documents=documents,
+    )
     for remark in read.remarks:
         typer.echo(plain(remark), err=True)
     result = hs.study(

@@ -15,6 +15,7 @@ import torch
 from headscope.errors import ModelError
 from headscope.metrics.metric import (
     BatchMetric,
+    CondensingMetric,
     LayerMetric,
     MatrixMetric,
     Metric,
@@ -156,8 +157,10 @@ def _observe(
         _observe_batch(model, cut.to(model.device), loop, choice, reading)
     if loop.ratios is not None:
         loop.ratios.finish(states)
-    for state in states.values():
-        state.settle()
+    for metric in metrics:
+        if isinstance(metric, CondensingMetric):
+            metric.condense(states[metric.name])
+        states[metric.name].settle()
     return states
 
 

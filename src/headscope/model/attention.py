@@ -46,6 +46,8 @@ class RowAttention:
     weights: Float[Tensor, "batch head query key"]
     look: "Look"
     value: Float[Tensor, "batch key_head key value_dim"] | None = None
+    query: Float[Tensor, "batch head query dim"] | None = None  # of these rows
+    key: Float[Tensor, "batch key_head key dim"] | None = None  # all of them
 
     def __repr__(self) -> str:
         place = f"layer {self.layer}, queries {self.start} to {self.stop} of {self.queries}"

@@ -145,12 +145,14 @@ def spans_of_pattern(side: "Side", pattern: str | re.Pattern[str]) -> tuple[Span
 
 
 def tokens_within(side: "Side", place: Characters) -> tuple[int, ...]:
-    """The tokens that have a visible character there; markers are left out."""
-    start, end = place
+    """The tokens of what is written there, from its first to its last letter; no markers."""
+    written = side.text[slice(*place)]
+    start = place[0] + len(written) - len(written.lstrip())
+    end = start + len(written.strip())
     return tuple(
         token
         for token, (first, last) in enumerate(side.offsets)
-        if not side.special[token] and side.text[max(start, first) : min(end, last)].strip()
+        if not side.special[token] and max(start, first) < min(end, last)
     )
 
 

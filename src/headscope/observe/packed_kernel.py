@@ -1,4 +1,4 @@
-"""The two passes of `headscope.observe.packed` as GPU kernels.
+"""The passes of `headscope.observe.packed` as GPU kernels.
 
 Scores and weights never leave the registers, and are float32 whatever the network's numbers are. In
 the pass over all pairs a program holds a block of keys and goes through the queries of their texts:
@@ -58,7 +58,9 @@ def _weigh_pairs(  # noqa: ANN202
     tl.store(found + head * count + pairs, tl.where(seen, tl.exp(above), 0.0), mask=real)
 
 
-def sum_keys_on_gpu(attention: PackedAttention, content: Tensor, row_weights: Tensor) -> KeySums:
+def sum_keys_on_gpu(
+    attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
+) -> KeySums:
     """The pass over all pairs."""
     query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
     tokens, heads, width = query.shape
@@ -76,6 +78,7 @@ def sum_keys_on_gpu(attention: PackedAttention, content: Tensor, row_weights: Te
         CAUSAL=attention.kind == "causal",
         KEYS=block,
         QUERIES=32,
+        SOUGHT=sought_from,
         PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
         num_warps=4,
     )  # fmt: skip
@@ -89,7 +92,7 @@ def _sum_keys(  # noqa: ANN202
     query, key, lse, row_weights, text, firsts, sums, place, tokens, scaling,  # noqa: ANN001
     heads, key_heads,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, KEYS: tl.constexpr,  # noqa: N803
-    QUERIES: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
+    QUERIES: tl.constexpr, SOUGHT: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     head = tl.program_id(1).to(tl.int64)
     first = tl.program_id(0) * KEYS
@@ -128,7 +131,11 @@ def _sum_keys(  # noqa: ANN202
         columns += tl.sum(p, 1)
         scores += tl.sum(p * z * weight[None, :], 1)
         distance += tl.sum(p * apart.to(tl.float32), 1)
-        best, at_best = tl.max(tl.where(apart == 0, float("-inf"), above), 1, return_indices=True)
+        others = tl.where(apart == 0, float("-inf"), above)
+        if SOUGHT > 0:
+            begun = tl.load(firsts + tl.maximum(own, 0), mask=there, other=0) + SOUGHT
+            others = tl.where(rows[None, :] >= begun[None, :], others, float("-inf"))
+        best, at_best = tl.max(others, 1, return_indices=True)
         where = tl.where(best > peak, start + at_best, where)
         peak = tl.maximum(peak, best)
 
@@ -139,3 +146,62 @@ def _sum_keys(  # noqa: ANN202
     tl.store(sums + 2 * plane, distance, mask=real)
     tl.store(sums + 3 * plane, peak, mask=real)
     tl.store(place + head * tokens + keys, where, mask=real)
+
+
+def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
+    """The weight of every text at each offset; a program takes one head of one text."""
+    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    tokens, heads, width = query.shape
+    packing = attention.packing
+    lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
+    found = torch.empty(packing.shape[0], heads, len(offsets), device=query.device)
+    _sum_offsets[(packing.shape[0], heads)](  # pyright: ignore[reportIndexIssue]
+        query, key, lse, content.to(torch.int8), packing.firsts, found, tokens, attention.scaling,
+        heads, key.shape[1], offsets.start, offsets.stop,
+        WIDTH=width,
+        DIM=max(16, triton.next_power_of_2(width)),
+        BINS=triton.next_power_of_2(len(offsets)),
+        BLOCK=32 if width <= 64 else 16,
+        PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        num_warps=1,
+    )  # fmt: skip
+    return found
+
+
+@triton.jit
+def _sum_offsets(  # noqa: ANN202
+    query, key, lse, content, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    least, end,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
+    PRECISION: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
+    begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
+    dims, bins, block = tl.arange(0, DIM), tl.arange(0, BINS), tl.arange(0, BLOCK)
+    apart = block[:, None] - block[None, :]
+    of_keys = key + (head // (heads // key_heads)) * WIDTH + dims[:, None]
+    sums = tl.zeros([BINS], tl.float32)
+    for start in range(begin, stop, BLOCK):
+        rows = start + block
+        there = rows < stop
+        at = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
+        q = tl.load(query + at, mask=there[:, None] & (dims[None, :] < WIDTH), other=0.0)
+        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
+        furthest = tl.maximum(begin, begin + (start - begin - end + 1) // BLOCK * BLOCK)
+        nearest = tl.minimum(stop, start + BLOCK - least)
+        for first in range(furthest, nearest, BLOCK):
+            keys = first + block
+            met = keys < stop
+            met = met & (tl.load(content + keys, mask=met, other=0) != 0)
+            to = keys[None, :].to(tl.int64) * key_heads * WIDTH
+            k = tl.load(of_keys + to, mask=met[None, :] & (dims[:, None] < WIDTH), other=0.0)
+            z = tl.dot(q, k, input_precision=PRECISION) * scaling
+            p = tl.where(met[None, :], tl.exp(z - total[:, None]), 0.0)
+            between = start - first
+            for offset in range(
+                tl.maximum(least, between - BLOCK + 1), tl.minimum(end, between + BLOCK)
+            ):
+                paid = tl.sum(tl.sum(tl.where(apart == offset - between, p, 0.0), 1), 0)
+                sums += tl.where(bins == offset - least, paid, 0.0)
+    place = found + (text * heads + head) * (end - least) + bins
+    tl.store(place, sums, mask=bins < end - least)

@@ -207,6 +207,12 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
     return replace(first, text=text, words=tuple(words), mentions=tuple(mentions))
 
 
+def joined(sentences: Iterable[Sentence]) -> str:
+    """The text of consecutive sentences of a document, a line per paragraph."""
+    lines = groupby(sentences, key=attrgetter("paragraph"))
+    return "\n".join(GAP.join(each.text for each in line) for _, line in lines)
+
+
 def indented(sentence: Sentence) -> Sentence:
     """The sentence with a space before it, as it stands inside a window."""
     words = tuple(_move_word(word, len(GAP), 0) for word in sentence.words)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from headscope.views.state import ViewState
 
 
+_ELSE, _HIDDEN = "everything else", "hidden"  # units beside the spans
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """The rows or columns of a drawing: tokens, or words or spans made of them."""
@@ -212,31 +215,18 @@ def _by_span(
 ) -> tuple[list[tuple[int, ...]], list[str]]:
     """The tokens of each span, of the shortest where spans lie within each other.
 
-    Tokens between spans make up units of their own; hidden ones are one unit, which is hidden.
+    All others are one unit; so are hidden tokens, and that one is hidden.
     """
-    owner = [-1] * len(labels)
     parsed = [Span.parse(one) for one in named]
+    owner = [_ELSE] * len(labels)
     for number in sorted(range(len(parsed)), key=lambda n: -len(parsed[n])):
         for token in parsed[number].tokens:
             if window.start <= token < window.stop:
-                owner[token - window.start] = number
-    groups: dict[tuple[str, int], list[int]] = {}
-    for token, number in enumerate(owner):
-        if hidden[token]:
-            key = ("hidden", 0)
-        elif number >= 0:
-            key = ("span", number)
-        elif token and owner[token - 1] < 0 and not hidden[token - 1]:
-            key = next(reversed(groups))
-        else:
-            key = ("rest", token)
-        groups.setdefault(key, []).append(token)
-    names = {"hidden": lambda _: "hidden", "span": lambda number: label(parsed[number].name)}
-    found = [
-        names[kind](number) if kind in names else labels[own[0]] + " …" * (len(own) > 1)
-        for (kind, number), own in groups.items()
-    ]
-    return [tuple(own) for own in groups.values()], found
+                owner[token - window.start] = label(parsed[number].name)
+    groups: dict[str, list[int]] = {}
+    for token, name in enumerate(owner):
+        groups.setdefault(_HIDDEN if hidden[token] else name, []).append(token)
+    return [tuple(own) for own in groups.values()], list(groups)
 
 
 def _within(of: Units, name: str | None, state: "ViewState") -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.errors import HeadscopeError, ViewError
 from headscope.model.spans import Span, check_spans, parse_ranges, ranges, turns
+from headscope.views.labels import label
 from headscope.views.window import is_long, last_window, window_of
 from headscope.views.worth import hidden_at_first, telling_query, worth_a_look
 
@@ -357,13 +358,22 @@ def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
     if "hide" in asked:
         asked["hide"] = (asked["hide"],) if isinstance(asked["hide"], str) else tuple(asked["hide"])
     if "spans" in asked:
-        asked["spans"] = tuple(map(str, asked["spans"]))
+        asked["spans"] = tuple(map(_shown_span, asked["spans"]))
+    for name in ("attending", "attended"):
+        if isinstance(asked.get(name), Span | str):
+            asked[name] = label(getattr(asked[name], "name", asked[name]))
     pinned = asked.get("pinned")
     if isinstance(pinned, int):
         asked["pinned"] = f"q{pinned}"
     elif pinned is not None and not isinstance(pinned, str):  # a span, or several numbers
         asked["pinned"] = f"q{ranges(sorted(set(getattr(pinned, 'tokens', pinned))))}"
     return asked
+
+
+def _shown_span(span: Span | str) -> str:
+    """A span as settings have it; its name may come from the text and is made visible like it."""
+    parsed = Span.parse(str(span))
+    return str(Span(label(parsed.name), parsed.tokens))
 
 
 def _with_window(asked: dict[str, Any], stack: "StackTrace") -> dict[str, Any]:

@@ -137,7 +137,9 @@ def capture_rows(
                 weights = weights.to(home)  # a layer may be on a device of its own
                 check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
                 place = (slot.stack, slot.layer, start, queries)
-                observer(RowAttention(*place, weights, look, given["value"].to(home)))
+                own = given["query"][:, :, start:stop].to(home)
+                value, key = given["value"].to(home), given["key"].to(home)
+                observer(RowAttention(*place, weights, look, value, own, key))
         return torch.cat(outputs, dim=1), None
 
     output = run_with(forward, attend)

@@ -48,7 +48,8 @@ def draw_text(trace: "Trace", stack: "StackTrace", state: "ViewState", picture: 
         axes.add_patch(Rectangle((left, top), width, _LINE * 0.9, color=shade, linewidth=0))
         is_chosen = side == "q" and window.start + number in chosen and state.unit == "token"
         weight = "bold" if is_chosen else "normal"
-        axes.text(left, top + _LINE * 0.45, text, va="center", color=PRINT_INK, weight=weight)
+        ink = PRINT_FAINT if tokens.special[number] else PRINT_INK
+        axes.text(left, top + _LINE * 0.45, text, va="center", color=ink, weight=weight)
     _title(figure, trace, state, most)
     return figure
 

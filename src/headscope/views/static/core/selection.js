@@ -32,7 +32,8 @@ export function selectionBar(data, store, theme, onAdding) {
   add.node.title = "A click adds a token to those chosen, as with Ctrl";
   const clear = button("Clear", "Choose nothing (Escape)", () => store.set({ pinned: null }));
   const form = element("span", { class: "hs-naming" }, said, input, make, add.node, clear);
-  const node = element("div", { class: "hs-selection" }, listed, form);
+  const hint = element("span", { class: "hs-faint" }, "Drag over tokens, or press Shift and an arrow key, to choose several and to name them.");
+  const node = element("div", { class: "hs-selection" }, listed, form, hint);
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") keep();
   });
@@ -51,9 +52,9 @@ export function selectionBar(data, store, theme, onAdding) {
     listed.replaceChildren(...shown);
     const chosen = tokens();
     form.hidden = !chosen;
+    hint.hidden = chosen !== null || spans.length > 0;
     said.textContent = chosen ? `${chosen.length} token${chosen.length === 1 ? "" : "s"} chosen` : "";
     add.update();
-    node.hidden = !chosen && shown.length === 0;
   };
   const name = () => {
     if (form.hidden) return false;

@@ -45,7 +45,7 @@ export function unitsOf(side, state, start, count, how) {
   const wordOf = side.wordOf.slice(start, start + count);
   const hiddenToken = wordOf.map((_, token) => isHidden(side, state.hide, start + token));
   const spans = spansOf(state.spans, side.labels.length);
-  const groups = bySpan ? spanGroups(spans.map(({ name }) => name), ownerOf(spans, start, count), hiddenToken, (token) => side.labels[start + token]) : null;
+  const groups = bySpan ? spanGroups(spans.map(({ name }) => name), ownerOf(spans, start, count), hiddenToken) : null;
   const members = groups ? groups.members : isWord ? wordGroups(wordOf) : wordOf.map((_, token) => [token]);
   const labels = groups ? groups.labels : members.map(([token]) => (isWord && wordOf[token] >= 0 ? side.words[wordOf[token]] : side.labels[start + token]));
   const special = members.map((group) => group.every((token) => side.special[start + token] === 1));
@@ -63,27 +63,22 @@ function isHidden(side, hide, token) {
 }
 
 /**
- * The tokens of each span; those between spans make up units of their own, hidden ones are one unit, which is hidden.
+ * The tokens of each span; all others are one unit, and so are hidden ones, and that one is hidden.
  * @param {string[]} names
  * @param {Int32Array} owner
  * @param {boolean[]} hidden
- * @param {(token: number) => string} labelOf
  * @returns {{members: number[][], labels: string[]}}
  */
-function spanGroups(names, owner, hidden, labelOf) {
+function spanGroups(names, owner, hidden) {
   /** @type {Map<string, number[]>} */
   const groups = new Map();
-  let rest = "";
   owner.forEach((number, token) => {
-    const goesOn = token > 0 && owner[token - 1] < 0 && !hidden[token - 1];
-    if (number < 0 && !hidden[token] && !goesOn) rest = `rest ${token}`;
-    const key = hidden[token] ? "hidden" : number >= 0 ? `span ${number}` : rest;
-    const group = groups.get(key);
+    const name = hidden[token] ? "hidden" : number >= 0 ? names[number] : "everything else";
+    const group = groups.get(name);
     if (group) group.push(token);
-    else groups.set(key, [token]);
+    else groups.set(name, [token]);
   });
-  const labels = [...groups].map(([key, [first, ...more]]) => (key === "hidden" ? key : key.startsWith("span ") ? names[Number(key.slice(5))] : `${labelOf(first)}${more.length ? " …" : ""}`));
-  return { members: [...groups.values()], labels };
+  return { members: [...groups.values()], labels: [...groups.keys()] };
 }
 
 /** @param {number[]} wordOf @returns {number[][]} */

@@ -22,7 +22,7 @@
 import { headColor, lineWidth, opacity } from "../core/colors.js";
 import { nameWithinLayer } from "../core/heads.js";
 import { COLORS } from "../core/theme.js";
-import { cellBox, headShift, labelStart, lineEnd, middle, numberAt, place } from "./geometry.js";
+import { cellBox, headShift, labelStart, lineEnd, middle, NAME, numberAt, place } from "./geometry.js";
 import { isShown } from "../core/units.js";
 
 const LEAST_NAME = 44; // pixels for the name of a span
@@ -184,8 +184,8 @@ function runShapes(side, g, look, named) {
     const box = [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.abs(b[0] - a[0]), Math.abs(b[1] - a[1])];
     /** @type {Shape[]} */
     const shapes = [{ kind: "cells", boxes: box, color, alpha: 1 }];
-    if (named && g.vertical && g.numbers >= LEAST_NAME) {
-      shapes.push({ kind: "text", at: [4, middle(g, from)], text: shortened(name, Math.floor(g.numbers / (11 * 0.56))), size: 11, color, bold: true });
+    if (named && name && g.vertical && g.numbers >= LEAST_NAME) {
+      shapes.push({ kind: "text", at: [4, middle(g, from)], text: shortened(name, Math.floor((g.numbers - 8) / (NAME * 0.52))), size: NAME, color, bold: true });
     }
     return shapes;
   });

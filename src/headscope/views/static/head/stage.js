@@ -82,7 +82,8 @@ export class Stage {
     this.picture = picture;
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
-    const geometry = geometryOf(picture.drawing, picture.direction, room, measure, isTouched());
+    const names = picture.look.runs.q.map(({ name }) => name);
+    const geometry = geometryOf(picture.drawing, picture.direction, room, measure, isTouched(), names);
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;
@@ -174,10 +175,12 @@ export class Stage {
     return lines.map((line) => curveOf(line, drawing, this.placed(), look, sharing)).filter((curve) => curve.alpha >= 1 / 255);
   }
 
-  /** The token whose lines are shown: the hovered one, unless it only picks a partner of the pinned one. */
+  /** Whose lines are shown: the hovered token's, unless it is one of the pinned ones or only picks a partner of them. */
   active() {
     const { pin } = this.current();
-    return pin && (!this.hover || this.hover.side !== pin.side) ? pin : this.hover;
+    if (!pin || !this.hover) return pin ?? this.hover;
+    const isOwn = this.hover.indices.length === 1 && pin.indices.includes(this.hover.indices[0]);
+    return this.hover.side !== pin.side || isOwn ? pin : this.hover;
   }
 
   /** @param {Pin | null} active */

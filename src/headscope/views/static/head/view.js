@@ -11,6 +11,7 @@
  * @typedef {import("./shapes.js").Run} Run
  * @typedef {import("../core/spans.js").Pin} Pin
  * @typedef {import("../core/units.js").Units} Units
+ * @typedef {import("../core/controls.js").Control} Control
  * @typedef {import("../core/colors.js").Theme} Theme
  * @typedef {import("../app.js").View} View
  */
@@ -44,7 +45,7 @@ export function headView(root, data, store, theme) {
   const hidden = hiddenControl(store);
   const heads = headChips(data, store, theme);
   const worth = worthControl(data, store, () => (isSummary(store.state) ? { layer: -1, heads: [] } : store.state), ({ layer, head }) => store.set({ layer, heads: [head], pinned: null, summary: "each" }));
-  const first = [stackControl(data, store), ...layerControls(data, store), ...windowControls(data, store), heads, summaryControl(data, store), ...spanControls(store)];
+  const first = [stackControl(data, store), layersControl(data, store), ...windowControls(data, store), heads, summaryControl(data, store), ...spanControls(store)];
   const rest = [massControl(store), ...hide.controls, unitControl(store), pairControl(data, store), weightsControl(data, store), settingControl(store, "direction")];
   const selection = selectionBar(data, store, theme, (adding) => (stage.selecting.adding = text.selecting.adding = adding));
   const controls = [...first, ...rest, worth, hidden, selection];
@@ -85,17 +86,17 @@ export function headView(root, data, store, theme) {
   return { update, scene: () => shown().scene(), lines: () => shown().drawn, title: () => titleOf(data, store.state), remove };
 }
 
-/** One layer, or in a summary the layers that are put together. @param {Data} data @param {Store} store */
-function layerControls(data, store) {
+/** One layer, or in a summary the layers that are put together. @param {Data} data @param {Store} store @returns {Control} */
+function layersControl(data, store) {
   const one = layerControl(data, store);
   const several = chips("Layers", () => data.stack(store.state.stack).layers, () => store.state.layers, (layers) => store.set({ layers }), () => null);
+  const node = element("div", { class: "hs-either" }, one.node);
   const update = () => {
-    one.update();
-    several.update();
-    if (isSummary(store.state)) one.node.hidden = true;
-    else several.node.hidden = true;
+    const shown = isSummary(store.state) ? several : one;
+    shown.update();
+    if (node.firstChild !== shown.node) node.replaceChildren(shown.node);
   };
-  return [{ node: one.node, update }, { node: several.node, update: () => {} }];
+  return { node, update };
 }
 
 /** @param {Data} data @param {Store} store @param {() => Theme} theme */
@@ -124,7 +125,7 @@ export function lookOf(data, stack, state, drawing, theme) {
 }
 
 /** Neighbours that belong to one span. @param {Units} units @param {State} state @param {number} tokens @param {Theme} theme @returns {Run[]} */
-function runsOf({ members, start }, state, tokens, theme) {
+function runsOf({ members, start, bySpan }, state, tokens, theme) {
   const spans = spansOf(state.spans, tokens);
   if (!spans.length) return [];
   const owner = ownerOf(spans, start, members.reduce((most, group) => Math.max(most, group[group.length - 1] + 1), 0));
@@ -134,7 +135,7 @@ function runsOf({ members, start }, state, tokens, theme) {
   members.forEach(([token], unit) => {
     const number = owner[token];
     if (number >= 0 && number === before) runs[runs.length - 1].to = unit + 1;
-    else if (number >= 0) runs.push({ from: unit, to: unit + 1, name: spans[number].name, color: spanColor(theme, number) });
+    else if (number >= 0) runs.push({ from: unit, to: unit + 1, name: bySpan ? "" : spans[number].name, color: spanColor(theme, number) });
     before = number;
   });
   return runs;
