@@ -26,7 +26,9 @@ DOCS = ROOT / "docs"
 NAVIGATION = {
     "Tutorial": ("tutorial", "notebook"),
     "How to": (
+        "loading",
         "views",
+        "traces",
         "embedding",
         "corpora",
         "studies",
