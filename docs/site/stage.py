@@ -26,8 +26,10 @@ DOCS = ROOT / "docs"
 NAVIGATION = {
     "Tutorial": ("tutorial", "notebook"),
     "How to": (
+        "loading",
         "views",
         "chat",
+        "traces",
         "embedding",
         "corpora",
         "languages",
