@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text.annotate import Batch, _in_order, find_inputs
-from headscope.text.documents import DocumentFiles, Paragraph, RawDocument
+from headscope.text.documents import Paragraph, RawDocument, read_documents
 from headscope.text.sentence import ROOT, Sentence
 
 
@@ -136,11 +136,11 @@ def test_files_hold_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("P one.\nP two.\n\n \nSecond.\n")
     records = [{"text": "Third.", "document": "wiki/3"}, {"text": "Fourth."}]
     (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, records)))
-    assert list(DocumentFiles([tmp_path / "a.txt", tmp_path / "b.jsonl"])) == [
-        RawDocument("P one.\nP two."),
-        RawDocument("Second."),
+    assert list(read_documents([tmp_path / "a.txt", tmp_path / "b.jsonl"])) == [
+        RawDocument("P one.\nP two.", "1"),
+        RawDocument("Second.", "2"),
         RawDocument("Third.", "wiki/3"),
-        RawDocument("Fourth."),
+        RawDocument("Fourth.", "4"),
     ]
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_annotated_is_named(tmp_path: Path) -> None:
         find_inputs([tmp_path / "a.docx"])
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n[1]\n')
     with pytest.raises(CorpusError, match=r"a\.jsonl:2: not a JSON object"):
-        list(DocumentFiles([tmp_path / "a.jsonl"]))
+        list(read_documents(tmp_path / "a.jsonl"))
     (tmp_path / "b.jsonl").write_text('{"words": ["a"]}\n')
     with pytest.raises(CorpusError, match=r"a\.jsonl is raw text and .*b\.jsonl a corpus"):
         find_inputs([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])

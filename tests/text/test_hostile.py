@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text import storage
 from headscope.text.corpus import Corpus
-from headscope.text.documents import DocumentFiles
+from headscope.text.documents import read_documents
 from headscope.text.readers import lines
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
@@ -79,7 +79,7 @@ def test_a_deep_document_to_annotate_is_named_with_its_line(tmp_path: Path) -> N
     path = tmp_path / "a.jsonl"
     path.write_text("[" * 100_000, encoding="utf-8")
     with pytest.raises(CorpusError, match=r"a\.jsonl:1: .*nested too deeply"):
-        list(DocumentFiles([path]))
+        list(read_documents(path))
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.conllu", "a.conll"])

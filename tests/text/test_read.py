@@ -132,7 +132,7 @@ def test_the_same_sentences_have_one_fingerprint_in_every_format(tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "text", "part"),
     [
-        ("a.docx", "x", "has the ending '.docx', which no reader knows; use .parquet, .conllu"),
+        ("a.docx", "x", "has the ending '.docx', which no reader knows; use .parquet, .arrow"),
         ("a.txt", " \n\n", "no sentence in"),
         ("a.conllu", "", "no sentence in"),
         ("a.conllu", "# only = comments\n", "no sentence in"),
@@ -158,10 +158,10 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         hs.read_corpus([])
 
 
-def test_a_parquet_among_other_files_is_refused(tmp_path: Path) -> None:
-    hs.Corpus.write(tmp_path / "c.parquet", [hs.Sentence("Hello")])
-    with pytest.raises(CorpusError, match=r"open a \.parquet corpus alone"):
-        hs.read_corpus([write(tmp_path / "a.txt", "a"), tmp_path / "c.parquet"])
+def test_a_parquet_among_other_files_is_one_of_them(tmp_path: Path) -> None:
+    hs.Corpus.write(tmp_path / "c.parquet", [hs.Sentence("Hello", document="d")])
+    both = hs.read_corpus([write(tmp_path / "a.txt", "a"), tmp_path / "c.parquet"])
+    assert [(each.text, each.document) for each in both] == [("a", "1"), ("Hello", "d")]
 
 
 def test_an_unknown_option_is_refused(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ def annotate(
         list[str],
         typer.Argument(
             metavar="INPUT...",
-            help="Raw text: .txt, a paragraph per line and blank lines between documents, "
-            'or .jsonl with a "text" per document. Or a corpus that lacks tags or trees: '
-            f"{', '.join(SUFFIXES)}.",
+            help="Raw text: .txt, a paragraph per line and blank lines between documents; .jsonl, "
+            "Parquet or Arrow with a text per document; a dataset of the hub, saved or by its "
+            "name; - for standard input. Or a corpus that lacks tags or trees. Endings: "
+            f"{', '.join(SUFFIXES)}, also with .gz or .zst.",
         ),
     ],
     out: Annotated[
@@ -24,6 +25,9 @@ def annotate(
     spacy: Annotated[
         str, typer.Option(metavar="NAME", help="A spaCy pipeline: a package or a directory.")
     ] = "en_core_web_sm",
+    column: Annotated[
+        str, typer.Option(metavar="NAME", help="The column or key that holds the text.")
+    ] = "text",
     processes: Annotated[
         int | None, typer.Option(metavar="N", help="How many run at once; all cores by default.")
     ] = None,
@@ -42,7 +46,7 @@ def annotate(
 
     chosen = find_engine(engine, address=address, workers=workers)
     corpus = annotate_texts(
-        find_inputs(inputs),
+        find_inputs(inputs, column),
         spacy=spacy,
         out=out,
         processes=processes,

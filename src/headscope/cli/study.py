@@ -3,11 +3,12 @@
 import json
 import os
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.text.readers import list_formats
 from headscope.wording import plain
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.studies.option import Option
+    from headscope.text.readers.lines import Layout
 
 _Name = Annotated[
     str,
@@ -30,8 +32,22 @@ _CorpusName = Annotated[
     str,
     typer.Option(
         metavar="CORPUS",
-        help=f"demo, a directory, a URL, or a file: {list_formats()}.",
+        help=f"demo, a directory, a URL, - for standard input, the name of a dataset on the hub, "
+        f"or a file: {list_formats()}; each also as .gz or .zst.",
     ),
+]
+_Column = Annotated[
+    str, typer.Option(metavar="NAME", help="The column or key of raw text that holds it.")
+]
+_Layout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="sentences|running|paragraphs|documents",
+        help="Raw text: a sentence per line, cut by rules, lines whole, or documents whole.",
+    ),
+]
+_Documents = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Read only the first N documents.")
 ]
 _Out = Annotated[
     str, typer.Option(metavar="RUN", help="Run directory or URL; a second call resumes.")
@@ -48,10 +64,6 @@ _Sentences = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Sentences to draw; all by default.")
 ]
 _Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the draw.")]
-_Device = Annotated[
-    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
-]
-_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
 _BatchTokens = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
 ]
@@ -115,13 +127,18 @@ def study(
     model: _ModelName,
     corpus: _CorpusName,
     out: _Out,
+    column: _Column = "text",
+    layout: _Layout = None,
+    documents: _Documents = None,
     engine: _EngineName = "local",
     address: _Address = None,
     workers: _Workers = None,
     sentences: _Sentences = None,
     seed: _Seed = 0,
-    device: _Device = None,
-    dtype: _Dtype = "float32",
+    device: Device = None,
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
     batch_tokens: _BatchTokens = None,
     context: _Context = None,
     rest: _Rest = False,
@@ -147,12 +164,19 @@ def study(
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs
 
-    read = hs.read_corpus(corpus)
+    read = hs.read_corpus(
+        corpus,
+        column=column,
+        layout=cast("Layout | None", layout or chosen.layout),
+        documents=documents,
+    )
     for remark in read.remarks:
         typer.echo(plain(remark), err=True)
     result = hs.study(
         name,
-        hs.load(model, device=device, dtype=dtype),
+        load_model(
+            model, device=device, dtype=dtype, device_map=device_map, quantization=quantization
+        ),
         read,
         out,
         engine=where,

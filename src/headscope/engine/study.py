@@ -44,6 +44,7 @@ from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
 from headscope.workers.engine import Engine, Piece, Pool, find_engine
 from headscope.workers.local import LocalPool
@@ -298,7 +299,8 @@ class _Running:
         missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
         pool = _pool_for_shards(self.pool, model)
         reads_ahead = missing and isinstance(pool, LocalPool) and pool.at_once > 1
-        with open_readers(self.setup, job.parts) if reads_ahead else nullcontext() as readers:
+        ahead = open_readers(self.setup, job.parts, missing) if reads_ahead else nullcontext()
+        with ahead as readers:
             done = pool.run(replace(job, readers=readers), missing)
             kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
             total = sum(map(len, missing))
@@ -372,6 +374,12 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "mean_tokens": counts.tokens / counts.inputs,
         "skipped": json.dumps(dict(counts.skipped)),
         "words": json.dumps(dict(counts.words)),
+        **_shared_tokens(counts),
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }
+
+
+def _shared_tokens(counts: Counts) -> Mapping[str, int]:
+    """How many tokens cover several words, where the whole study reads words in one way."""
+    return {"shared_tokens": counts.words[SEVERAL]} if SEVERAL in counts.words else {}

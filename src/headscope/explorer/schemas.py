@@ -45,6 +45,7 @@ class TextRequest:
     layer: int | None = None
     head: int | None = None
     blocks: Annotated[list[int], AtMost("blocks")] | None = None  # of a long text
+    chat: bool = False  # the text is a chat: "user: …" begins a message
 
 
 RECEIVED = (TextRequest,)  # fields with a default may be left out; what is sent has every field
@@ -85,6 +86,7 @@ class ModelFacts:
     causal: bool | None = None
     encoder_decoder: bool | None = None
     max_length: int | None = None
+    chat: bool | None = None  # whether it has a chat template
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class Axis:
     """A named dimension of the result and the labels along it."""
 
     name: str
-    labels: tuple[str, ...] | tuple[int, ...] | range
+    labels: tuple[str, ...] | tuple[int, ...] | tuple[float, ...] | range
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -12,6 +12,7 @@ from headscope.metrics.metric import Grid, Metric
 from headscope.results.replicates import group_of
 from headscope.studies.option import Option, fill
 from headscope.text.corpus import count_documents
+from headscope.text.readers.lines import Layout
 from headscope.text.segments import Excerpt, read_around
 from headscope.workers.engine import Piece, Work
 
@@ -68,7 +69,7 @@ class Setup:
     @property
     def sharing(self) -> "Sharing":
         """What becomes of a token that several words share."""
-        return self.options.get("alignment", "shared")
+        return self.options.get("alignment", "overlap")
 
     @cached_property
     def numbers(self) -> frozenset[int] | None:
@@ -223,6 +224,8 @@ class Study:
     settle: Callable[["Model", Mapping[str, Any]], Mapping[str, Any]] = lambda model, options: (
         options
     )
+    # How raw text becomes sentences unless it is said; see `headscope.read_corpus`.
+    layout: Layout | None = None
     # What to do about a corpus that no input could be made of.
     remedy: str = "see docs/studies.md for what each reason means"
     stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`

@@ -18,9 +18,11 @@ from headscope.errors import CorpusError
 from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
-from headscope.text.documents import DocumentFiles, Paragraph, RawDocument, is_raw, paragraphs
-from headscope.text.read import find_files, read_corpus
+from headscope.text.documents import Documents, Paragraph, RawDocument, paragraphs, read_documents
+from headscope.text.read import demo_corpus, read_corpus
+from headscope.text.readers.raw import TEXT, is_raw
 from headscope.text.sentence import Sentence
+from headscope.text.sources import DEMO
 from headscope.wording import counted
 from headscope.workers.engine import Engine, find_engine
 
@@ -196,15 +198,18 @@ def annotate(
     return Corpus.from_sentences(sentences) if out is None else Corpus.write(out, sentences)
 
 
-def find_inputs(paths: Sequence[str | Path]) -> DocumentFiles | Corpus:
-    """Files and directories to annotate: raw text, or a corpus of any format."""
-    files = find_files([find_place(path) for path in paths])
+def find_inputs(paths: Sequence[str | Path], column: str = TEXT) -> Documents | Corpus:
+    """What is to be annotated: raw text from any source, or a corpus of any format."""
+    found = read_documents(paths[0] if len(paths) == 1 else paths, column)
+    files = found.source.files
+    if not files:
+        return demo_corpus() if found.source.name == DEMO else found
     raw = {is_raw(file): file for file in files}
     if len(raw) == 2:
         raise CorpusError(
             f"{raw[True]} is raw text and {raw[False]} a corpus; annotate one, then the other."
         )
-    return DocumentFiles(files) if True in raw else read_corpus(paths)
+    return found if True in raw else read_corpus(paths)
 
 
 def _check(out: str | Path | None, processes: int | None, engine: str | Engine) -> None:
@@ -228,7 +233,8 @@ def _amount(texts: Texts) -> tuple[int | None, str]:
     """How many items there are, if they can be counted without using them up, and of what."""
     if isinstance(texts, Corpus):
         return len(texts), "sentences"
-    total = None if isinstance(texts, Iterator) else sum(1 for _ in _items(texts))
+    is_once = isinstance(texts, Iterator) or (isinstance(texts, Documents) and not texts.can_repeat)
+    total = None if is_once else sum(1 for _ in _items(texts))
     return total, "paragraphs"
 
 

@@ -6,10 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 from headscope.errors import CorpusError
 from headscope.files import find_place, is_local
+from headscope.text.readers import suffix_of
+from headscope.text.readers.compressed import open_bytes
 from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
 from headscope.text.table import derive, to_sentences
@@ -153,6 +157,18 @@ class Corpus:
             within = [row - group * size for row in run]
             whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
             yield from to_sentences(table if whole else table.take(within))
+
+
+def read_stored(path: Path) -> Iterator[Sentence]:
+    """The sentences of a .parquet corpus; a compressed one is unpacked on the way."""
+    if suffix_of(path) == path.suffix:
+        yield from Corpus.open(path)
+        return
+    with TemporaryDirectory(prefix="headscope-") as folder:
+        plain = Path(folder) / path.stem
+        with open_bytes(path) as packed, plain.open("wb") as file:
+            copyfileobj(packed, file)
+        yield from Corpus.open(plain)
 
 
 def values_of(corpus: Corpus, field: Field) -> set[str]:

@@ -1,18 +1,27 @@
-"""Raw documents, not yet cut into sentences: what `annotate` reads."""
+"""Raw documents, not yet cut into sentences, streamed from wherever text is kept."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from headscope.text.readers.jsonl import RecordError, parse_record
-from headscope.text.readers.lines import mistake, read_lines
+from headscope.errors import CorpusError
+from headscope.text.readers import suffix_of
+from headscope.text.readers.columns import TABLES, Row
+from headscope.text.readers.lines import document_numbers
+from headscope.text.readers.raw import TEXT, is_raw, read_rows
+from headscope.text.readers.reading import Reading, read_sentences
+from headscope.text.segments import joined
+from headscope.text.sentence import Sentence
+from headscope.text.sources import DEMO, Named, Sources, demo_sentences, find_sources
+from headscope.text.storage import LONGEST_TEXT
 
 
 @dataclass(frozen=True)
 class RawDocument:
-    """A text of one or more paragraphs, one per line; a document without a name is numbered."""
+    """A text of one or more paragraphs, one per line, and its name."""
 
     text: str
     name: str = ""
@@ -27,14 +36,63 @@ class Paragraph(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DocumentFiles:
-    """The documents of .txt files (blank lines between them) and of .jsonl files, in order."""
+class Documents:
+    """The documents of files, of standard input or of a hub's dataset, read as they are asked for.
 
-    paths: Sequence[Path]
+    One without a name is called by its number, counted from 1 over everything that is read; texts
+    of nothing but space are left out.
+    """
+
+    source: Sources
+    column: str = TEXT
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether going through them again is possible and costs no download."""
+        return bool(self.source.files) or self.source.name == DEMO
 
     def __iter__(self) -> Iterator[RawDocument]:
-        for path in self.paths:
-            yield from _plain(path) if path.suffix == ".txt" else _jsonl(path)
+        found = False
+        for number, row in enumerate(self._rows(), start=1):
+            name = row.name or str(number)
+            if len(row.text) > LONGEST_TEXT:
+                raise CorpusError(
+                    f"Document {name} of {self.source.said} has more than {LONGEST_TEXT:,} "
+                    "characters; cut it."
+                )
+            if row.text.strip():
+                found = True
+                yield RawDocument(row.text, name)
+        if not found:
+            raise CorpusError(f"There is no text in {self._where()}; give one that has some.")
+
+    def _rows(self) -> Iterator[Row]:
+        if self.source.name == DEMO:
+            return _documents_of(demo_sentences())
+        if not self.source.files:
+            return self.source.stream(self.column)
+        names = document_numbers()
+        return (row for file in self.source.files for row in _of_file(file, self.column, names))
+
+    def _where(self) -> str:
+        tables = any(suffix_of(file) in TABLES for file in self.source.files)
+        where = self.source.said
+        has_columns = tables or self.source.dataset is not None
+        return f"the column {self.column!r} of {where}" if has_columns else where
+
+
+def read_documents(source: Named, column: str = TEXT) -> Documents:
+    """The documents of a source, read one after another; memory does not grow with their number.
+
+    `source` is a file, several, or a directory: .txt (blank lines between documents), .jsonl,
+    Parquet, Arrow or Feather with a column of text, a dataset saved to disk, an annotated corpus
+    (the texts of its documents), each also as .gz or .zst. Or the name of a dataset on the hub
+    (NAME:CONFIGURATION:SPLIT), "-" for standard input, "demo" for the bundled corpus. `column` is
+    the column of a table, or the key of a .jsonl.
+    """
+    if not column:
+        raise CorpusError("The name of the column is empty; name the one that holds the text.")
+    return Documents(Sources(DEMO) if source == DEMO else find_sources(source), column)
 
 
 def paragraphs(documents: Iterable[str | RawDocument]) -> Iterator[Paragraph]:
@@ -46,34 +104,12 @@ def paragraphs(documents: Iterable[str | RawDocument]) -> Iterator[Paragraph]:
             yield Paragraph(line, raw.name or str(position), number)
 
 
-def is_raw(path: Path) -> bool:
-    """Whether a file holds documents to be split: .txt, or .jsonl without words."""
-    if path.suffix != ".jsonl":
-        return path.suffix == ".txt"
-    first = next((line for line in read_lines(path) if line.strip()), "")
-    try:
-        return "words" not in parse_record(first)
-    except RecordError:
-        return True  # said with its line when the file is read
+def _of_file(path: Path, column: str, names: Iterator[str]) -> Iterator[Row]:
+    if is_raw(path):
+        return read_rows(path, column)
+    return _documents_of(read_sentences(path, names, Reading()))
 
 
-def _plain(path: Path) -> Iterator[RawDocument]:
-    for is_text, lines in groupby(read_lines(path), key=lambda line: bool(line.strip())):
-        if is_text:
-            yield RawDocument("\n".join(lines))
-
-
-def _jsonl(path: Path) -> Iterator[RawDocument]:
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
-            try:
-                yield _record_document(parse_record(line))
-            except RecordError as error:
-                raise mistake(path, number, str(error)) from error
-
-
-def _record_document(record: dict[str, Any]) -> RawDocument:
-    text, name = record.get("text"), record.get("document", "")
-    if not isinstance(text, str) or not isinstance(name, str):
-        raise RecordError('"text" and "document" are not strings; correct them.')
-    return RawDocument(text, name)
+def _documents_of(sentences: Iterable[Sentence]) -> Iterator[Row]:
+    for document, run in groupby(sentences, key=attrgetter("document")):
+        yield Row(joined(run), document)

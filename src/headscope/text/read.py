@@ -8,21 +8,27 @@ The bundled corpus: short articles with tags, trees and coreference.
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from importlib.resources import as_file, files
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import get_args
+from uuid import uuid4
 
 from headscope.errors import CorpusError
-from headscope.files import find_place, is_local, write_text
+from headscope.files import is_local, write_text
 from headscope.seal import checksum
 from headscope.text.corpus import Corpus, Source
-from headscope.text.readers import SUFFIXES, Format, Reading, find_format
-from headscope.text.readers.conllu import Fused, read_conllu
+from headscope.text.readers import COMPRESSED, format_of, suffix_of
+from headscope.text.readers.columns import is_corpus
+from headscope.text.readers.conllu import Fused
 from headscope.text.readers.lines import Layout, document_numbers
+from headscope.text.readers.raw import TEXT, to_sentences
+from headscope.text.readers.reading import Reading, read_sentences
 from headscope.text.sentence import Sentence
+from headscope.text.sources import DEMO, Named, Sources, demo_sentences, find_sources
 from headscope.text.storage import FORMAT
 from headscope.wording import counted
 
@@ -32,48 +38,45 @@ _BLOCK = 1 << 20
 
 def demo_corpus() -> Corpus:
     """The corpus that comes with Headscope; small enough to be held in memory without a cache."""
-    with as_file(files("headscope.text") / "bundled" / "demo.conllu") as path:
-        try:
-            corpus = Corpus.from_sentences(read_conllu(path, document_numbers()))
-        except CorpusError as error:
-            raise CorpusError(
-                f"The bundled corpus is missing or damaged ({error}); repair the installation with "
-                "`pip install --force-reinstall headscope`."
-            ) from error
+    corpus = Corpus.from_sentences(demo_sentences())
     return replace(corpus, source=Source("demo", "demo", "CoNLL-U"))
 
 
 def read_corpus(
-    path: str | Path | Sequence[str | Path],
+    path: Named,
     *,
-    layout: Layout = "sentences",
+    layout: Layout | None = None,
     fused: Fused = "merge",
+    column: str = TEXT,
+    documents: int | None = None,
 ) -> Corpus:
-    """Open a corpus file, several, or all in a directory; "demo" is the bundled corpus.
+    """Open a corpus: a file, several, all in a directory, or text from elsewhere.
 
-    A .parquet is opened as it is. Any other file is converted once into the cache (see
-    docs/corpora.md). layout is for .txt, whose lines are "sentences" or "paragraphs"; fused for
+    An annotated .parquet is opened as it is, "demo" is the bundled corpus. Anything else is
+    converted once into the cache (see docs/corpora.md). Raw text (.txt, .jsonl without words, a
+    column of Parquet or Arrow, a dataset, "-" for standard input) becomes sentences as `layout`
+    says: "sentences" (one per line, the default of .txt and .jsonl), "running" (cut by rules, the
+    default of everything else), "paragraphs" (lines kept whole) or "documents" (texts kept whole).
+    `column` holds the text of a table; `documents` reads only so many of raw text. `fused` is for
     .conllu, whose words written as one ("du" = de + le) are taken as one ("merge") or kept apart
     with one span ("keep").
     """
-    _check_choice("layout", layout, get_args(Layout))
     _check_choice("fused", fused, get_args(Fused))
-    if path == "demo":
+    if layout is not None:
+        _check_choice("layout", layout, get_args(Layout))
+    if documents is not None and documents < 1:
+        raise CorpusError(f"documents={documents} leaves nothing to read; give 1 or more.")
+    if path == DEMO:
         return demo_corpus()
-    asked = [_place(each) for each in ([path] if isinstance(path, str | Path) else path)]
-    files = find_files(asked)
-    formats = [_format(file) for file in files]
-    if len(files) == 1 and formats[0].read is None:
-        return Corpus.open(files[0])
-    corpus, remade = _convert(files, formats, Reading(layout, fused))
-    return replace(corpus, source=replace(_source(asked, files, formats), remade=remade))
-
-
-def find_files(places: Sequence[Path]) -> list[Path]:
-    """The corpus files among these files and in these directories, in order of their names."""
-    if not places:
-        raise CorpusError("No corpus file was given; name at least one.")
-    return [file for place in places for file in _expand(place)]
+    how = Reading(layout, fused, column)
+    found = find_sources(path)
+    if not found.files:
+        return _keep(found, how, documents)
+    first, *others = found.files
+    if not others and first.suffix == ".parquet" and documents is None and is_corpus(first):
+        return Corpus.open(first)
+    corpus, remade = _convert(found, how, documents)
+    return replace(corpus, source=replace(_source(found), remade=remade))
 
 
 def cache_directory() -> Path:
@@ -85,52 +88,24 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "headscope"
 
 
-def _place(path: str | Path) -> Path:
-    if isinstance(path, str) and not path.strip():
-        raise CorpusError('The path of the corpus is empty; give a file, a directory or "demo".')
-    return find_place(path)
-
-
-def _expand(path: Path) -> list[Path]:
-    if not path.exists():
-        raise CorpusError(f"There is no file or directory {path}; check the path.")
-    if not path.is_dir():
-        return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES)
-    if not found:
-        raise CorpusError(
-            f"No file in {path} ends in {', '.join(SUFFIXES)}; give another directory."
-        )
-    return found
-
-
-def _format(file: Path) -> Format:
-    found = find_format(file)
-    if found is None:
-        ending = f"the ending {file.suffix!r}, which" if file.suffix else "no ending, so"
-        raise CorpusError(f"{file} has {ending} no reader knows; use {', '.join(SUFFIXES)}.")
-    return found
-
-
-def _source(asked: Sequence[Path], files: Sequence[Path], formats: Sequence[Format]) -> Source:
-    place = asked[0]
+def _source(found: Sources) -> Source:
+    place, *more = found.asked
     path = str(place.absolute()) if is_local(place) else str(place)
-    name = Path(path).name if len(asked) == 1 else f"{Path(path).name} and {len(asked) - 1} more"
-    if len(files) == 1:
-        return Source(name, path, formats[0].name)
-    kinds = Counter(each.name for each in formats)
-    return Source(
-        name, path, ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()), len(files)
-    )
+    name = f"{Path(path).name} and {len(more)} more" if more else Path(path).name
+    kinds = Counter(format_of(file).name for file in found.files)
+    if len(found.files) == 1:
+        return Source(name, path, next(iter(kinds)))
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    return Source(name, path, listed, len(found.files))
 
 
-def _convert(files: Sequence[Path], formats: Sequence[Format], how: Reading) -> tuple[Corpus, bool]:
+def _convert(found: Sources, how: Reading, documents: int | None) -> tuple[Corpus, bool]:
     """The corpus of these files, from the cache if it is there and sound; was it damaged?
 
     The checksum of the whole file lies beside it: Parquet's own cover neither the footer nor the
     headers of pages.
     """
-    key = _key(files, f"{how.layout} {how.fused}")
+    key = _key(found.files, repr((how.layout, how.fused, how.column, documents)))
     place = cache_directory() / "corpora" / f"{key}.parquet"
     beside = place.with_suffix(".sha256")
     is_known = place.exists() and beside.exists()
@@ -141,22 +116,45 @@ def _convert(files: Sequence[Path], formats: Sequence[Format], how: Reading) -> 
         except (OSError, ValueError, CorpusError):
             pass  # damaged: written again below, from the files themselves
     _make_writable(place.parent)
-    corpus = Corpus.write(place, _read_all(files, formats, how), counts=how.counts)
+    sentences = _some(_first(_read_all(found.files, how), documents), _name(found.files))
+    corpus = Corpus.write(place, sentences, counts=how.counts)
     write_text(beside, checksum(place))
     return corpus, is_known
 
 
-def _read_all(files: Sequence[Path], formats: Sequence[Format], how: Reading) -> Iterator[Sentence]:
+def _keep(found: Sources, how: Reading, documents: int | None) -> Corpus:
+    """The corpus of what can be read only once, in the cache under the hash of its sentences."""
+    folder = cache_directory() / "corpora"
+    _make_writable(folder)
+    rows = to_sentences(found.stream(how.column), document_numbers(), how.layout or "running")
+    written = folder / f"{uuid4().hex}.parquet"
+    corpus = Corpus.write(written, _some(_first(rows, documents), found.said))
+    place = folder / f"{corpus.fingerprint}.parquet"
+    written.replace(place)
+    write_text(place.with_suffix(".sha256"), checksum(place))
+    kind = "text" if found.dataset is None else "dataset of the hub"
+    return replace(Corpus.open(place), source=Source(found.said, found.name, kind))
+
+
+def _read_all(files: Sequence[Path], how: Reading) -> Iterator[Sentence]:
     names = document_numbers()
+    for file in files:
+        yield from read_sentences(file, names, how)
+
+
+def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
+    """The sentences of so many documents; what follows is not read."""
+    runs = groupby(sentences, key=attrgetter("document"))
+    return (sentence for _, run in islice(runs, documents) for sentence in run)
+
+
+def _some(sentences: Iterable[Sentence], name: str) -> Iterator[Sentence]:
     found = False
-    for file, kind in zip(files, formats, strict=True):
-        if kind.read is None:
-            raise CorpusError(f"{file} is one of several files; open a .parquet corpus alone.")
-        for sentence in kind.read(file, names, how):
-            found = True
-            yield sentence
+    for sentence in sentences:
+        found = True
+        yield sentence
     if not found:
-        raise CorpusError(f"There is no sentence in {_name(files)}; give a file that has some.")
+        raise CorpusError(f"There is no sentence in {name}; give one that has some.")
 
 
 def _name(files: Sequence[Path]) -> str:
@@ -195,7 +193,8 @@ def _key(paths: Sequence[Path], options: str) -> str:
 
 
 def _digest(path: Path) -> bytes:
-    content = blake2b(path.suffix.encode(), digest_size=16)
+    ending = suffix_of(path) + path.suffix if path.suffix in COMPRESSED else path.suffix
+    content = blake2b(ending.encode(), digest_size=16)
     try:
         with path.open("rb") as file:
             while block := file.read(_BLOCK):

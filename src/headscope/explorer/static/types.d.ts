@@ -138,6 +138,7 @@ export interface TextRequest {
   layer?: number | null;
   head?: number | null;
   blocks?: number[] | null;
+  chat?: boolean;
 }
 
 /** What the pages need to know about the model. */
@@ -150,6 +151,7 @@ export interface ModelFacts {
   causal: boolean | null;
   encoder_decoder: boolean | null;
   max_length: number | null;
+  chat: boolean | null;
 }
 
 /** What may be asked of the model. */

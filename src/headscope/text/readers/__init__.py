@@ -1,28 +1,14 @@
-"""The formats of a corpus: the one list from which reading, `--help` and messages derive."""
+"""The formats of a corpus: the one list from which reading, `--help` and messages derive.
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+Nothing heavy is imported here; `headscope.text.readers.reading` says which reader takes which.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 
-from headscope.text.readers.conll2012 import read_conll2012
-from headscope.text.readers.conllu import Fused, read_conllu
-from headscope.text.readers.jsonl import read_jsonl
-from headscope.text.readers.lines import Layout, read_plain
-from headscope.text.sentence import Sentence
+from headscope.errors import CorpusError
 
-
-@dataclass(frozen=True)
-class Reading:
-    """How files are read, and what was counted on the way."""
-
-    layout: Layout = "sentences"
-    fused: Fused = "merge"
-    counts: Counter[str] = field(default_factory=Counter)
-
-
-# Streams the sentences of one file; the strings name the documents that have no name.
-Reader = Callable[[Path, Iterator[str], Reading], Iterator[Sentence]]
+COMPRESSED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -32,42 +18,43 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     holds: str
-    read: Reader | None = None  # None: opened as it is
 
 
 FORMATS = (
-    Format("Parquet", (".parquet",), "made by `headscope annotate` or `Corpus.write`"),
     Format(
-        "CoNLL-U",
-        (".conllu",),
-        "words, tags, features, trees, coreference",
-        lambda path, names, how: read_conllu(path, names, fused=how.fused, counts=how.counts),
+        "Parquet",
+        (".parquet",),
+        "made by `headscope annotate` or `Corpus.write`, or with a column of text",
     ),
+    Format("Arrow", (".arrow", ".feather"), "a column of text"),
+    Format("CoNLL-U", (".conllu",), "words, tags, features, trees, coreference"),
     Format(
         "CoNLL-2012",
         (".conll", ".gold_conll", ".v4_gold_conll"),
         "words, tags, coreference",
-        lambda path, names, how: read_conll2012(path, names),
     ),
-    Format(
-        "JSONL",
-        (".jsonl",),
-        "an object per line: text or words, and any annotation",
-        lambda path, names, how: read_jsonl(path, names),
-    ),
-    Format(
-        "text",
-        (".txt",),
-        "a sentence per line, without words",
-        lambda path, names, how: read_plain(path, names, layout=how.layout),
-    ),
+    Format("JSONL", (".jsonl",), "an object per line: text or words, and any annotation"),
+    Format("text", (".txt",), "a sentence per line, without words"),
 )
 SUFFIXES = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
 
 
-def find_format(path: Path) -> Format | None:
+def suffix_of(path: Path) -> str:
+    """The ending that names the format: ".txt" of a.txt and of a.txt.gz."""
+    return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+
+
+def format_of(path: Path) -> Format:
     """The format that the ending of a file names."""
-    return next((kind for kind in FORMATS if path.suffix in kind.suffixes), None)
+    ending = suffix_of(path)
+    for kind in FORMATS:
+        if ending in kind.suffixes:
+            return kind
+    said = f"the ending {path.suffix!r}, which" if path.suffix else "no ending, so"
+    raise CorpusError(
+        f"{path} has {said} no reader knows; use {', '.join(SUFFIXES)}, as they are or with "
+        f"{' or '.join(COMPRESSED)}."
+    )
 
 
 def list_formats() -> str:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from headscope.errors import CorpusError
+from headscope.text.readers.compressed import open_bytes
 from headscope.text.sentence import Sentence
 from headscope.wording import shorten
 
-Layout = Literal["sentences", "paragraphs"]
+Layout = Literal["sentences", "running", "paragraphs", "documents"]
 
 LONGEST_LINE = 64 * 2**20  # bytes
 _DIGITS = 9
@@ -18,29 +19,29 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file without their ends; only \\n and \\r\\n end a line."""
+    """The lines of a UTF-8 file, compressed or not, without their ends."""
+    with open_bytes(path) as file:
+        yield from lines_of(file, path)
+
+
+def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
+    """The lines of an open file without their ends; only \\n and \\r\\n end a line."""
     offset = 0
-    try:
-        with path.open("rb") as file:
-            for number in count(1):
-                raw = file.readline(LONGEST_LINE + 1)
-                if not raw:
-                    return
-                if len(raw) > LONGEST_LINE:
-                    raise mistake(
-                        path, number, f"a line of more than {LONGEST_LINE:,} bytes; cut it."
-                    )
-                skipped = len(_BYTE_ORDER_MARK) if offset == 0 and _has_mark(raw) else 0
-                try:
-                    yield raw[skipped:].decode().rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    raise _not_utf8(path, offset + skipped + error.start) from error
-                offset += len(raw)
-    except OSError as error:
-        raise CorpusError(f"Cannot read {path} ({error.strerror}); check the path.") from error
+    for number in count(1):
+        raw = file.readline(LONGEST_LINE + 1)
+        if not raw:
+            return
+        if len(raw) > LONGEST_LINE:
+            raise mistake(name, number, f"a line of more than {LONGEST_LINE:,} bytes; cut it.")
+        skipped = len(_BYTE_ORDER_MARK) if offset == 0 and _has_mark(raw) else 0
+        try:
+            yield raw[skipped:].decode().rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise _not_utf8(name, offset + skipped + error.start) from error
+        offset += len(raw)
 
 
-def mistake(path: Path, line: int, problem: str) -> CorpusError:
+def mistake(path: Path | str, line: int, problem: str) -> CorpusError:
     """The error for one line of a file."""
     return CorpusError(f"{path}:{line}: {problem}")
 
@@ -62,7 +63,7 @@ def _has_mark(raw: bytes) -> bool:
     return raw.startswith(_BYTE_ORDER_MARK)
 
 
-def _not_utf8(path: Path, offset: int) -> CorpusError:
+def _not_utf8(path: Path | str, offset: int) -> CorpusError:
     return CorpusError(
         f"{path} is not UTF-8 at byte offset {offset}; convert it, for example with "
         "`iconv -f LATIN1 -t UTF-8`."
