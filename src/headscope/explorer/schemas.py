@@ -346,17 +346,24 @@ class Band:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """Tokens in context, each list in one order."""
+
+    input: list[int]
+    position: list[int]
+    token: list[str]
+
+
+@dataclass(frozen=True)
 class Space:
-    """Tokens in context where one of the head's spaces puts them, each list in one order.
+    """Where one of the head's spaces puts sampled tokens, each list in one order.
 
     `component1` and `component2` are principal components; `x` and `y` a map of queries and keys
     together, empty for the other spaces.
     """
 
     name: Literal["query", "key", "value", "output"]
-    input: list[int]
-    position: list[int]
-    token: list[str]
+    sample: list[int]  # places in the lists of the samples
     component1: list[float]
     component2: list[float]
     x: list[float]
@@ -379,6 +386,7 @@ class HeadRecords:
     name: str
     tops: list[TopTokens]
     bands: list[Band]
+    samples: Samples
     spaces: list[Space]
     raises: list[WrittenToken]
     lowers: list[WrittenToken]

@@ -69,6 +69,7 @@ export interface HeadRecords {
   name: string;
   tops: TopTokens[];
   bands: Band[];
+  samples: Samples;
   spaces: Space[];
   raises: WrittenToken[];
   lowers: WrittenToken[];
@@ -171,6 +172,13 @@ export interface Profile {
 export interface Neighbours {
   basis: string;
   heads: Neighbour[];
+}
+
+/** Tokens in context, each list in one order. */
+export interface Samples {
+  input: number[];
+  position: number[];
+  token: string[];
 }
 
 /** One run in the menus; layers and heads are their numbers, not how many there are. */
@@ -305,12 +313,10 @@ export interface Band {
   examples: Example[];
 }
 
-/** Tokens in context where one of the head's spaces puts them, each list in one order. */
+/** Where one of the head's spaces puts sampled tokens, each list in one order. */
 export interface Space {
   name: "query" | "key" | "value" | "output";
-  input: number[];
-  position: number[];
-  token: string[];
+  sample: number[];
   component1: number[];
   component2: number[];
   x: number[];
