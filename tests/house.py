@@ -20,7 +20,7 @@ ORDER = (
     "errors", "wording", "progress", "files", "seal", "archive", "head", "theme", "workers",
     "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
-    "explorer", "demo", "bertviz", "cli",
+    "exports", "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
 
 # Imports against the order: importing module, imported package, and why.

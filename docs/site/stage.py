@@ -28,9 +28,11 @@ NAVIGATION = {
     "How to": (
         "loading",
         "views",
+        "chat",
         "traces",
         "embedding",
         "corpora",
+        "languages",
         "studies",
         "explorer",
         "reproducing",
@@ -61,7 +63,16 @@ NAVIGATION = {
         "benchmarks",
         "changelog",
     ),
-    "Explanation": ("design", "statistics", "clark2019", "probes", "training", "releasing"),
+    "Explanation": (
+        "design",
+        "statistics",
+        "clark2019",
+        "luger2026",
+        "probes",
+        "records",
+        "training",
+        "releasing",
+    ),
     "Community": ("contributing", "conduct", "security"),
 }
 # Pages that are made from a file outside docs/, or from a notebook.
