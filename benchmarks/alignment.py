@@ -1,7 +1,7 @@
 """What becomes of a treebank under the three alignments, as tables for docs/corpora.md.
 
     python -m benchmarks.alignment TREEBANK.conllu [--model NAME …] [--study NAME …]
-        [--alignment NAME …] [--sentences N]
+        [--alignment NAME …] [--sentences N] [--device cuda]
 
 For every model and alignment: sentences kept, words split, tokens of several words, and a few
 values of each study. `strict` is what earlier versions did.
@@ -24,7 +24,7 @@ from headscope.studies.study import Study
 from headscope.text.corpus import Corpus
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 
-ALIGNMENTS = ("strict", "shared", "words")
+ALIGNMENTS = ("strict", "overlap", "words")
 # Sections 4.2 and 4.3 of the paper without the surface, which knows no words.
 WORDS_ALONE = replace(
     STUDY,
@@ -124,13 +124,14 @@ def main() -> None:
     parser.add_argument("--study", nargs="+", default=list(STUDIES), choices=list(STUDIES))
     parser.add_argument("--alignment", nargs="+", default=list(ALIGNMENTS), choices=ALIGNMENTS)
     parser.add_argument("--sentences", type=int)
+    parser.add_argument("--device")
     given = parser.parse_args()
     corpus = hs.read_corpus(given.treebank)
     if given.sentences is not None and given.sentences < len(corpus):
         corpus = corpus.sample(given.sentences, seed=0)
     print(f"{corpus.source.name}: {len(corpus):,} sentences\n")
     for name in given.model:
-        model = hs.load(name)
+        model = hs.load(name, device=given.device)
         for study in given.study:
             print(table(study, model, corpus, given.alignment), end="\n\n", flush=True)
 

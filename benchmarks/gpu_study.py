@@ -138,16 +138,16 @@ def forward(setup: Setup, batches: list[Batch]) -> None:
 def observe_all(setup: Setup, shards: list[Shard]) -> None:
     """The states of every shard, not kept: everything but packing, writing and merging."""
     setup.model.network.set_attn_implementation("eager")
-    with open_job(setup) as job:
+    with open_job(setup, shards) as job:
         for _ in LocalPool(SHARDS_AT_ONCE).run(_Computing(job), shards):
             pass
 
 
 @contextmanager
-def open_job(setup: Setup) -> Iterator[Job]:
+def open_job(setup: Setup, shards: list[Shard]) -> Iterator[Job]:
     """The job of the study, with the processes that read ahead."""
     job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
-    with open_readers(setup, job.parts) as readers:
+    with open_readers(setup, job.parts, shards) as readers:
         yield replace(job, readers=readers)
 
 
@@ -172,7 +172,7 @@ class _Computing:
 def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict[str, np.ndarray]]:
     """Everything from sentences to values; the sums of all metrics."""
     setup.model.network.set_attn_implementation("eager")
-    with open_job(setup) as job:
+    with open_job(setup, shards) as job:
         for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
             (folder / f"{shard.index}.npz").write_bytes(content)
     metrics = STUDY.metrics(setup)

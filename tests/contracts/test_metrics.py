@@ -26,13 +26,15 @@ from headscope.text.segments import Excerpt
 from tests.engine.tiny import MODELS, make_sentences
 
 BATCH_TOKENS = 64
+OPTIONS = {"luger2026": {"context": 16, "rest": True}}  # tiny documents are shorter than 512
 
 
 @cache
 def prepare(study: str, kind: str) -> list[tuple[Metric, tuple[Example, ...], Setup]]:
     """Every metric of a study with the inputs it reads."""
     corpus, chosen = Corpus.from_sentences(make_sentences(40)), find_study(study)
-    setup = Setup(MODELS[kind](), corpus, chosen.with_options({}), chosen.labels(corpus), 64)
+    options = chosen.with_options(OPTIONS.get(study, {}))
+    setup = Setup(MODELS[kind](), corpus, options, chosen.labels(corpus), 64)
     return [
         (metric, tuple(part.inputs(setup, Excerpt(list(corpus)), 0).examples), setup)
         for part in chosen.parts(setup)

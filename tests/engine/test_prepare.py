@@ -30,7 +30,7 @@ def job(setup: Setup) -> Job:
 
 @pytest.fixture
 def readers(job: Job) -> Iterator[Readers]:
-    with open_readers(job.setup, job.parts) as found:
+    with open_readers(job.setup, job.parts, job.setup.corpus.shards(25)) as found:
         if found is None:
             pytest.skip("this system cannot fork, or has one core")
         yield found

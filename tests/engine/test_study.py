@@ -249,5 +249,6 @@ def test_the_names_in_the_result_are_those_of_the_contract() -> None:
     assert found["distance_by_layer"].dims == ("layer",)
     assert found["deprel_to_by_layer"].dims == ("layer", "deprel")
     assert found["pair"].values.tolist() == ["distance~entropy", "distance~alignment"]
-    assert {"mean_dependency_span", "mean_tokens", "sentences", "tokens"} <= set(found.attrs)
+    named = {"mean_dependency_span", "mean_tokens", "sentences", "tokens", "shared_tokens"}
+    assert named <= set(found.attrs)
     assert found["form"].values.tolist() == ["attender_is_parent", "receiver_is_parent", "either"]

@@ -25,7 +25,7 @@ from headscope.observe.packed import PackedLayer, pack_layer
 from headscope.observe.show import choose_way
 from tests.metrics.inputs import make_batch, random_input
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
-from tests.observe.test_rows import sums_of
+from tests.observe.test_rows import seek_from, sums_of
 
 WIDTH, SCALING = 4, 0.7
 
@@ -35,7 +35,7 @@ def random_layers(
 ) -> tuple[PackedLayer, DenseLayer]:
     """One layer both ways, with queries and keys of 2 × `groups` heads."""
     rng = np.random.default_rng(seed)
-    batch = make_batch([random_input(rng, is_causal) for _ in range(texts)])
+    batch = seek_from(make_batch([random_input(rng, is_causal) for _ in range(texts)]), seed)
     count, tokens = batch.mask.shape
     generator = torch.Generator().manual_seed(seed)
     query = torch.randn(count, 2 * groups, tokens, WIDTH, generator=generator) * 2

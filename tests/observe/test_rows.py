@@ -1,11 +1,14 @@
 """Blocks of rows, however many, give what the whole matrix gives; null filter and padding too."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from tests.metrics.inputs import in_rows, make_batch, make_layer, random_input
 
@@ -22,7 +25,20 @@ def sums_of(layer: Layer) -> dict[str, Tensor]:
         "nats": layer.nats,
         "on_arcs": layer.on_arcs,
         "distance": layer.distance,
+        "spans": layer.spans.weight,
+        "squares": layer.spans.squares,
+        "on_pairs": layer.on_pairs(some_pairs(layer.batch), 0.3),
     }
+
+
+def some_pairs(batch: AnnotatedBatch) -> Tensor:
+    """Every third pair that counts, in the order of the inputs."""
+    return batch.pairs.nonzero()[::3]
+
+
+def seek_from(batch: AnnotatedBatch, seed: int) -> AnnotatedBatch:
+    """The batch, or the same with its first token left out where largest weights are sought."""
+    return replace(batch, sought_from=min(seed % 2, batch.mask.shape[1] - 1))
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 5), st.integers(1, 30))
@@ -32,7 +48,7 @@ def test_the_size_of_a_block_changes_nothing(
 ) -> None:
     rng = np.random.default_rng(seed)
     inputs = [random_input(rng, is_causal) for _ in range(texts)]
-    batch = make_batch(inputs)
+    batch = seek_from(make_batch(inputs), seed)
     whole = make_layer(inputs, batch)
     found = in_rows(whole, block)
     wanted = sums_of(whole)
@@ -52,6 +68,7 @@ def test_the_size_of_a_block_changes_nothing(
         row, head = torch.meshgrid(*map(torch.arange, mine.weight.shape), indexing="ij")
         query, key = mine.locate(row, head)
         assert torch.equal(whole.kept[row, head, query, key], theirs.weight)
+        some = theirs.weight > 0
+        assert (torch.minimum(query, key) >= batch.sought_from)[some].all()
         if not with_self:
-            some = theirs.weight > 0
             assert (query != key)[some].all()

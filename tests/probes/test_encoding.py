@@ -104,7 +104,7 @@ def test_where_spaces_would_be_invented_the_whole_sentence_is_encoded() -> None:
     assert str(made) == f"alignment: {caught.value.reason}"
 
 
-@pytest.mark.parametrize("sharing", ["shared", "strict", "words"])
+@pytest.mark.parametrize("sharing", ["overlap", "strict", "words"])
 @pytest.mark.parametrize("kind", list(MODELS))
 @given(drawn=st.lists(sentences(), min_size=1, max_size=3))
 @settings(max_examples=25, deadline=None)
@@ -113,7 +113,7 @@ def test_words_and_tokens_meet_as_in_a_plain_reading(
 ) -> None:
     model = MODELS[kind]()
     for given_sentence, made in zip(drawn, encode_words(model, drawn, sharing), strict=True):
-        tokens = read_tokens(model, given_sentence, apart=sharing != "shared", framed=True)
+        tokens = read_tokens(model, given_sentence, apart=sharing != "overlap", framed=True)
         shares = held(given_sentence.words, tokens)
         several = sum(len(each) > 1 for each in shares)
         if isinstance(made, SkipError):
@@ -140,7 +140,7 @@ def test_words_and_tokens_meet_as_in_a_plain_reading(
 
 def test_words_written_as_one_are_encoded_once() -> None:
     du = Sentence("du chat", (Word("de", 0, 2), Word("le", 0, 2), Word("chat", 3, 7)))
-    for sharing in ("shared", "words"):
+    for sharing in ("overlap", "words"):
         (made,) = encode_words(causal_model(), [du], sharing)
         assert isinstance(made, WordTokens)
         assert [word.text for word in made.sentence.words] == ["du", "chat"]

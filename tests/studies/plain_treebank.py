@@ -265,7 +265,7 @@ def read_units(
     model: Model, sentence: Sentence, alignment: str
 ) -> tuple[Sentence, np.ndarray, Counts] | None:
     """The words of a sentence as units, attention between them, and what was counted."""
-    tokens = read_tokens(model, sentence, apart=alignment != "shared", framed=True)
+    tokens = read_tokens(model, sentence, apart=alignment != "overlap", framed=True)
     if model.is_causal and not frame(model)[0] and model.tokenizer.bos_token_id is not None:
         begin: Any = model.tokenizer.bos_token_id
         tokens = Tokens([begin, *tokens.ids], [(0, 0), *tokens.spans], [True, *tokens.special])

@@ -41,7 +41,7 @@ def bundled(name: str) -> Model:
     return hs.load(name)
 
 
-def setup_of(model: Model, corpus: Corpus, alignment: str = "shared") -> Setup:
+def setup_of(model: Model, corpus: Corpus, alignment: str = "overlap") -> Setup:
     study = find_study("vig2019")
     options = study.with_options({"alignment": alignment})
     return Setup(model, corpus, options, study.labels(corpus), 1024)
@@ -103,7 +103,7 @@ def counts_of(examples: list[Example], drawn: list[Sentence]) -> dict[str, int]:
     return dict(counts)
 
 
-@pytest.mark.parametrize("alignment", ["shared", "strict", "words"])
+@pytest.mark.parametrize("alignment", ["overlap", "strict", "words"])
 @given(drawn=st.lists(sentences(), min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None)
 def test_tokens_carry_the_labels_and_arcs_of_their_words(

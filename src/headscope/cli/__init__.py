@@ -57,6 +57,8 @@ def options(
 
 
 for _module in pkgutil.iter_modules(__path__):  # adding a command is adding its file
+    if _module.name.startswith("_"):
+        continue  # what several commands share
     _found = import_module(f"headscope.cli.{_module.name}")
     app.command(cls=getattr(_found, "Command", None))(getattr(_found, _module.name))
 

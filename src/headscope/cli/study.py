@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperCommand
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.text.readers import list_formats
 from headscope.wording import plain
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _Name = Annotated[
     str,
     typer.Argument(
-        metavar="vig2019|clark2019",
+        metavar="vig2019|clark2019|luger2026",
         help="Which study; one of your own as package.module:STUDY.",
     ),
 ]
@@ -63,10 +64,6 @@ _Sentences = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Sentences to draw; all by default.")
 ]
 _Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the draw.")]
-_Device = Annotated[
-    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
-]
-_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
 _BatchTokens = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
 ]
@@ -75,8 +72,12 @@ _Context = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Documents of up to N tokens as inputs of vig2019, instead of sentences.",
+        help="Tokens of an input: of luger2026, where 512 is the default; of vig2019, whose inputs "
+        "are then documents instead of sentences.",
     ),
+]
+_Rest = Annotated[
+    bool, typer.Option("--rest", help="Keep the shorter ends of documents in luger2026.")
 ]
 _Weights = Annotated[
     str | None,
@@ -134,10 +135,13 @@ def study(
     workers: _Workers = None,
     sentences: _Sentences = None,
     seed: _Seed = 0,
-    device: _Device = None,
-    dtype: _Dtype = "float32",
+    device: Device = None,
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
     batch_tokens: _BatchTokens = None,
     context: _Context = None,
+    rest: _Rest = False,
     weights: _Weights = None,
     option: _Option = None,
     train: _Train = None,
@@ -155,18 +159,24 @@ def study(
     find_modules_here(name)
     chosen = find_study(name)
     named = {"train": train, "vectors": vectors, "context": context, "weights": weights}
+    named["rest"] = rest or None
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs
 
     read = hs.read_corpus(
-        corpus, column=column, layout=cast("Layout | None", layout), documents=documents
+        corpus,
+        column=column,
+        layout=cast("Layout | None", layout or chosen.layout),
+        documents=documents,
     )
     for remark in read.remarks:
         typer.echo(plain(remark), err=True)
     result = hs.study(
         name,
-        hs.load(model, device=device, dtype=dtype),
+        load_model(
+            model, device=device, dtype=dtype, device_map=device_map, quantization=quantization
+        ),
         read,
         out,
         engine=where,

@@ -49,7 +49,7 @@ def _run(study: str, model: Model, path: Path, sentences: int | None) -> Iterato
         options["sentences"] = sentences
     result = hs.study(study, model, hs.demo_corpus(), path, **options)
     found = read_statements(result).findings
-    page = hs.report(path)
+    page = hs.report(path, formats=["svg"])  # what the page needs
     print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
     yield f"\n{study} on {model.name}: {_count(found)}"
     for each in [each for each in found if each.holds == "yes"][:SHOWN]:

@@ -23,6 +23,7 @@ from headscope.engine.job import (
     pick_documents,
 )
 from headscope.engine.prepare import open_readers
+from headscope.engine.records import record_stages
 from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
@@ -35,6 +36,7 @@ from headscope.results.dataset import check_result, without_stack
 from headscope.results.exemplars import CHECKSUM, exemplars_of
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import attach
+from headscope.results.records import records_of
 from headscope.results.replicates import add_q_values
 from headscope.results.run import read_settings
 from headscope.results.statements import make_statements, write_statements
@@ -42,6 +44,7 @@ from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
+from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
 from headscope.workers.engine import Engine, Piece, Pool, find_engine
 from headscope.workers.local import LocalPool
@@ -85,7 +88,7 @@ def study(
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
     path, chosen = _find_out(out), name if isinstance(name, Study) else find_study(name)
-    options = chosen.with_options(options)
+    options = chosen.settle(model, chosen.with_options(options))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
     check_reading(model, options.get("weights", "raw"), options.get("attention"))
@@ -98,7 +101,7 @@ def study(
     with lock_run(path):
         run = open_run(path, _settings(known_as, chosen, setup, sentences))
         if run.result.exists():
-            return _load_finished(run, chosen, setup)
+            return _with_records(_load_finished(run, chosen, setup), run, chosen, setup, engine)
         _say_left_out(run.settings["left_out"])
         with _open(engine) as pool:
             return _Running(chosen, setup, pool, _fix_threads(run, pool, model)).finish()
@@ -117,6 +120,21 @@ def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
             result.save(written, run.result)
         return written
     return dataset
+
+
+def _with_records(
+    dataset: xr.Dataset, run: RunFolder, study: Study, setup: Setup, engine: str | Engine
+) -> xr.Dataset:
+    """The result of a run that is finished; records that are damaged are written again."""
+    try:
+        records_of(dataset, run.path)
+        return dataset
+    except RunError as error:
+        log.warning("%s Its records are written again.", error)
+    with _open(engine) as pool:
+        written = _Running(study, setup, pool, run).write_records(dataset)
+    result.save(written, run.result)
+    return written
 
 
 def _with_exemplars(dataset: xr.Dataset, file: Path, study: Study, setup: Setup) -> xr.Dataset:
@@ -244,7 +262,7 @@ class _Running:
         self._compute_shards(shards)
         with use_threads(self.threads):
             dataset, counts = self._merge(len(shards))
-        for stage in self.study.stages:
+        for stage in (*self.study.stages, *self._record_stages()):
             dataset = self._run_stage(stage, dataset)
         with use_threads(self.threads):
             dataset = self._say(self.study.derive(dataset))
@@ -255,6 +273,16 @@ class _Running:
         check_result(without_stack(dataset))  # nothing is saved that could not be opened
         result.save(dataset, self.run.result)
         return dataset
+
+    def write_records(self, dataset: xr.Dataset) -> xr.Dataset:
+        """The result with its records written again, from what the second pass has kept."""
+        for stage in self._record_stages():
+            written = self._run_stage(stage, without_stack(dataset))
+            dataset = dataset.assign_attrs(written.attrs)
+        return dataset
+
+    def _record_stages(self) -> tuple[Stage[Any], ...]:
+        return record_stages(self.study, self.setup, self.run.path)
 
     def _say(self, dataset: xr.Dataset) -> xr.Dataset:
         """The result with its measures, tables, judged claims and chosen heads."""
@@ -271,7 +299,8 @@ class _Running:
         missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
         pool = _pool_for_shards(self.pool, model)
         reads_ahead = missing and isinstance(pool, LocalPool) and pool.at_once > 1
-        with open_readers(self.setup, job.parts) if reads_ahead else nullcontext() as readers:
+        ahead = open_readers(self.setup, job.parts, missing) if reads_ahead else nullcontext()
+        with ahead as readers:
             done = pool.run(replace(job, readers=readers), missing)
             kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
             total = sum(map(len, missing))
@@ -281,7 +310,7 @@ class _Running:
     def _merge(self, shards: int) -> tuple[xr.Dataset, Counts]:
         metrics = self.study.metrics(self.setup)
         sums, counts = self.run.merge(metrics, shards)
-        _check_counts(counts)
+        _check_counts(counts, self.study)
         variables: Variables = {}
         for name, metric in metrics.items():
             variables |= metric.compute(sums[name], self.run.records(name, shards))
@@ -327,13 +356,10 @@ def _keep(files: PieceFiles, done: Iterator[tuple[int, Piece, bytes]]) -> Iterat
         yield piece
 
 
-def _check_counts(counts: Counts) -> None:
+def _check_counts(counts: Counts, study: Study) -> None:
     if counts.inputs == 0:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.skipped.items())
-        raise RunError(
-            f"No sentence of the corpus could be used ({reasons}); "
-            "see docs/studies.md for what each reason means."
-        )
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.skipped.items())
+        raise RunError(f"No sentence of the corpus could be used ({reasons}); {study.remedy}.")
 
 
 def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]:
@@ -348,6 +374,12 @@ def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]
         "mean_tokens": counts.tokens / counts.inputs,
         "skipped": json.dumps(dict(counts.skipped)),
         "words": json.dumps(dict(counts.words)),
+        **_shared_tokens(counts),
         "left_out": json.dumps(study.left_out(setup)),
         "options": json.dumps({"seed": setup.seed, **setup.options}),
     }
+
+
+def _shared_tokens(counts: Counts) -> Mapping[str, int]:
+    """How many tokens cover several words, where the whole study reads words in one way."""
+    return {"shared_tokens": counts.words[SEVERAL]} if SEVERAL in counts.words else {}

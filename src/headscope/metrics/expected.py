@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from headscope.metrics.dependencies import FORM
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import pooled_variables, sum_by_group
+from headscope.metrics.ratio import contributions_of, pooled_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import count_arcs_by_offset, count_pairs_by_offset, offset_bins
@@ -101,22 +101,15 @@ def contributions(
     """Numerator and denominator of every group, as every other ratio has them.
 
     The chance of an arc is known from all groups together, so what a group adds to the sum is not
-    its own. The numerator of group g is what is missing without it: E·Y − E₋g·Y₋g with E the
-    expected alignment and Y the weight, both without g where it says so. These do not quite add up
-    to E·Y; what is left over is shared out in proportion to Y₋g, which moves all replicates by the
-    same amount and leaves their spread, the standard error, exactly as it is.
+    its own; see `contributions_of`.
     """
     total = weight.sum(-1)  # group layer head
     whole = _expected(weight.sum(0), pairs.sum(0), arcs.sum(0))
-    numerator = np.zeros((*total.shape, 3))
-    rest = np.where(total > 0, total.sum(0) - total, 0.0)[..., None]
+    without = np.broadcast_to(whole, (len(total), *whole.shape)).copy()
     for group in np.flatnonzero(pairs.sum(1)):
         parts = (each.sum(0) - each[group] for each in (weight, pairs, arcs))
-        numerator[group] = whole - _expected(*parts)
-    numerator[total <= 0] = 0.0
-    left_over, shared = whole - numerator.sum(0), rest.sum(0)
-    numerator += rest * np.divide(left_over, shared, out=np.zeros_like(left_over), where=shared > 0)
-    return numerator, total
+        without[group] = _expected(*parts)
+    return contributions_of(whole, without, total[..., None]), total
 
 
 def _expected(

@@ -4,13 +4,15 @@ removal            the loss with the head's output set to zero, less the loss   
 mean_replacement   the same with its output set to its mean over the corpus          Voita 2019
 gate_importance    mean over inputs of |∂L/∂gate|, a gate of 1 on the output         Michel 2019
 
-Every head takes two forward passes over the corpus, so none of it is computed unless asked for.
+Every head takes two forward passes over the corpus, of which only the layers above it are run, so
+none of it is computed unless asked for.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -27,7 +29,8 @@ from headscope.metrics.gradient import (
 )
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import ratio_variables, sum_by_group
-from headscope.model.capture.changes import Change, why_no_change
+from headscope.model.capture.above import LayersAbove, find_layers, repeat, take_rows
+from headscope.model.capture.changes import why_no_change
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     Means = Mapping[int, Float[Tensor, "head width"]]  # of the outputs of heads, by layer
 
 ENDS = ("_se", "_numerator", "_denominator")
+REPLACED = ("removal", "mean_replacement")
+ROOM = (4096, 32768)  # tokens of a batch of copies, on a CPU and on a GPU
 
 
 def _declare(
@@ -116,14 +121,9 @@ class HeadImportance:
         put("tokens", counts)
         put("inputs", (counts > 0).double())
         with torch.no_grad():
-            before = loss_with(model, batch, predicted, _unchanged)
-            for place, layer in enumerate(self.grid.layers):
-                for head in range(self.grid.heads):
-                    mean = self.means()[layer][head]
-                    for name, instead in (("removal", mean * 0), ("mean_replacement", mean)):
-                        change = partial(_replace, layer, head, instead)
-                        after = loss_with(model, batch, predicted, change)
-                        put(name, after - before, (slice(None), place, head))
+            changes = loss_changes(model, batch, predicted, self.grid, self.means())
+        for name, change in changes.items():
+            put(name, change)
         gates = gate_gradients(model, batch, predicted, self.grid)
         put("gate_importance", gates.abs() / counts.clamp(min=1)[:, None, None])
 
@@ -164,12 +164,89 @@ def count_predicted(
     return predicted[:, int(is_causal) :].sum(-1).double()
 
 
-def loss_with(
-    model: "Model", batch: "Batch", predicted: Bool[Tensor, "batch token"], change: Change
-) -> Float[Tensor, "batch"]:
-    """The summed loss of every input, its heads changed."""
-    logits = model.forward_changed(hide(model, batch, predicted), change).logits
-    return losses(logits, batch.ids, predicted, causal=model.is_causal).double()
+def loss_changes(
+    model: "Model",
+    batch: "Batch",
+    predicted: Bool[Tensor, "batch token"],
+    grid: Grid,
+    means: "Means",
+) -> dict[str, Float[Tensor, "batch layer head"]]:
+    """How much the summed loss of every input rises without each head, and with its mean.
+
+    Both of several heads of a layer at once, as many as fit into a batch; what lies below the layer
+    is computed once, where the network allows it.
+    """
+    device, shape = batch.ids.device, (len(batch.ids), *grid.shape)
+    found = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
+    layers = _layers_above(model)
+    for rows in _split(batch, ROOM[device.type != "cpu"]):
+        part, chosen = take_rows(batch, rows), predicted[rows]
+        changes = _changes_of(model, layers, part, chosen, grid, means)
+        for name, values in zip(REPLACED, changes, strict=True):
+            found[name][rows] = values
+    return found
+
+
+def _changes_of(
+    model: "Model",
+    layers: "LayersAbove | None",
+    batch: "Batch",
+    predicted: Tensor,
+    grid: Grid,
+    means: "Means",
+) -> Float[Tensor, "kind batch layer head"]:
+    """The changes of the loss of a few inputs."""
+    given = hide(model, batch, predicted)
+    earlier = None if layers is None else layers.record(given)
+    logits = model.forward(given).logits if earlier is None else earlier.logits
+    before = losses(logits, batch.ids, predicted, causal=model.is_causal).double()
+    found = before.new_zeros(len(REPLACED), len(before), *grid.shape)
+    most = max(1, ROOM[batch.ids.device.type != "cpu"] // (len(REPLACED) * batch.ids.numel()))
+    for place, layer in enumerate(grid.layers):
+        for heads in torch.arange(grid.heads).split(most):
+            change = partial(_replace_each, layer, heads.tolist(), means[layer])
+            copies = len(REPLACED) * len(heads)
+            if layers is None or earlier is None:
+                logits = model.forward_changed(repeat(given, copies), change).logits
+            else:
+                logits = layers.run(earlier, layer, copies, change)
+            after = losses(
+                logits,
+                batch.ids.repeat(copies, 1),
+                predicted.repeat(copies, 1),
+                causal=model.is_causal,
+            )
+            rise = after.double().unflatten(0, (len(REPLACED), len(heads), -1)) - before
+            found[:, :, place, heads] = rise.transpose(1, 2)
+    return found
+
+
+def _replace_each(
+    at: int, heads: Sequence[int], mean: Float[Tensor, "head width"], layer: int, output: Tensor
+) -> Tensor:
+    """In each copy of the batch another head: first each set to zero, then each to its mean."""
+    if layer != at:
+        return output
+    changed = output.clone().unflatten(0, (len(REPLACED), len(heads), -1))
+    for copy, head in enumerate(heads):
+        changed[0, copy, :, :, head] = 0
+        changed[1, copy, :, :, head] = mean[head].to(output.dtype)
+    return changed.flatten(0, 2)
+
+
+def _split(batch: "Batch", room: int) -> Iterator[Tensor]:
+    """Rows of a batch, so few at a time that the states of all layers can be kept."""
+    count, tokens = batch.ids.shape
+    yield from torch.arange(count, device=batch.ids.device).split(max(1, room // tokens))
+
+
+_known: "WeakKeyDictionary[Model, LayersAbove | None]" = WeakKeyDictionary()
+
+
+def _layers_above(model: "Model") -> "LayersAbove | None":
+    if model not in _known:
+        _known[model] = find_layers(model)
+    return _known[model]
 
 
 def gate_gradients(
@@ -232,15 +309,3 @@ def _put(
         state.sums[name][place or ...] += found
 
     state.receive(add_to, sum_by_group(values, batch.groups))
-
-
-def _unchanged(layer: int, output: Tensor) -> Tensor:
-    return output
-
-
-def _replace(at: int, head: int, instead: Tensor, layer: int, output: Tensor) -> Tensor:
-    if layer != at:
-        return output
-    changed = output.clone()
-    changed[:, :, head] = instead.to(output.dtype)
-    return changed

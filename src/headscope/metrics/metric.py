@@ -65,6 +65,11 @@ class State:
             self.on_device[name] = torch.zeros(shape, dtype=values.dtype, device=values.device)
         self.on_device[name][place] = values
 
+    def take(self, name: str) -> Tensor:
+        """A record as it is so far, wherever it is; it is then no longer part of the state."""
+        here = torch.from_numpy(self.records.pop(name))
+        return self.on_device.pop(name, here)
+
     def settle(self) -> None:
         """Wait for the copies and apply them in the order in which they were made."""
         copied = {name: _copy_to_host(tensor) for name, tensor in self.on_device.items()}
@@ -115,7 +120,7 @@ class Axis:
     """A named dimension of the result and the labels along it."""
 
     name: str
-    labels: tuple[str, ...] | tuple[int, ...] | range
+    labels: tuple[str, ...] | tuple[int, ...] | tuple[float, ...] | range
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -201,6 +206,15 @@ class TextMetric(Named, Protocol):
 
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         """Add one batch to the state."""
+        ...
+
+
+@runtime_checkable
+class CondensingMetric(Named, Protocol):
+    """Can say with less, at the end of a shard, what it recorded of every input."""
+
+    def condense(self, state: State) -> None:
+        """Replace records by smaller ones, or by sums; they may still be on the device."""
         ...
 
 

@@ -226,7 +226,7 @@ def even_offset_shares(offsets: Sequence[int]) -> TextRatio:
     """What `offset_shares` gives for attention that is the same everywhere."""
 
     def terms(batch: AnnotatedBatch) -> TextTerms:
-        sums = torch.stack([_even_on_offset(batch, offset) for offset in offsets], dim=-1)
+        sums = torch.stack([even_on_offset(batch, offset) for offset in offsets], dim=-1)
         return _mean_of_rows(batch, sums)
 
     return TextRatio(OFFSET_SHARE_EVEN, terms, Axis("offset", tuple(offsets)))
@@ -236,7 +236,7 @@ def even_special_shares() -> TextRatio:
     """What `special_shares` gives for attention that is the same everywhere."""
 
     def terms(batch: AnnotatedBatch) -> TextTerms:
-        weights = _even_weights(batch)
+        weights = even_weights(batch)
         total = weights.sum(1, keepdim=True)
         received = weights.flip(1).cumsum(1).flip(1) if batch.is_causal else total
         is_special = batch.one_hot("special", len(SPECIAL)).double()
@@ -249,21 +249,22 @@ def even_first_token_share() -> TextRatio:
     """What `first_token_shares` gives for attention that is the same everywhere."""
 
     def terms(batch: AnnotatedBatch) -> TextTerms:
-        return _mean_of_rows(batch, _even_weights(batch).sum(1, keepdim=True))
+        return _mean_of_rows(batch, even_weights(batch).sum(1, keepdim=True))
 
     return TextRatio(FIRST_TOKEN_SHARE_EVEN, terms)
 
 
-def _even_weights(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
+def even_weights(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
     """The weight that every query gives to each token it sees if it gives all the same."""
     mask = batch.mask.double()
     seen = mask.cumsum(1) if batch.is_causal else mask.sum(1, keepdim=True)
     return mask / seen.clamp(min=1)
 
 
-def _even_on_offset(batch: AnnotatedBatch, offset: int) -> Float[Tensor, "batch"]:
+def even_on_offset(batch: AnnotatedBatch, offset: int) -> Float[Tensor, "batch"]:
+    """Weight between every token and the one at an offset if it is the same everywhere."""
     back, ahead = max(0, -offset), max(0, offset)
-    weights, size = _even_weights(batch), batch.mask.shape[1]
+    weights, size = even_weights(batch), batch.mask.shape[1]
     if max(back, ahead) >= size or (batch.is_causal and ahead):
         return torch.zeros_like(weights[:, 0])
     # Queries beside the keys that many tokens away; a key that is padding has no weight.

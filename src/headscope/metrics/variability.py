@@ -1,8 +1,8 @@
 """Whether a head's attention depends on content or on position (Vig & Belinkov 2019, Eq. 5).
 
 Σ|a[i,j] − ā[i,j]| / (2 Σ a[i,j]) over the first N positions, where ā is the mean over the inputs
-that have the pair. The mean is known only at the end, so every input's N×N corner is recorded with
-its shard and read back shard by shard.
+that have the pair. The mean is known only at the end: a small shard records the N×N corner of every
+input, a large one what the sum would be around its own mean (see `headscope.metrics.deviations`).
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.metrics import ratio
+from headscope.metrics.deviations import Deviations, keep_deviations
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
@@ -27,10 +28,12 @@ VARIABILITY = Measure(
     formula="Σ |a[i, j] − ā[i, j]| / (2 Σ a[i, j]) over the first 10 positions; ā is the mean over "
     "the inputs that have the pair",
     reference="Vig & Belinkov 2019, Eq. 5, Fig. 10",
-    cost="100 weights of every input and head are recorded with the shard and read back",
+    cost="100 weights of every input and head are held until the end of a shard",
     more="depends more on content than on position",
     published=(Published("lowest, in L4H11", "GPT-2 small, Vig & Belinkov 2019", 0.004),),
 )
+
+FEW = 1024  # inputs of a shard whose corners take little more room than sums at knots
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Variability:
         query, key, valid = layer.batch.once(
             f"corner {self.size}", partial(self._corner, layer.batch)
         )
-        weights = layer.look(0, self.size)[:, :, query, key]
+        weights = layer.look(0, self.size, self.size)[:, :, query, key]
         corner = weights.masked_fill(~valid[:, None], 0.0)
         rows = layer.batch.once("rows", lambda: torch.from_numpy(layer.batch.rows).to(query.device))
         here = slice(None, len(query))  # cells are in the order of the input's length
@@ -69,6 +72,14 @@ class Variability:
         state.record("group", (rows,), layer.batch.groups[:, None])
         found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
         state.receive(partial(_add, state, layer.index, here), *found)
+
+    def condense(self, state: State) -> None:
+        """Replace the corners of a large shard by sums that need no input of their own."""
+        if len(state.records["corners"]) <= FEW:
+            return
+        corners, valid, group = map(state.take, ("corners", "valid", "group"))
+        kept = keep_deviations(corners, valid)
+        state.records.update(kept.pack() | _by_group(corners, valid, group[:, 0], kept.middle))
 
     def _corner(self, batch: AnnotatedBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys of the cells that a batch can have, and which of its inputs do."""
@@ -85,19 +96,10 @@ class Variability:
         mean = sums["weight"] / np.maximum(sums["count"], 1)
         total = ratio.zero((GROUPS, *self.grid.shape), (GROUPS, *self.grid.shape))
         for shard in records():
-            total = add(total, self._deviation(shard, mean))
+            terms = _exact_terms if "corners" in shard else _condensed_terms
+            total = add(total, terms(shard, mean))
         x, y = (label(values, GROUP, *self.grid.axes) for values in total.values())
         return ratio.ratio_variables(self.name, x, y)
-
-    def _deviation(self, shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
-        """Terms of the ratio for the inputs of one shard."""
-        corners = torch.from_numpy(np.ascontiguousarray(shard["corners"]))
-        valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))[:, None, None]
-        off = (corners - torch.from_numpy(mean).float()).abs_().masked_fill_(~valid, 0.0)
-        group, wide = torch.from_numpy(shard["group"][:, 0].copy()), torch.float64
-        x, y = off.sum(-1, dtype=wide), 2 * corners.sum(-1, dtype=wide)
-        by_group = (ratio.sum_by_group(terms, group).numpy() for terms in (x, y))
-        return dict(zip((ratio.NUMERATOR, ratio.DENOMINATOR), by_group, strict=True))
 
     @property
     def _cells(self) -> np.ndarray:
@@ -110,3 +112,56 @@ class Variability:
 def _add(state: State, index: int, here: slice, weight: np.ndarray, count: np.ndarray) -> None:
     state.sums["weight"][index, :, here] += weight
     state.sums["count"][index, 0, here] += count
+
+
+def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
+    """Terms of the ratio for the inputs of a shard whose corners were recorded."""
+    corners = torch.from_numpy(np.ascontiguousarray(shard["corners"]))
+    valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))
+    group = torch.from_numpy(shard["group"][:, 0].copy())
+    off = _distances(corners, valid, torch.from_numpy(mean).float())
+    return _terms(ratio.sum_by_group(off, group), _paid(corners, group))
+
+
+def _condensed_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
+    """Terms of the ratio from sums: the whole is as exact as the knots, its groups are shares.
+
+    A group's own sum is that around the mean of the shard, moved along its slope.
+    """
+    whole, _ = Deviations.unpack(shard).at(mean)
+    moved = (shard["group_slope"] * (mean - shard["knots/middle"])).sum(-1)
+    by_group = np.maximum(shard["group_off"] + moved, 0.0)
+    total = by_group.sum(0)
+    scale = np.divide(whole.sum(-1), total, out=np.ones_like(total), where=total > 0)
+    return {ratio.NUMERATOR: by_group * scale, ratio.DENOMINATOR: shard["group_paid"]}
+
+
+def _by_group(
+    corners: Tensor, valid: Tensor, group: Tensor, middle: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What every group of documents contributes around the mean of the shard."""
+    centres = torch.from_numpy(middle).to(corners.device, torch.float32)
+    found: dict[str, list[Tensor]] = {"group_off": [], "group_slope": []}
+    for index, centre in enumerate(centres):  # layer by layer: the corners fill enough memory
+        layer = corners[:, index : index + 1]
+        side = torch.where(layer > centre, -1.0, 1.0).masked_fill_(~valid[:, None, None], 0.0)
+        off = _distances(layer, valid, centre)
+        found["group_off"].append(ratio.sum_by_group(off, group))
+        found["group_slope"].append(ratio.sum_by_group(side, group).float())
+    joined = {name: torch.cat(parts, 1) for name, parts in found.items()}
+    joined["group_paid"] = _paid(corners, group)
+    return {name: values.cpu().numpy() for name, values in joined.items()}
+
+
+def _distances(corners: Tensor, valid: Tensor, centre: Tensor) -> Tensor:
+    """Σ over cells of |a − centre|, for every input and head."""
+    off = (corners - centre).abs_().masked_fill_(~valid[:, None, None], 0.0)
+    return off.sum(-1, dtype=torch.float64)
+
+
+def _paid(corners: Tensor, group: Tensor) -> Tensor:
+    return ratio.sum_by_group(2 * corners.sum(-1, dtype=torch.float64), group)
+
+
+def _terms(numerator: Tensor, denominator: Tensor) -> Sums:
+    return {ratio.NUMERATOR: numerator.numpy(), ratio.DENOMINATOR: denominator.numpy()}

@@ -46,6 +46,8 @@ class RowAttention:
     weights: Float[Tensor, "batch head query key"]
     look: "Look"
     value: Float[Tensor, "batch key_head key value_dim"] | None = None
+    query: Float[Tensor, "batch head query dim"] | None = None  # of these rows
+    key: Float[Tensor, "batch key_head key dim"] | None = None  # all of them
 
     def __repr__(self) -> str:
         place = f"layer {self.layer}, queries {self.start} to {self.stop} of {self.queries}"
@@ -75,6 +77,13 @@ class TextAttention:
     def __repr__(self) -> str:
         heads, queries, _ = self.query.shape
         return f"TextAttention({heads} heads, {queries} × {self.key.shape[1]} tokens)"
+
+    def to(self, device: torch.device) -> "TextAttention":
+        """The same on another device."""
+        bias = self.bias
+        moved = None if bias is None else lambda start, stop: bias(start, stop).to(device)
+        parts = (self.query.to(device), self.key.to(device), self.scaling, self.lse.to(device))
+        return TextAttention(*parts, self.kind, moved)
 
     def scores(self, start: int, stop: int, keys: int) -> Float[Tensor, "head query key"]:
         """Scores of some queries for the first `keys` keys, in float32 at least.

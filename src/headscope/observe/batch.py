@@ -49,6 +49,7 @@ class AnnotatedBatch:
     labels: Mapping[str, Int[Tensor, "batch token"]] = field(default_factory=dict)
     arcs: Int[Tensor, "arc 3"] | None = None
     sentences: tuple[Sentence, ...] = ()  # of every input, where a study needs whole sentences
+    sought_from: int = 0  # the first token that may be part of the largest weight of its input
 
     @cached_property
     def content(self) -> Bool[Tensor, "batch token"]:

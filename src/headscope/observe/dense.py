@@ -15,16 +15,20 @@ from torch import Tensor
 from headscope.model.norms import norm_weighted
 from headscope.observe.batch import SPECIAL, AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
+    Spans,
+    at_least,
     cached,
     counted_rows,
     keep,
     on_diagonal,
     separation,
+    sum_by_text,
     sum_entropies,
     weight_of_rows,
+    weight_to_first,
     weight_to_null,
 )
-from headscope.observe.offsets import sum_by_offset
+from headscope.observe.offsets import separation_bins, sum_by_offset, sum_spans
 
 ENTROPY_SMOOTHING = 1e-4
 
@@ -75,6 +79,10 @@ class DenseLayer:
         return weight_to_null(self.wide, self.batch)
 
     @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        return weight_to_first(self.wide, self.batch)
+
+    @cached
     def everything(self) -> Float[Tensor, "batch head query"]:
         return weight_of_rows(self.wide, self.batch)
 
@@ -100,12 +108,22 @@ class DenseLayer:
         features = self.batch.once("pair features", partial(_pair_features, self.batch))
         return self.kept.flatten(2) @ features
 
+    @cached
+    def spans(self) -> Spans:
+        return sum_spans(self.kept, 0, separation_bins(self.kept.shape[-1]))
+
     def peaks(self, with_self: bool) -> "DensePeaks":
         """The largest kept weight of every input and head, a token's own counting or not."""
         if with_self:
-            return DensePeaks(self.kept)
+            return DensePeaks(self.kept, self.batch.sought_from)
         same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
-        return DensePeaks(self.kept.masked_fill(same, 0.0))
+        return DensePeaks(self.kept.masked_fill(same, 0.0), self.batch.sought_from)
+
+    def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
+        """Weight of pairs that count; weights below `least` are taken as zero."""
+        row, query, key = pairs.unbind(-1)
+        weights = at_least(self.wide[row, :, query, key], least)
+        return sum_by_text(weights.T, row, len(self.batch.rows)).float()
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
@@ -115,9 +133,11 @@ class DenseLayer:
         """Kept weight at every offset up to a longest one, and of all others together."""
         return sum_by_offset(self.kept, 0, longest, self.batch.is_causal)
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return self.weights[:, :, start:stop].float()
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        return self.weights[:, :, start:stop, :keys].float()
 
     @cached
     def to_special(self) -> Float[Tensor, "batch head query special"]:
@@ -135,6 +155,7 @@ class DensePeaks:
     """The largest weights of whole matrices; a pair is searched only when it is asked for."""
 
     kept: Float[Tensor, "batch head query key"]
+    sought_from: int = 0
 
     @cached
     def weight(self) -> Float[Tensor, "batch head"]:
@@ -146,12 +167,13 @@ class DensePeaks:
     ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
         """Query and key of some of them; of equal ones the first."""
         cell = self._cells[row, head].argmax(-1)
-        size = self.kept.shape[-1]
-        return cell // size, cell % size
+        size = self.kept.shape[-1] - self.sought_from
+        return cell // size + self.sought_from, cell % size + self.sought_from
 
     @cached
     def _cells(self) -> Float[Tensor, "batch head cell"]:
-        return self.kept.flatten(2)
+        first = self.sought_from
+        return self.kept[..., first:, first:].flatten(2)
 
 
 def received(

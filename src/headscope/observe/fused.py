@@ -13,6 +13,7 @@ in the cache.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from importlib.util import find_spec
 
 import torch
@@ -25,6 +26,9 @@ from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
+    Spans,
+    at_least,
+    cached,
     counted_rows,
     largest_apart,
     renormalised_entropy,
@@ -32,7 +36,7 @@ from headscope.observe.layer import (
     sum_distances,
     to_the_total,
 )
-from headscope.observe.offsets import near_offsets, sum_by_offset
+from headscope.observe.offsets import near_offsets, separation_bins, sum_by_offset, sum_spans
 from headscope.observe.packed import PackedLayer, pack_layer
 from headscope.observe.rows import Look, RowsBuilder, RowsLayer
 
@@ -63,9 +67,19 @@ class FusedLayer(LayerSums):
     texts: Sequence[TextAttention]
     places: Sequence[_Places]
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return _look(self.texts, self.places, self.batch.mask.shape[1])(start, stop)
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        look = _look(self.texts, self.places, self.batch.mask.shape[1])
+        return look(start, stop)[..., :keys]
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token."""
+        first = torch.zeros(1, dtype=torch.long, device=self.batch.mask.device)
+        paid = [_weights_of_keys(text, first)[..., 0] for text in self.texts]
+        return _spread(paid, self.places, self.batch.mask.shape[1])
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset, pair by pair."""
@@ -78,6 +92,25 @@ class FusedLayer(LayerSums):
         near = torch.stack([_near_by_offset(text, place, longest) for text, place in pairs])
         further = (self.total - near.sum(-1)).clamp(min=0)
         return torch.cat([near, further[..., None]], dim=-1).float()
+
+    @cached
+    def spans(self) -> Spans:
+        """Kept weight by separation, some rows of a text at a time."""
+        bins = separation_bins(self.batch.mask.shape[1])
+        pairs = zip(self.texts, self.places, strict=True)
+        found = [_spans(text, place, bins) for text, place in pairs]
+        weight, squares = zip(*((each.weight, each.squares) for each in found), strict=True)
+        return Spans(torch.stack(weight), torch.stack(squares))
+
+    def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
+        """Weight of pairs that count, without those below `least`, pair by pair."""
+        ends = torch.searchsorted(pairs[:, 0].contiguous(), _counted_up(self.texts, pairs.device))
+        counts = ends.diff().tolist()
+        found = [
+            _on_pairs(text, own[:, 1:] - place.span.start, least)
+            for text, place, own in zip(self.texts, self.places, pairs.split(counts), strict=True)
+        ]
+        return torch.stack(found).float()
 
 
 @dataclass(frozen=True)
@@ -102,7 +135,10 @@ def fuse_layer(
     if any(text.kind is None for text in attention.texts):
         look = _look(attention.texts, places, tokens)
         return _build_rows(index, attention.texts[0], batch, look)
-    texts = [_sum_text(text, each) for text, each in zip(attention.texts, places, strict=True)]
+    sought = batch.sought_from
+    texts = [
+        _sum_text(text, each, sought) for text, each in zip(attention.texts, places, strict=True)
+    ]
     return FusedLayer(
         index=index,
         batch=batch,
@@ -117,6 +153,7 @@ def fuse_layer(
         on_arcs=torch.stack([text.on_arcs for text in texts]),
         distance=torch.stack([text.distance for text in texts]),
         apart=_stack([text.apart for text in texts], places),
+        sought_from=sought,
     )
 
 
@@ -138,12 +175,12 @@ def _places(batch: AnnotatedBatch, row: int) -> _Places:
     return _Places(span, batch.content[row, span], null, tuple(related))
 
 
-def _sum_text(text: TextAttention, places: _Places) -> LayerSums:
+def _sum_text(text: TextAttention, places: _Places, sought_from: int) -> LayerSums:
     content = places.content
     to_null = _weights_of_keys(text, places.null).sum(-1)
     rows = (1 - to_null).clamp(min=0).masked_fill(~content, 0.0)
     counted = counted_rows(to_null, rows)
-    found = sum_pass(text, content, torch.where(counted, 1 / rows, 0.0))
+    found = sum_pass(text, content, torch.where(counted, 1 / rows, 0.0), sought_from)
     without_scores = torch.where(counted, renormalised_entropy(rows, -text.lse), 0.0)
     tokens = torch.arange(len(content), device=content.device)
     own = weights_of_pairs(text, torch.stack([tokens, tokens], -1))
@@ -165,13 +202,16 @@ def sum_pass(
     text: TextAttention,
     content: Bool[Tensor, "token"],
     row_weights: Float[Tensor, "head query"],
+    sought_from: int = 0,
 ) -> PassSums:
     """Reduce a text with a causal or full mask; null tokens are no part of any pair."""
     if text.query.is_cuda and _has_kernel(text.query):
         from headscope.observe.fused_kernel import sum_on_gpu
 
-        return sum_on_gpu(text, content, row_weights)
-    return sum_in_blocks(text, content, row_weights)
+        found = sum_on_gpu(text, content, row_weights)
+        # The kernel seeks among all tokens that count.
+        return replace(found, apart=_seek(text, content, sought_from)) if sought_from else found
+    return sum_in_blocks(text, content, row_weights, sought_from=sought_from)
 
 
 def _has_kernel(query: Tensor) -> bool:
@@ -185,16 +225,19 @@ def sum_in_blocks(
     content: Bool[Tensor, "token"],
     row_weights: Float[Tensor, "head query"],
     block: int | None = None,
+    sought_from: int = 0,
 ) -> PassSums:
     """The pass in plain tensor operations, `block` query rows at a time."""
     heads, tokens = text.query.shape[:2]
     block = block or block_rows(heads, tokens, content.device)
+    silent = _silent(content, sought_from)
     columns = text.lse.new_zeros(heads, tokens, dtype=torch.float64)
     scores, distance = columns.new_zeros(heads), columns.new_zeros(heads)
     apart = PeakPairs(text.lse.new_zeros(heads), *columns.new_zeros(2, heads).long())
     paid: list[Tensor] = []
     for start in range(0, tokens, block):
-        found = _sum_block(text, content, row_weights, slice(start, min(start + block, tokens)))
+        rows = slice(start, min(start + block, tokens))
+        found = _sum_block(text, content, row_weights, rows, silent)
         columns[:, : found.columns.shape[1]] += found.columns
         scores += found.scores
         distance += found.distance
@@ -204,24 +247,50 @@ def sum_in_blocks(
     return PassSums(columns * content, scores, distance, apart, torch.cat(paid, -1) * content)
 
 
-def _sum_block(text: TextAttention, content: Tensor, row_weights: Tensor, rows: slice) -> PassSums:
-    keys = rows.stop if text.kind == "causal" else text.key.shape[1]
-    scores = text.scores(rows.start, rows.stop, keys)
-    weights = (scores - text.lse[:, rows, None]).exp_()
+def _sum_block(
+    text: TextAttention, content: Tensor, row_weights: Tensor, rows: slice, silent: Tensor
+) -> PassSums:
+    scores, weights = _seen_block(text, rows)
+    keys = weights.shape[-1]
     of_queries, of_keys = content[rows].to(weights.dtype), content[:keys].to(weights.dtype)
     columns = torch.matmul(of_queries, weights)
     far = separation(rows.start, rows.stop, keys, content.device)
     distance = sum_distances(weights, far * of_queries[:, None] * of_keys)
     by_row = scores.mul_(weights) @ of_keys
     paid = weights @ of_keys
-    apart = _largest(weights, (~content).nonzero()[:, 0], rows)
+    apart = _largest(weights, silent, rows)
     return PassSums(columns, (by_row * row_weights[:, rows]).sum(-1), distance, apart, paid)
 
 
-def _largest(weights: Tensor, null: Int[Tensor, "some"], rows: slice) -> PeakPairs:
-    """The largest weight between two tokens that count; overwrites the others."""
-    weights.index_fill_(1, null[(null >= rows.start) & (null < rows.stop)] - rows.start, 0)
-    weights.index_fill_(2, null[null < weights.shape[-1]], 0)
+def _seen_block(text: TextAttention, rows: slice) -> tuple[Tensor, Tensor]:
+    """Scores and weights of some queries for the keys that they may see."""
+    keys = rows.stop if text.kind == "causal" else text.key.shape[1]
+    scores = text.scores(rows.start, rows.stop, keys)
+    return scores, (scores - text.lse[:, rows, None]).exp_()
+
+
+def _silent(content: Bool[Tensor, "token"], sought_from: int) -> Int[Tensor, "some"]:
+    """Tokens that no largest weight is sought of."""
+    sought = content.clone()
+    sought[:sought_from] = False
+    return (~sought).nonzero()[:, 0]
+
+
+def _seek(text: TextAttention, content: Bool[Tensor, "token"], sought_from: int) -> PeakPairs:
+    """The largest weight between two of the tokens that are sought, in blocks of rows."""
+    heads, tokens = text.query.shape[:2]
+    block, silent = block_rows(heads, tokens, content.device), _silent(content, sought_from)
+    found = []
+    for start in range(0, tokens, block):
+        rows = slice(start, min(start + block, tokens))
+        found.append(_largest(_seen_block(text, rows)[1], silent, rows))
+    return reduce(PeakPairs.larger, found)
+
+
+def _largest(weights: Tensor, silent: Int[Tensor, "some"], rows: slice) -> PeakPairs:
+    """The largest weight between two tokens that are sought; overwrites the others."""
+    weights.index_fill_(1, silent[(silent >= rows.start) & (silent < rows.stop)] - rows.start, 0)
+    weights.index_fill_(2, silent[silent < weights.shape[-1]], 0)
     return largest_apart(weights, rows.start)
 
 
@@ -232,6 +301,33 @@ def _on_offset(text: TextAttention, place: _Places, offset: int) -> Float[Tensor
     pairs = torch.stack([query, key], -1)[inside]
     counted = place.content[pairs].all(-1)
     return weights_of_pairs(text, pairs[counted]).double().sum(-1)
+
+
+def _spans(text: TextAttention, place: _Places, bins: int) -> Spans:
+    heads, tokens = text.query.shape[:2]
+    weight = text.lse.new_zeros(heads, bins, dtype=torch.float64)
+    squares = weight.new_zeros(heads)
+    block = block_rows(heads, tokens, weight.device)
+    for start in range(0, tokens, block):
+        rows = slice(start, min(start + block, tokens))
+        weights = _seen_block(text, rows)[1]
+        counts = place.content[rows, None] & place.content[: weights.shape[-1]]
+        found = sum_spans(torch.where(counts, weights, 0.0), start, bins)
+        weight += found.weight
+        squares += found.squares
+    return Spans(weight, squares)
+
+
+def _on_pairs(
+    text: TextAttention, pairs: Int[Tensor, "pair 2"], least: float
+) -> Float[Tensor, "head"]:
+    parts = (_weights_of_pairs(text, some) for some in pairs.split(PAIRS_AT_A_TIME))
+    none = text.lse.new_zeros(len(text.query), dtype=torch.float64)
+    return sum((at_least(part, least).double().sum(-1) for part in parts), none)
+
+
+def _counted_up(texts: Sequence[TextAttention], device: torch.device) -> Int[Tensor, "text+1"]:
+    return torch.arange(len(texts) + 1, device=device)
 
 
 def _near_by_offset(

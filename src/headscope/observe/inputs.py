@@ -52,6 +52,7 @@ class Columns:
     labels: Mapping[str, Int[np.ndarray, "token"]] = field(default_factory=dict)
     arcs: Int[np.ndarray, "arc 3"] | None = None  # input, token of the parent, of the dependent
     sentences: tuple[Sentence, ...] = ()
+    sought_from: int = 0  # the first token of an input that may be part of its largest weight
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> "Columns":
@@ -107,6 +108,7 @@ class Columns:
             labels={name: rectangle(codes, NO_LABEL) for name, codes in self.labels.items()},
             arcs=None if self.arcs is None else torch.from_numpy(self._arcs_of(chosen)),
             sentences=tuple(self.sentences[row] for row in rows) if self.sentences else (),
+            sought_from=self.sought_from,
         )
         return Cut(batch, annotated)
 

@@ -39,6 +39,14 @@ class Peaks(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Spans:
+    """How far attention reaches: what `headscope.observe.offsets` says of separations."""
+
+    weight: Float[Tensor, "*text head bin"]  # kept weight of the pairs at every separation
+    squares: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|²
+
+
 class Layer(Protocol):
     """One layer's attention for one batch; weights are kept where the pair counts."""
 
@@ -76,6 +84,11 @@ class Layer(Protocol):
         ...
 
     @property
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token, null or not."""
+        ...
+
+    @property
     def everything(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query pays at all; less than one where the family has a sink."""
         ...
@@ -100,8 +113,23 @@ class Layer(Protocol):
         """Σ a[i, j]·|i − j| over the kept weights, in tokens."""
         ...
 
+    @property
+    def spans(self) -> Spans:
+        """Kept weight by separation in powers of two, and its squared separations."""
+        ...
+
     def peaks(self, with_self: bool) -> Peaks:
-        """The largest kept weight of every input and head, a token's own counting or not."""
+        """The largest kept weight of every input and head, a token's own counting or not.
+
+        It is sought among the tokens from `batch.sought_from` on.
+        """
+        ...
+
+    def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
+        """Weight of pairs (input, query, key) that count, in the order of the inputs.
+
+        Weights below `least` are taken as zero.
+        """
         ...
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
@@ -115,8 +143,10 @@ class Layer(Protocol):
         """
         ...
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
         ...
 
 
@@ -160,6 +190,7 @@ class LayerSums:
     on_arcs: Float[Tensor, "*text head form"]
     distance: Float[Tensor, "*text head"]
     apart: PeakPairs  # over the pairs of two different tokens
+    sought_from: int = 0  # the first token that peaks may be of
 
     @cached
     def total(self) -> Float[Tensor, "*text head"]:
@@ -175,7 +206,8 @@ class LayerSums:
         """The largest kept weight of every input and head, a token's own counting or not."""
         if not with_self:
             return self.apart
-        weight, token = self.own.max(-1)
+        weight, token = self.own[..., self.sought_from :].max(-1)
+        token = token + self.sought_from
         return self.apart.larger(PeakPairs(weight, token, token))
 
 
@@ -202,6 +234,13 @@ def weight_of_rows(
 ) -> Float[Tensor, "batch head query"]:
     """Weight that the real queries from `start` on pay at all."""
     return _of_real_queries(wide.sum(-1), batch, start)
+
+
+def weight_to_first(
+    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
+) -> Float[Tensor, "batch head query"]:
+    """Weight that the real queries from `start` on pay to the first token."""
+    return _of_real_queries(wide[..., 0], batch, start)
 
 
 def _of_real_queries(
@@ -260,12 +299,33 @@ def on_diagonal(
     return kept.diagonal(offset, dim1=-2, dim2=-1).contiguous()
 
 
-def largest_apart(kept: Float[Tensor, "*text query key"], start: int) -> PeakPairs:
-    """The largest weight between two tokens; overwrites the weights of tokens for themselves."""
+def largest_apart(
+    kept: Float[Tensor, "*text query key"], start: int, sought_from: int = 0
+) -> PeakPairs:
+    """The largest weight between two tokens from `sought_from` on; overwrites all other weights."""
     kept.diagonal(start, dim1=-2, dim2=-1).zero_()
+    kept[..., :sought_from].zero_()
+    kept[..., : max(0, sought_from - start), :].zero_()
     by_query, key = kept.max(-1)
     weight, query = by_query.max(-1)
     return PeakPairs(weight, query + start, key.gather(-1, query[..., None]).squeeze(-1))
+
+
+def sum_by_text(
+    weights: Float[Tensor, "head pair"], row: Int[Tensor, "pair"], texts: int
+) -> Float[Tensor, "text head"]:
+    """Sums over the pairs of every text: differences of running sums, always in the same order.
+
+    `row` is the text of every pair, in order.
+    """
+    ends = torch.searchsorted(row.contiguous(), torch.arange(texts + 1, device=row.device))
+    running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
+    return running[:, ends].diff(dim=-1).T
+
+
+def at_least(weights: Float[Tensor, "*any"], least: float) -> Float[Tensor, "*any"]:
+    """The weights, zero where they are below the least."""
+    return torch.where(weights >= least, weights, 0.0)
 
 
 def to_the_total(

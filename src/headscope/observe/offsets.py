@@ -7,12 +7,18 @@ others together in the last place:
 causal           0  1 …  longest  | further
 bidirectional   −longest … −1  0  1 …  longest | further
 ```
+
+The separation of a pair is |i − j|, counted in powers of two:
+
+```
+separation  0  1  2 3  4 … 7  8 … 15
+place       0  1  2    3      4
+```
 """
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import pad
 
 from headscope.observe.batch import (
     AnnotatedBatch,
@@ -20,6 +26,7 @@ from headscope.observe.batch import (
     pairs_of_queries,
     related_pairs,
 )
+from headscope.observe.layer import Spans
 
 
 def offset_bins(longest: int, *, is_causal: bool) -> int:
@@ -47,7 +54,38 @@ def place_of(offset: Int[Tensor, "*any"], longest: int, is_causal: bool) -> Int[
 def sum_by_offset(
     kept: Float[Tensor, "*text query key"], start: int, longest: int, is_causal: bool
 ) -> Float[Tensor, "*text bin"]:
-    """The weight of all pairs at every offset; the queries begin at token `start`.
+    """The weight of all pairs at every offset; the queries begin at token `start`."""
+    diagonals, offset = sum_diagonals(kept, start)
+    bins = offset_bins(longest, is_causal=is_causal)
+    return _into(diagonals, place_of(offset, longest, is_causal), bins)
+
+
+def sum_spans(kept: Float[Tensor, "*text query key"], start: int, bins: int) -> Spans:
+    """The weight of all pairs at every separation, and its squares, both in float64."""
+    diagonals, offset = sum_diagonals(kept, start)
+    wide, apart = diagonals.double(), offset.abs()
+    return Spans(_into(wide, separation_place(apart), bins), wide @ apart.double().square())
+
+
+def separation_bins(tokens: int) -> int:
+    """How many places the separations of so many tokens have."""
+    return 1 + max(0, tokens - 1).bit_length()
+
+
+def separation_starts(tokens: int) -> tuple[int, ...]:
+    """The least separation of every place."""
+    return (0, *(1 << power for power in range(separation_bins(tokens) - 1)))
+
+
+def separation_place(apart: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
+    """Where each separation is counted: the number of its binary digits."""
+    return torch.frexp(apart.double()).exponent.long()
+
+
+def sum_diagonals(
+    kept: Float[Tensor, "*text query key"], start: int
+) -> tuple[Float[Tensor, "*text diagonal"], Int[Tensor, "diagonal"]]:
+    """The sums of all diagonals, and the offset of each; the queries begin at token `start`.
 
     Rows are laid end to end and cut again one number later, so that each diagonal becomes a column:
 
@@ -58,14 +96,20 @@ def sum_by_offset(
     """
     queries, keys = kept.shape[-2:]
     width = queries + keys
-    flat = pad(kept, (0, queries)).flatten(-2)
-    diagonals = pad(flat, (0, queries)).unflatten(-1, (queries, width + 1)).sum(-2)
+    room = kept.new_zeros(*kept.shape[:-2], queries * (width + 1))
+    room[..., : queries * width].unflatten(-1, (queries, width))[..., :keys] = kept
+    diagonals = room.unflatten(-1, (queries, width + 1)).sum(-2)
     column = torch.arange(width + 1, device=kept.device)
     later = torch.where(column < keys, column, column - width - 1)  # key − query within the block
-    places = place_of(start - later, longest, is_causal)
-    # A product with zeros and ones: index_add has no fixed order on a GPU.
-    bins = torch.arange(offset_bins(longest, is_causal=is_causal), device=kept.device)
-    return diagonals @ (places[:, None] == bins).to(diagonals.dtype)
+    return diagonals, start - later
+
+
+def _into(
+    values: Float[Tensor, "*text some"], places: Int[Tensor, "some"], bins: int
+) -> Float[Tensor, "*text bin"]:
+    """Values added up by place: a product with zeros and ones, for index_add has no fixed order."""
+    every = torch.arange(bins, device=values.device)
+    return values @ (places[:, None] == every).to(values.dtype)
 
 
 def count_pairs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch bin"]:

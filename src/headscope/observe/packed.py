@@ -14,20 +14,24 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing, widen
+from headscope.model.capture.kernels import block_rows
 from headscope.model.capture.packed import visible
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
+    Spans,
+    at_least,
+    cached,
     counted_rows,
     keep,
     renormalised_entropy,
+    sum_by_text,
     to_the_total,
 )
-from headscope.observe.offsets import near_offsets, sum_by_offset
+from headscope.observe.offsets import near_offsets, separation_bins, sum_spans
 
-AT_ONCE = 8  # offsets whose weights are held at a time
-SHORT = 128  # tokens
+PAIRS_AT_A_TIME = 2**20
 NOTHING = -1  # in place of a key: a pair that has no weight
 
 
@@ -39,7 +43,6 @@ class KeySums:
     scores: Float[Tensor, "head token"]  # Σ row weight · a · z
     distance: Float[Tensor, "head token"]  # Σ a · |i − j|
     peak: Float[Tensor, "head token"]  # the largest weight paid by another token
-    peak_query: Int[Tensor, "head token"]
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,21 @@ class PackedLayer(LayerSums):
     batch: AnnotatedBatch
     attention: PackedAttention
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        rows = slice(start, min(stop, self.rows.shape[-1]))
+        return _look(self.attention, self.batch, rows, slice(0, keys))
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token."""
+        packing = self.attention.packing
+        queries = torch.arange(len(packing.place), device=packing.place.device)
+        firsts = packing.firsts[packing.text.long()]
+        weights = weights_of_pairs(self.attention, queries.int(), firsts.int())
+        return packing.unpack(weights).transpose(0, 1)
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
@@ -73,35 +88,37 @@ class PackedLayer(LayerSums):
         return self.attention.packing.unpack(weights).sum(-1).T
 
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
-        """Kept weight at every offset up to a longest one, and of all others together.
-
-        Of short texts from their weights, which take little room; of others pair by pair.
-        """
-        if self.rows.shape[-1] <= SHORT:
-            kept = keep(self.look(0, SHORT), self.batch.pairs)
-            return sum_by_offset(kept, 0, longest, self.batch.is_causal)
+        """Kept weight at every offset up to a longest one, and of all others together."""
         offsets = near_offsets(longest, is_causal=self.batch.is_causal)
-        near = self.total.new_zeros(*self.total.shape, len(offsets))
-        width = self.rows.shape[-1]
-        inside = [offset for offset in offsets if abs(offset) < width]
-        first = offsets.index(inside[0])
-        for some in (inside[at : at + AT_ONCE] for at in range(0, len(inside), AT_ONCE)):
-            place = first + some[0] - inside[0]
-            near[..., place : place + len(some)] = self._at_offsets(tuple(some))
-        further = (self.total - near.sum(-1)).clamp(min=0)
-        return torch.cat([near, further[..., None]], dim=-1).float()
+        near = sum_offsets(self.attention, self._content, offsets)
+        further = (self.total - near.sum(-1, dtype=self.total.dtype)).clamp(min=0)
+        return torch.cat([near, further[..., None].to(near.dtype)], dim=-1)
 
-    def _at_offsets(self, offsets: tuple[int, ...]) -> Float[Tensor, "batch head some"]:
-        """Kept weight at some offsets, query less key."""
-        packing = self.attention.packing
+    @cached
+    def spans(self) -> Spans:
+        """Kept weight by separation, some rows of all texts at a time."""
+        texts, tokens = self.batch.mask.shape
+        heads, bins = self.rows.shape[1], separation_bins(tokens)
+        weight = self.rows.new_zeros(texts, heads, bins, dtype=torch.float64)
+        squares = weight.new_zeros(texts, heads)
+        block = block_rows(texts * heads, tokens, self.rows.device)
+        for start in range(0, tokens, block):
+            stop = min(start + block, tokens)
+            kept = keep(self.look(start, stop), self.batch.pairs_of(start, stop))
+            found = sum_spans(kept, start, bins)
+            weight += found.weight
+            squares += found.squares
+        return Spans(weight, squares)
 
-        def pairs() -> tuple[Tensor, Tensor]:
-            found = [_at_offset(packing, self._content, -offset) for offset in offsets]
-            return torch.cat([each[0] for each in found]), torch.cat([each[1] for each in found])
-
-        queries, keys = self.batch.once(f"offsets {offsets}", pairs)
-        weights = weights_of_pairs(self.attention, queries, keys).unflatten(1, (len(offsets), -1))
-        return packing.unpack(weights).sum(-1).permute(2, 0, 1)
+    def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
+        """Weight of pairs that count, without those below `least`, pair by pair."""
+        packing, texts = self.attention.packing, len(self.batch.rows)
+        total = self.total.new_zeros(texts, self.rows.shape[1], dtype=torch.float64)
+        for some in pairs.split(PAIRS_AT_A_TIME):
+            row, queries, keys = _packed_pairs(packing, some)
+            weights = weights_of_pairs(self.attention, queries.int(), keys.int())
+            total += sum_by_text(at_least(weights, least), row, texts)
+        return total.float()
 
     @property
     def _content(self) -> Bool[Tensor, "token"]:
@@ -120,7 +137,8 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     to_null = to_null.unflatten(1, (places.nulls, tokens)).sum(1)
     rows = (1 - to_null).clamp(min=0).masked_fill(~places.content, 0.0)
     counted = counted_rows(to_null, rows)
-    found = sum_keys(attention, places.content, torch.where(counted, 1 / rows, 0.0))
+    row_weights = torch.where(counted, 1 / rows, 0.0)
+    found = sum_keys(attention, places.content, row_weights, batch.sought_from)
     entropy = torch.where(counted, renormalised_entropy(rows, -attention.lse), 0.0)
     spread = packing.unpack(
         torch.stack([rows, to_null, torch.ones_like(rows), own * places.content, found.columns,
@@ -138,7 +156,8 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
         nats=spread[5].double().sum(-1),
         distance=spread[6].double().sum(-1),
         on_arcs=_by_text(on_arcs, places.arcs),
-        apart=_peaks(found, places.content, packing),
+        apart=_peaks(attention, found, places.content, batch.sought_from),
+        sought_from=batch.sought_from,
     )
 
 
@@ -187,13 +206,36 @@ def _by_text(
     return torch.stack([running[:, at].diff(dim=-1).T for at in arcs], dim=-1)
 
 
-def _peaks(found: KeySums, content: Bool[Tensor, "token"], packing: Packing) -> PeakPairs:
-    width = packing.shape[1]
+def _peaks(
+    attention: PackedAttention, found: KeySums, content: Bool[Tensor, "token"], sought_from: int
+) -> PeakPairs:
+    """The largest weight of every text and head; its query is found by a look at that one key."""
+    packing = attention.packing
     peak = packing.unpack(found.peak.masked_fill(~content, -1.0), -1.0)  # head text token
+    peak[..., :sought_from] = -1.0
     weight, key = peak.max(-1)
-    column = packing.place[found.peak_query.clamp(min=0).long()] % width
-    query = packing.unpack(column).gather(-1, key[..., None]).squeeze(-1)
+    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, -1.0), -1.0)
+    paid[..., :sought_from] = -1.0
+    place = torch.arange(packing.shape[1], device=key.device)
+    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
+    query = paid.masked_fill_(unseen, -1.0).argmax(-1)
     return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
+
+
+def _paid_to(
+    attention: PackedAttention, key: Int[Tensor, "head text"]
+) -> Float[Tensor, "head token"]:
+    """What every token pays to one key of its text, a key for every head; masks not applied."""
+    packing, groups = attention.packing, attention.query.shape[1] // attention.key.shape[1]
+    number = torch.zeros(packing.shape, dtype=torch.long, device=key.device).flatten()
+    number[packing.place] = torch.arange(len(packing.place), device=key.device)
+    width = packing.shape[1]
+    tokens = number[torch.arange(packing.shape[0], device=key.device) * width + key]  # head text
+    heads = torch.arange(len(key), device=key.device)[:, None]
+    keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
+    queries = widen(attention.packed_query).transpose(0, 1)
+    scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
+    return (scores - attention.lse).exp()
 
 
 def _at_offset(
@@ -208,13 +250,13 @@ def _at_offset(
 
 
 def _look(
-    attention: PackedAttention, batch: AnnotatedBatch, rows: slice
+    attention: PackedAttention, batch: AnnotatedBatch, rows: slice, keys: slice
 ) -> Float[Tensor, "batch head query key"]:
-    groups = attention.query.shape[1] // attention.key.shape[1]
-    key = widen(attention.key).repeat_interleave(groups, 1)
-    scores = widen(attention.query[:, :, rows]) @ key.mT * attention.scaling
+    key = widen(attention.key[:, :, keys])
+    query = widen(attention.query[:, :, rows]).unflatten(1, (key.shape[1], -1))
+    scores = (query @ key[:, :, None].mT).flatten(1, 2) * attention.scaling
     lse = attention.packing.unpack(attention.lse, torch.inf).transpose(0, 1)[..., rows, None]
-    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, :]
+    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, keys]
     if attention.kind == "causal":
         seen = seen.tril(rows.start)
     return (scores - lse).exp().masked_fill(~seen, 0.0)
@@ -231,9 +273,22 @@ def sum_keys(
     attention: PackedAttention,
     content: Bool[Tensor, "token"],
     row_weights: Float[Tensor, "head token"],
+    sought_from: int = 0,
 ) -> KeySums:
-    """The pass over all pairs of every text; null tokens are no part of any pair."""
-    return _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)(attention, content, row_weights)
+    """The pass over all pairs of every text; null tokens are no part of any pair.
+
+    The largest weights are those that queries from `sought_from` on pay.
+    """
+    reduce = _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)
+    return reduce(attention, content, row_weights, sought_from)
+
+
+def sum_offsets(
+    attention: PackedAttention, content: Bool[Tensor, "token"], offsets: range
+) -> Float[Tensor, "text head offset"]:
+    """The weight of every text at each offset, query less key; null tokens take no part."""
+    work = _kernel(attention, "sum_offsets_on_gpu", sum_offsets_plainly)
+    return work(attention, content, offsets)
 
 
 def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
@@ -257,7 +312,9 @@ def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Te
     return weights.masked_fill(unseen, 0.0)
 
 
-def sum_keys_plainly(attention: PackedAttention, content: Tensor, row_weights: Tensor) -> KeySums:
+def sum_keys_plainly(
+    attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
+) -> KeySums:
     """`sum_keys` over the matrix of all tokens: the reference of the kernel."""
     groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
     query = widen(attention.packed_query).transpose(0, 1)
@@ -267,11 +324,22 @@ def sum_keys_plainly(attention: PackedAttention, content: Tensor, row_weights: T
     weights = (scores - attention.lse[..., None]).exp().masked_fill(~counts, 0.0)
     place = torch.arange(len(content), device=content.device)
     apart = (place[:, None] - place).abs()
-    peak, query_of = weights.masked_fill(apart == 0, 0.0).max(-2)
+    first = attention.packing.firsts[attention.packing.text]
+    silent = (place < first + sought_from)[:, None]
+    peak = weights.masked_fill((apart == 0) | silent, 0.0).amax(-2)
     return KeySums(
         weights.sum(-2),
         (weights * scores * row_weights[..., None]).sum(-2),
         (weights * apart).sum(-2),
         peak,
-        query_of,
     )
+
+
+def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
+    """`sum_offsets` offset by offset: the reference of the kernel."""
+    packing, found = attention.packing, []
+    for offset in offsets:
+        queries, keys = _at_offset(packing, content, -offset)
+        weights = weigh_pairs(attention, queries, keys)
+        found.append(packing.unpack(weights).sum(-1).T)
+    return torch.stack(found, dim=-1)

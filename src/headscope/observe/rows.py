@@ -14,17 +14,22 @@ from torch import Tensor
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
+    Spans,
+    at_least,
+    cached,
     counted_rows,
     keep,
     largest_apart,
     on_diagonal,
     separation,
+    sum_by_text,
     sum_distances,
     sum_entropies,
     weight_of_rows,
+    weight_to_first,
     weight_to_null,
 )
-from headscope.observe.offsets import sum_by_offset
+from headscope.observe.offsets import separation_bins, sum_by_offset, sum_spans
 
 Look = Callable[[int, int], Float[Tensor, "batch head query key"]]
 
@@ -38,9 +43,21 @@ class RowsLayer(LayerSums):
     block: int  # query rows at a time
     weights: Look
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return self.weights(start, stop).float()
+    def look(
+        self, start: int, stop: int, keys: int | None = None
+    ) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied; first keys only."""
+        return self.weights(start, stop)[..., :keys].float()
+
+    @cached
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token; computes all rows once more."""
+        tokens = self.batch.mask.shape[1]
+        blocks = [
+            weight_to_first(self.look(start, min(start + self.block, tokens)), self.batch, start)
+            for start in range(0, tokens, self.block)
+        ]
+        return torch.cat(blocks, dim=-1)
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset; computes all rows once more."""
@@ -52,6 +69,28 @@ class RowsLayer(LayerSums):
         is_causal = self.batch.is_causal
         return _add_up(sum_by_offset(kept, start, longest, is_causal).double()
                        for start, kept in self._blocks())  # fmt: skip
+
+    @cached
+    def spans(self) -> Spans:
+        """Kept weight by separation; computes all rows once more."""
+        bins = separation_bins(self.batch.mask.shape[1])
+        found = [sum_spans(kept, start, bins) for start, kept in self._blocks()]
+        return Spans(
+            torch.stack([each.weight for each in found]).sum(0),
+            torch.stack([each.squares for each in found]).sum(0),
+        )
+
+    def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
+        """Weight of pairs that count, without those below `least`; computes all rows once more."""
+        found = [self._on_some(pairs, least, start, kept) for start, kept in self._blocks()]
+        return torch.stack(found).sum(0).float()
+
+    def _on_some(
+        self, pairs: Int[Tensor, "pair 3"], least: float, start: int, kept: Tensor
+    ) -> Float[Tensor, "batch head"]:
+        row, query, key = _of_block(pairs, start, kept).unbind(-1)
+        weights = at_least(kept[row, :, query - start, key], least)
+        return sum_by_text(weights.T, row, len(kept))
 
     def _blocks(self) -> Iterator[tuple[int, Float[Tensor, "batch head query key"]]]:
         """The kept weights of some query rows after others, with the first of each."""
@@ -108,6 +147,7 @@ class RowsBuilder:
             on_arcs=total.on_arcs,
             distance=total.distance,
             apart=total.apart,
+            sought_from=self._batch.sought_from,
         )
 
 
@@ -128,7 +168,7 @@ def sum_rows(
         nats=sum_entropies(kept, rows, counted_rows(to_null, rows)),
         on_arcs=_on_arcs(kept, batch, start),
         distance=sum_distances(kept, separation(start, stop, keys, kept.device)),
-        apart=largest_apart(kept, start),  # last: it overwrites the diagonal
+        apart=largest_apart(kept, start, batch.sought_from),  # last: it overwrites weights
     )
 
 
@@ -167,7 +207,11 @@ def _on_arcs(kept: Tensor, batch: AnnotatedBatch, start: int) -> Float[Tensor, "
 def _on_pairs(
     kept: Tensor, pairs: Int[Tensor, "pair 3"], start: int
 ) -> Float[Tensor, "batch head"]:
-    here = pairs[(pairs[:, 1] >= start) & (pairs[:, 1] < start + kept.shape[2])]
-    row, query, key = here.unbind(-1)
+    row, query, key = _of_block(pairs, start, kept).unbind(-1)
     found = kept.new_zeros(kept.shape[:2])
     return found.index_add_(0, row, kept[row, :, query - start, key])
+
+
+def _of_block(pairs: Int[Tensor, "pair 3"], start: int, kept: Tensor) -> Int[Tensor, "some 3"]:
+    """The pairs whose queries are in a block."""
+    return pairs[(pairs[:, 1] >= start) & (pairs[:, 1] < start + kept.shape[2])]

@@ -37,6 +37,7 @@ ENTRIES = 4  # of the legend on a line
 DOT = 0.05  # radius of a point
 NEAR, FAR = 0.045, (0.2, 0.35, 0.5)  # from a point to its name, without and with a line to it
 MATRIX = 4.2
+WIDE, AXIS_TEXT = 6.4, 0.55  # of a scatter and of the text along its axes
 NAMES = 40  # along a side of the matrix
 
 
@@ -65,6 +66,63 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
         axes.set_title(title)
         _clear(axes, high)
     return figure
+
+
+def draw_head_scatter(x: xr.DataArray, y: xr.DataArray, behaviour: xr.DataArray,
+                      plain: str, names: tuple[str, str]) -> Figure:  # fmt: skip
+    """Heads by two of their measures; `plain` is the label of heads without a clear behaviour."""
+    values = [each.transpose("layer", "head").values.ravel() for each in (x, y)]
+    labels = behaviour.transpose("layer", "head").values.ravel()
+    units = [f"L{layer}H{head}" for layer in x["layer"].values for head in x["head"].values]
+    groups = [plain, *sorted(set(labels.tolist()) - {plain})]
+    lines = -(-len(groups) // ENTRIES)
+    wide, bottom = AXIS_TEXT + WIDE + MARGIN, MARGIN + LINE * lines + AXIS_TEXT
+    figure = Figure(figsize=(wide, bottom + SIDE + MARGIN))
+    axes = add_axes(figure, AXIS_TEXT, bottom, WIDE, SIDE)
+    scales = [_Scale.of(each, size) for each, size in zip(values, (WIDE, SIDE), strict=True)]
+    place = np.stack([scale.inches(each) for scale, each in zip(scales, values, strict=True)], 1)
+    clear = np.flatnonzero(labels != plain)
+    _by_behaviour(axes, Names(place, clear, SIDE, WIDE), labels, groups, np.array(units))
+    axes.set_xlim(0, WIDE)
+    axes.set_ylim(0, SIDE)
+    axes.set_xticks(*scales[0].ticks, fontsize="small")
+    axes.set_yticks(*scales[1].ticks, fontsize="small")
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
+        bbox_to_anchor=(MARGIN / wide, 0), borderaxespad=0.3, handletextpad=0.2,
+    )  # fmt: skip
+    return figure
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Values along an axis of some inches."""
+
+    low: float
+    high: float
+    size: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, size: float) -> "_Scale":
+        known = values[np.isfinite(values)]
+        low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+        return cls(low, high if high > low else low + 1, size)
+
+    def inches(self, values: np.ndarray) -> np.ndarray:
+        """Where values lie, some room left at both ends."""
+        share = (np.nan_to_num(values, nan=self.low) - self.low) / (self.high - self.low)
+        return INSIDE + share * (self.size - 2 * INSIDE)
+
+    @property
+    def ticks(self) -> tuple[list[float], list[str]]:
+        """Round numbers, and where they lie."""
+        found = [
+            tick for tick in MaxNLocator(6).tick_values(self.low, self.high)
+            if self.low <= tick <= self.high
+        ]  # fmt: skip
+        return self.inches(np.array(found)).tolist(), [f"{tick:g}" for tick in found]
 
 
 def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
@@ -169,6 +227,7 @@ class Names:
     points: np.ndarray  # in inches
     clear: np.ndarray  # heads with a behaviour
     high: float  # inches of the map
+    wide: float = SIDE
     taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     @property
@@ -207,7 +266,7 @@ class Names:
 
     def _is_free(self, corner: tuple[float, float], text: str, points: np.ndarray) -> bool:
         x, y, wide, high = *corner, self.width(text), self.height
-        if min(x, y) < 0 or x + wide > SIDE or y + high > self.high:
+        if min(x, y) < 0 or x + wide > self.wide or y + high > self.high:
             return False
         covers = (points[:, 0] > x - DOT) & (points[:, 0] < x + wide + DOT)
         covers &= (points[:, 1] > y - DOT) & (points[:, 1] < y + high + DOT)

@@ -5,6 +5,8 @@ title
 │ head       │ █████▏    ▌ scale
 │      layer │ ██▏       ▌
 └────────────┘ by layer
+
+Or a distribution for every head: a strip each, layer after layer downwards.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
@@ -21,6 +24,8 @@ from headscope.plots.style import add_axes
 from headscope.theme import ACCENT, FAINT, MAP, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs
+STRIP, STRIPS = 0.055, (2.2, 7.0)  # inches of a head's strip, and of all of them at least and most
+STRIPS_WIDE, STRIPS_RIGHT = 2.6, 0.75
 
 # Inches around and between the parts of a panel.
 LEFT, GAP, PROFILE, BAR, RIGHT = 0.52, 0.14, 0.85, 0.07, 0.5
@@ -137,3 +142,52 @@ def _grid_size(panel: Panel, columns: int) -> tuple[float, float]:
     cell = min(whole / max(layers, heads), 0.45)
     shortest = 0.6 * cell * max(layers, heads)
     return max(cell * heads, shortest), max(cell * layers, shortest)
+
+
+@dataclass(frozen=True)
+class Strips:
+    """A distribution for every head, and what its places are."""
+
+    title: str
+    values: xr.DataArray  # layer, head and one more dimension
+    x: str
+    ticks: Sequence[str]  # one for every place; empty ones are not drawn
+
+
+def draw_strips(panels: Sequence[Strips], unit: str) -> Figure:
+    """Distributions side by side: a line for every head, layer after layer downwards."""
+    first = panels[0].values
+    count = first.sizes["layer"] * first.sizes["head"]
+    high = float(np.clip(STRIP * count, *STRIPS))
+    wide = LEFT + STRIPS_WIDE + GAP + BAR + STRIPS_RIGHT
+    figure = Figure(figsize=(len(panels) * wide, TOP + high + BOTTOM))
+    for place, panel in enumerate(panels):
+        left = place * wide + LEFT
+        axes = add_axes(figure, left, BOTTOM, STRIPS_WIDE, high)
+        image = _draw_strips(axes, panel, high)
+        left += STRIPS_WIDE + GAP
+        bar = figure.colorbar(image, cax=add_axes(figure, left, BOTTOM, BAR, high), label=unit)
+        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+        bar.ax.tick_params(labelsize="small", length=2, width=0.5)
+    return figure
+
+
+def _draw_strips(axes: Axes, panel: Strips, high: float) -> AxesImage:
+    values = panel.values.transpose("layer", "head", ...)
+    layers, heads, places = values.shape
+    flat = values.values.reshape(layers * heads, places)
+    # Few places hold most of the weight; the square root keeps the others to be seen.
+    image = axes.imshow(flat, cmap=MAP, norm=PowerNorm(0.5, vmin=0), aspect="auto",
+                        interpolation="none")  # fmt: skip
+    axes.set_title(panel.title)
+    axes.set_xlabel(panel.x)
+    axes.set_ylabel("layer")
+    shown = [place for place, tick in enumerate(panel.ticks) if tick]
+    axes.set_xticks(shown, [panel.ticks[place] for place in shown])
+    numbers, names = _ticks(values["layer"].values.tolist(), high)
+    axes.set_yticks([number * heads + (heads - 1) / 2 for number in numbers], names)
+    for layer in range(1, layers):
+        axes.axhline(layer * heads - 0.5, color=FAINT, linewidth=0.3)
+    axes.tick_params(length=0, labelsize="small")
+    axes.spines[:].set_visible(False)
+    return image

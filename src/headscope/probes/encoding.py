@@ -89,11 +89,11 @@ def keeps_words_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def encode_words(
-    model: Model, sentences: Sequence[Sentence], sharing: Sharing = "shared"
+    model: Model, sentences: Sequence[Sentence], sharing: Sharing = "overlap"
 ) -> list[WordTokens | SkipError]:
     """The tokens of every sentence, or why it has none."""
     tokenizer, frame = model.tokenizer, find_frame(model.tokenizer)
-    pieces = encode_pieces(tokenizer, sentences, frame, apart=sharing != "shared")
+    pieces = encode_pieces(tokenizer, sentences, frame, apart=sharing != "overlap")
     used = sorted({index for each in pieces for index in each.ids})
     # Readable names cost more than the tokens themselves, and most tokens are repeated.
     names = dict(zip(used, display(tokenizer, used), strict=True))

@@ -44,7 +44,7 @@ _JSON = {
     "options": Mapping[str, Any],
 }
 _TEXTS = ("study", "model", "corpus", "exemplars_sha256")
-_NUMBERS = ("is_causal", "sentences", "tokens", "mean_tokens")
+_NUMBERS = ("is_causal", "sentences", "tokens", "mean_tokens", "shared_tokens")
 # Dimensions of the variables that are read by name wherever a result is shown.
 _SHAPES = {
     "head_position": ("unit", "axis"),

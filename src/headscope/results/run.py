@@ -22,6 +22,7 @@ from headscope.results.dataset import check_result, load, without_stack
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.exemplars import Exemplar, exemplars_of
 from headscope.results.inspection import LIMITS, inspect_folder, parse, require, require_file, said
+from headscope.results.records import NO_RECORDS, Records, records_of
 from headscope.wording import plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
@@ -58,6 +59,7 @@ class Run:
     about: dict[str, Any]  # run.json
     result: xr.Dataset | None = None  # without the dimension of stacks
     exemplars: tuple[Exemplar, ...] = ()
+    records: Records = NO_RECORDS  # top tokens, examples and maps, where a study keeps any
 
     @property
     def data(self) -> xr.Dataset:
@@ -116,7 +118,9 @@ def read_run(place: str | Path) -> Run:
     except RunError as error:
         return Run(path, "damaged", (*notes, str(error)), settings)
     exemplars, problems = _exemplars(result, path / EXEMPLARS)
-    return Run(path, "complete", (*notes, *problems), settings, result, exemplars)
+    records, more = _records(result, path)
+    notes += [*problems, *more]
+    return Run(path, "complete", tuple(notes), settings, result, exemplars, records)
 
 
 def read_finished(place: str | Path) -> Run:
@@ -238,3 +242,10 @@ def _exemplars(result: xr.Dataset, path: Path) -> tuple[tuple[Exemplar, ...], li
         return tuple(exemplars_of(result, path)), []
     except (RunError, OSError) as error:
         return (), [str(error)]
+
+
+def _records(result: xr.Dataset, folder: Path) -> tuple[Records, list[str]]:
+    try:
+        return records_of(result, folder), []
+    except (RunError, OSError) as error:
+        return NO_RECORDS, [str(error)]

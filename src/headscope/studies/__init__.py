@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 STUDIES = {
     "vig2019": "headscope.studies.vig2019",
     "clark2019": "headscope.studies.clark2019",
+    "luger2026": "headscope.studies.luger2026",
 }
 OWN = "one of your own as package.module:STUDY"
 

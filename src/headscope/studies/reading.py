@@ -12,8 +12,8 @@ from headscope.wording import counted
 ALIGNMENT = Option(
     "alignment",
     str,
-    "shared",
-    "shared: a token of several words is kept; strict: its sentence is skipped; words: each word "
+    "overlap",
+    "overlap: a token of several words is kept; strict: its sentence is skipped; words: each word "
     "is encoded on its own",
     choices=get_args(Sharing),
 )

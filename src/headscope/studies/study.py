@@ -12,6 +12,7 @@ from headscope.metrics.metric import Grid, Metric
 from headscope.results.replicates import group_of
 from headscope.studies.option import Option, fill
 from headscope.text.corpus import count_documents
+from headscope.text.readers.lines import Layout
 from headscope.text.segments import Excerpt, read_around
 from headscope.workers.engine import Piece, Work
 
@@ -68,7 +69,7 @@ class Setup:
     @property
     def sharing(self) -> "Sharing":
         """What becomes of a token that several words share."""
-        return self.options.get("alignment", "shared")
+        return self.options.get("alignment", "overlap")
 
     @cached_property
     def numbers(self) -> frozenset[int] | None:
@@ -135,6 +136,8 @@ class Part:
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
     # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
     reach: Callable[[Setup, "Shard"], tuple[int, int]] | None = None
+    # The inputs of these numbers once more, where some of them are looked at a second time.
+    again: Callable[[Setup, Sequence[int]], Inputs] | None = None
 
     def read(self, setup: Setup, shard: "Shard", sentences: Sequence["Sentence"]) -> Inputs:
         """The inputs of a shard; what it lacks of them is read from the corpus."""
@@ -217,6 +220,14 @@ class Study:
     notes: Callable[["xr.Dataset"], str] = lambda result: ""  # how to read the numbers
     unit: str = "sentences"  # what its inputs are
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
+    # The options of a run with those filled in that depend on the model.
+    settle: Callable[["Model", Mapping[str, Any]], Mapping[str, Any]] = lambda model, options: (
+        options
+    )
+    # How raw text becomes sentences unless it is said; see `headscope.read_corpus`.
+    layout: Layout | None = None
+    # What to do about a corpus that no input could be made of.
+    remedy: str = "see docs/studies.md for what each reason means"
     stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
     measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 

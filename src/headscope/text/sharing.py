@@ -24,7 +24,7 @@ from headscope.text.sentence import ROOT, Mention, Sentence, Word
 Span = tuple[int, int]
 # What becomes of a token that several words share: it is kept, its sentence is skipped, or words
 # are encoded one by one, so that there is none.
-Sharing = Literal["shared", "strict", "words"]
+Sharing = Literal["overlap", "strict", "words"]
 # What is counted of words and their tokens.
 WORDS = "words"
 SPLIT = "words of several tokens"

@@ -101,7 +101,7 @@ class ProbeStream:
     vectors: VectorSource
     batch_tokens: int
     row: From = "mean"
-    sharing: Sharing = "shared"  # what becomes of a token of several words
+    sharing: Sharing = "overlap"  # what becomes of a token of several words
     control_seed: int | None = None  # of the control task, if it is wanted
     reading: Reading = "raw"  # of the network's weights
 

@@ -210,7 +210,7 @@ def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     if first > 0:
         return Inputs(())
     sequences = repeated_sequences(
-        _vocabulary(setup),
+        ordinary_tokens(setup),
         count=setup.options["repeated_sequences"],
         period=longest_period(setup),
         seed=setup.seed,
@@ -266,7 +266,7 @@ def _surface(encoded: Encoded, place: int) -> str:
     return (text or "")[start:end].strip()
 
 
-def _vocabulary(setup: Setup) -> list[int]:
+def ordinary_tokens(setup: Setup) -> list[int]:
     """All ids of the tokenizer that are ordinary tokens of the network."""
     special = set(setup.model.tokenizer.all_special_ids)
     size = min(len(setup.model.tokenizer), embeddings(setup.model))

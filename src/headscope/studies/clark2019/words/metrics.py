@@ -135,7 +135,7 @@ def _first_tokens(
         return
     # A word has hardly less than one token; of the rest nothing is needed.
     text = join([sentence for _, sentence in document[: 2 * size]])
-    apart = setup.sharing != "shared"
+    apart = setup.sharing != "overlap"
     (pieces,) = encode_pieces(setup.model.tokenizer, [text], NO_FRAME, apart=apart)
     end = len(text.text)
     if len(pieces) > size:  # characters may be split over tokens

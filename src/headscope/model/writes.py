@@ -1,0 +1,306 @@
+"""What a head writes, in words: its output through the last norm to the unembedding.
+
+```
+logits  =  U · norm(r) ,   r = everything that was written into the residual stream
+norm(r) =  gain ⊙ (r − mean r) / s(r) + bias          (without the mean in an RMSNorm)
+```
+
+With the size s(r) held at what it is, logits are a sum over all that was written: each head's part
+is U · gain ⊙ (z W_O − mean) / s(r), z what the head found; that of one edge has a[i, j]·v_j for z.
+Where a network transforms its last state before the unembedding (BERT), the part is the derivative
+of that transform instead, as if the head wrote into the last state.
+
+How a network does it is found and proved on the probe, as with attention; no class is known here.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headscope.errors import ModelError
+from headscope.model.attention import LayerAttention, widen
+from headscope.model.batch import Batch, probe_ids
+from headscope.model.display import display
+from headscope.model.norms import matrix
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
+
+PROBE_TOKENS = 7
+FIT = 1e-3  # how far a norm may be from its formula, of its largest value
+NO_HEAD = "it has no unembedding, so that nothing says which tokens a vector stands for"
+
+
+@dataclass(frozen=True)
+class LastNorm:
+    """gain ⊙ centred(r) / s(r) + bias, as found on the probe."""
+
+    module: nn.Module
+    gain: Float[Tensor, "width"]
+    bias: Float[Tensor, "width"]
+    is_centred: bool
+    tiny: float
+
+    def shift(
+        self, residual: Float[Tensor, "token width"], written: Float[Tensor, "token width"]
+    ) -> Float[Tensor, "token width"]:
+        """What the written vectors are in its output, the size of the residual held."""
+        size = _centre(residual, self.is_centred).square().mean(-1, keepdim=True) + self.tiny
+        return self.gain * _centre(written, self.is_centred) / size.sqrt()
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What a network does to its last state before the unembedding."""
+
+    module: nn.Module
+    body: nn.Module  # whose output is the last state
+
+    def shift(
+        self, residual: Float[Tensor, "token width"], written: Float[Tensor, "token width"]
+    ) -> Float[Tensor, "token width"]:
+        """The derivative of its output along the written vectors."""
+        dtype = next(self.module.parameters()).dtype
+        given = (residual.to(dtype),), (written.to(dtype),)
+        with torch.inference_mode(False), torch.no_grad():
+            copies = [tuple(each.clone() for each in part) for part in given]
+            return widen(torch.func.jvp(self.module, *copies)[1])
+
+
+@dataclass(frozen=True)
+class Readout:
+    """How a network reads its residual stream."""
+
+    last: LastNorm | Transform
+    unembedding: nn.Module
+
+    def logits(
+        self, residual: Float[Tensor, "token width"], written: Float[Tensor, "token width"]
+    ) -> Float[Tensor, "token vocabulary"]:
+        """What the written vectors add to the logits, before any scaling or cap of them."""
+        return self.last.shift(residual, written) @ self._matrix.T
+
+    def mean_logits(
+        self, residual: Float[Tensor, "token width"], written: Float[Tensor, "token width"]
+    ) -> Float[Tensor, "vocabulary"]:
+        """The mean over tokens of what is added; only one vector meets the unembedding."""
+        return self.last.shift(residual, written).mean(0) @ self._matrix.T
+
+    @property
+    def _matrix(self) -> Float[Tensor, "vocabulary width"]:
+        weight = self.unembedding.weight
+        assert isinstance(weight, Tensor)
+        return widen(weight.detach())
+
+    @contextmanager
+    def watching(self) -> Iterator[list[Float[Tensor, "batch token width"]]]:
+        """Collects what every forward pass of the block hands to the last norm or transform.
+
+        The passes may leave out the head of the language model.
+        """
+        seen: list[Tensor] = []
+
+        def look(_: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
+            seen.append((given if isinstance(self.last, LastNorm) else gave)[0].detach())
+
+        watched = self.last.module if isinstance(self.last, LastNorm) else self.last.body
+        handle = watched.register_forward_hook(look)
+        try:
+            yield seen
+        finally:
+            handle.remove()
+
+
+@dataclass(frozen=True)
+class EdgeWrites:
+    """What one edge adds to the logits of the token that is predicted at its query."""
+
+    weight: float
+    raises: tuple[tuple[str, float], ...]
+    lowers: tuple[tuple[str, float], ...]
+    next_token: str | None  # that follows in the text; None at its end
+    next_logit: float | None
+
+
+def edge_writes(
+    model: "Model", text: str, layer: int, head: int, query: int, key: int, *, count: int = 10
+) -> EdgeWrites:
+    """What the head adds by looking from the query at the key: a[i, j]·v_j W_O, in tokens.
+
+    A causal model predicts the token after the query, any other the one in its place.
+    """
+    readout = require_readout(model)
+    encoded = model.encode(text)
+    _check_places(model, len(encoded), layer, head, (query, key))
+    kept: dict[int, LayerAttention] = {}
+
+    def keep(seen: LayerAttention) -> None:
+        if seen.layer == layer:
+            kept[layer] = seen
+
+    with readout.watching() as residuals:
+        model.forward(model.batch([encoded]), keep)
+    seen = kept[layer]
+    assert seen.value is not None
+    groups = seen.weights.shape[1] // seen.value.shape[1]
+    weight = widen(seen.weights[0, head, query, key])
+    found = weight * widen(seen.value[0, head // groups, key])
+    written = found @ output_part(model, layer, head)
+    logits = readout.logits(widen(residuals[-1][0, query])[None], written[None])[0]
+    following = query + 1 if model.is_causal else query
+    at = encoded.ids[following] if following < len(encoded) else None
+    return EdgeWrites(
+        float(weight),
+        *_extremes(model, logits, count),
+        None if at is None else display(model.tokenizer, [at])[0],
+        None if at is None else float(logits[at]),
+    )
+
+
+def output_part(model: "Model", layer: int, head: int) -> Float[Tensor, "value width"]:
+    """The rows of a layer's output projection that multiply what the head found."""
+    stack = model.stacks[0]
+    projection = next(
+        slot.projection
+        for slot in model.plan.slots
+        if slot is not None and (slot.stack, slot.layer) == (stack.name, layer)
+    )
+    if projection is None:
+        raise ModelError(f"{model.name} does not show what its heads write: {stack.no_norms}.")
+    return widen(matrix(projection)).unflatten(0, (stack.heads, -1))[head]
+
+
+def why_no_writes(model: "Model") -> str | None:
+    """Why what heads write cannot be read as tokens, or None."""
+    found = find_readout(model)
+    return found if isinstance(found, str) else None
+
+
+def require_readout(model: "Model") -> Readout:
+    """The readout of a model; a ModelError with the reason where it has none."""
+    found = find_readout(model)
+    if isinstance(found, str):
+        raise ModelError(f"{model.name} does not say what its heads write: {found}.")
+    return found
+
+
+def find_readout(model: "Model") -> Readout | str:
+    """How the model reads its residual stream, proved on the probe, or why that is not known."""
+    if model.is_encoder_decoder:
+        return "the heads that are studied are those of its encoder, which predicts nothing"
+    unembedding = model.network.get_output_embeddings()
+    if unembedding is None:
+        return NO_HEAD
+    if model.stacks[0].no_norms is not None:
+        return model.stacks[0].no_norms
+    if type(getattr(unembedding, "weight", None)) not in (Tensor, nn.Parameter):
+        return "the matrix of its unembedding is quantised and cannot be read"
+    last = _find_last(model, unembedding)
+    if last is None:
+        return "what lies between its last layer and its unembedding is no norm that can be read"
+    return Readout(last, unembedding)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A module that turned one tensor into another."""
+
+    module: nn.Module
+    given: Tensor
+    gave: Tensor
+
+
+def _find_last(model: "Model", unembedding: nn.Module) -> LastNorm | Transform | None:
+    """The module whose output the unembedding receives."""
+    steps = _follow(model)
+    received = [step.given for step in steps if step.module is unembedding]
+    if not received:
+        return None
+    makers = [s for s in steps if _same(s.gave, received[-1]) and not _same(s.given, received[-1])]
+    base = model.network.base_model
+    body = set(base.modules())
+    for step in makers:
+        if step.module in body and (norm := _as_norm(step)) is not None:
+            return norm
+    states = [step.gave for step in steps if step.module in body]
+    outer = [step for step in makers if step.module not in body]
+    found = [step for step in outer if states and _same(step.given, states[-1])]
+    return Transform(found[-1].module, base) if found else None
+
+
+def _follow(model: "Model") -> list[_Step]:
+    ids = probe_ids(model.network, PROBE_TOKENS).to(model.device)
+    mask, segments = torch.ones_like(ids, dtype=torch.bool), torch.zeros_like(ids)
+    batch = Batch(ids=ids, mask=mask, segments=segments, rows=(0,), lengths=(PROBE_TOKENS,))
+    steps: list[_Step] = []
+
+    def look(module: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
+        ends = (given[0] if given else None, gave[0] if isinstance(gave, tuple) and gave else gave)
+        if all(isinstance(end, Tensor) and end.ndim == 3 for end in ends):
+            steps.append(_Step(module, *(end.detach() for end in ends)))
+
+    handles = [module.register_forward_hook(look) for module in model.network.modules()]
+    try:
+        model.forward(batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return steps
+
+
+def _same(left: Tensor, right: Tensor) -> bool:
+    return left.shape == right.shape and torch.equal(left, right)
+
+
+def _as_norm(step: _Step) -> LastNorm | None:
+    """The gain and bias of a module that is a LayerNorm or an RMSNorm, whatever its class."""
+    given, gave = widen(step.given.flatten(0, 1)), widen(step.gave.flatten(0, 1))
+    tiny = float(getattr(step.module, "eps", getattr(step.module, "variance_epsilon", 1e-6)))
+    with torch.no_grad():
+        bias = widen(step.module(torch.zeros_like(step.given[:1, :1])))[0, 0]
+    for is_centred in (True, False):
+        centred = _centre(given, is_centred)
+        unit = centred / (centred.square().mean(-1, keepdim=True) + tiny).sqrt()
+        gain = ((gave - bias) * unit).sum(0) / unit.square().sum(0).clamp(min=1e-12)
+        if (gain * unit + bias - gave).abs().max() <= FIT * gave.abs().max():
+            return LastNorm(step.module, gain, bias, is_centred, tiny)
+    return None
+
+
+def _centre(values: Float[Tensor, "*token width"], is_centred: bool) -> Tensor:
+    return values - values.mean(-1, keepdim=True) if is_centred else values
+
+
+def _extremes(
+    model: "Model", logits: Float[Tensor, "vocabulary"], count: int
+) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, float], ...]]:
+    """The tokens that are raised most, and those that are lowered most."""
+    known = logits[: len(model.tokenizer)]  # a vocabulary may be padded
+    return (
+        _named(model, *known.topk(min(count, len(known)))),
+        _named(model, *known.topk(min(count, len(known)), largest=False)),
+    )
+
+
+def _named(
+    model: "Model", values: Float[Tensor, "top"], ids: Int[Tensor, "top"]
+) -> tuple[tuple[str, float], ...]:
+    return tuple(zip(display(model.tokenizer, ids.tolist()), values.tolist(), strict=True))
+
+
+def _check_places(
+    model: "Model", tokens: int, layer: int, head: int, places: tuple[int, int]
+) -> None:
+    attending = model.stacks[0].attending
+    if layer not in attending:
+        raise ModelError(f"{model.name} has no attention layer {layer}; it has {attending}.")
+    if not 0 <= head < model.heads:
+        raise ModelError(f"{model.name} has heads 0 to {model.heads - 1}, not {head}.")
+    for place in places:
+        if not 0 <= place < tokens:
+            raise ModelError(f"The text has tokens 0 to {tokens - 1}, not {place}.")

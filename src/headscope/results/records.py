@@ -1,0 +1,371 @@
+"""What a run of luger2026 keeps of every head besides numbers: five Parquet files, read by head.
+
+```
+top_tokens.parquet   the tokens a head looks from and at: by mass, and by mass for their frequency
+examples.parquet     inputs in bands of the head's largest weight, their weights kept sparsely
+maps.parquet         where queries, keys, values and outputs of sampled tokens lie
+writes.parquet       the tokens that the head's output raises and lowers
+inputs.parquet       the tokens of every input that examples and maps name, once
+```
+
+Rows lie in the order of their heads, so that one head is read without the others. A run may come
+from a stranger: sizes and types are looked at before anything is read, values when they are.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import xarray as xr
+
+from headscope.errors import RunError
+from headscope.files import SHARDS, write_atomically
+from headscope.results.inspection import LIMITS, check_text, require_file, said
+from headscope.seal import checksum
+
+TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
+MAPS, WRITES = "maps.parquet", "writes.parquet"
+CHECKSUMS = "records_sha256"  # attribute of the result: the files it has, each with its checksum
+
+SIDES, ORDERS = ("query", "key"), ("mass", "lift")
+SPACES = ("query", "key", "value", "output")
+DIRECTIONS = ("raises", "lowers")
+WRITTEN = ("mean", "component")
+BANDS = 5  # of equal frequency; the very top inputs have the number after the last
+TOP_BAND = BANDS
+REMEDY = "run the study again into the same RUN, which writes it again"
+
+_GROUP_BYTES, _GROUPS = 2**30, 2**20  # the most that one group of rows, and a file, may say
+_LIST = pa.list_
+_HEAD = [("layer", pa.int16()), ("head", pa.int16())]
+SCHEMAS: dict[str, pa.Schema] = {
+    TOP_TOKENS: pa.schema(
+        [
+            *_HEAD,
+            ("side", pa.string()),
+            ("by", pa.string()),
+            ("rank", pa.int16()),
+            ("token", pa.string()),
+            ("share", pa.float32()),  # of the head's attention
+            ("lift", pa.float32()),  # share / share that even attention would give it
+            ("count", pa.int64()),  # of its occurrences
+        ]
+    ),
+    EXAMPLES: pa.schema(
+        [
+            *_HEAD,
+            ("band", pa.int8()),
+            ("rank", pa.int16()),
+            ("peak", pa.float32()),
+            ("input", pa.int64()),
+            ("query", _LIST(pa.uint16())),
+            ("key", _LIST(pa.uint16())),
+            ("weight", _LIST(pa.float32())),
+        ]
+    ),
+    INPUTS: pa.schema(
+        [
+            ("input", pa.int64()),
+            ("document", pa.string()),
+            ("start", pa.int64()),  # of its first token in the document
+            ("tokens", _LIST(pa.string())),
+        ]
+    ),
+    MAPS: pa.schema(
+        [
+            *_HEAD,
+            ("space", pa.string()),
+            ("input", pa.int64()),
+            ("position", pa.int32()),
+            ("token", pa.string()),
+            ("component1", pa.float32()),
+            ("component2", pa.float32()),
+            ("x", pa.float32()),
+            ("y", pa.float32()),
+            ("cluster", pa.int8()),
+        ]
+    ),
+    WRITES: pa.schema(
+        [
+            *_HEAD,
+            ("of", pa.string()),  # the mean output, or along its first principal component
+            ("direction", pa.string()),
+            ("rank", pa.int16()),
+            ("token", pa.string()),
+            ("logit", pa.float32()),
+        ]
+    ),
+}
+
+
+@dataclass(frozen=True)
+class TopToken:
+    """A token that a head looks from (`query`) or at (`key`) more than at nearly all others."""
+
+    side: str
+    by: str  # the order that it is in: mass, or lift
+    rank: int
+    token: str
+    share: float
+    lift: float
+    count: int
+
+
+@dataclass(frozen=True)
+class BandExample:
+    """An input of a band of the head's largest weight; weights of one row lie together."""
+
+    band: int
+    rank: int
+    peak: float
+    input: int
+    query: tuple[int, ...] = field(repr=False)
+    key: tuple[int, ...] = field(repr=False)
+    weight: tuple[float, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class KeptInput:
+    """The tokens of an input, as they are shown, and where they are from."""
+
+    input: int
+    document: str
+    start: int
+    tokens: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A token in context, as one of the head's spaces sees it."""
+
+    space: str
+    input: int
+    position: int
+    token: str
+    component1: float
+    component2: float
+    x: float | None  # of the map of queries and keys together
+    y: float | None
+    cluster: int
+
+
+@dataclass(frozen=True)
+class Written:
+    """A token whose logit the head's output raises or lowers."""
+
+    of: str
+    direction: str
+    rank: int
+    token: str
+    logit: float
+
+
+Row = TopToken | BandExample | KeptInput | Point | Written
+Kind = TypeVar("Kind", TopToken, BandExample, KeptInput, Point, Written)
+
+
+@dataclass(frozen=True)
+class Records:
+    """The files of a run that are there; each is read by head."""
+
+    folder: Path
+    files: tuple[str, ...]
+
+    def top_tokens(self, layer: int, head: int) -> tuple[TopToken, ...]:
+        """100 of queries and 100 of keys, by mass and by lift, the first rank first."""
+        return self._of_head(TOP_TOKENS, TopToken, layer, head)
+
+    def examples(self, layer: int, head: int) -> tuple[BandExample, ...]:
+        """The examples of all bands from low to high, then the very top ones."""
+        return self._of_head(EXAMPLES, BandExample, layer, head)
+
+    def points(self, layer: int, head: int) -> tuple[Point, ...]:
+        """The sampled tokens in all spaces of a head."""
+        return self._of_head(MAPS, Point, layer, head)
+
+    def writes(self, layer: int, head: int, of: str = "mean") -> tuple[Written, ...]:
+        """The tokens that the head raises most, and those that it lowers most.
+
+        By its mean output, or (`of="component"`) along the first principal component of it.
+        """
+        return tuple(each for each in self._of_head(WRITES, Written, layer, head) if each.of == of)
+
+    def inputs(self, numbers: Iterable[int]) -> dict[int, KeptInput]:
+        """The inputs of some numbers; a RunError if one of them is not kept."""
+        wanted = sorted(set(numbers))
+        if not wanted:
+            return {}
+        bounds = {"input": (wanted[0], wanted[-1])}
+        is_wanted = pc.field("input").isin(wanted)
+        found = {each.input: each for each in self._read(INPUTS, KeptInput, bounds, is_wanted)}
+        missing = [number for number in wanted if number not in found]
+        if missing:
+            raise RunError(f"{INPUTS} cannot be read (input {missing[0]} is not there); {REMEDY}.")
+        return found
+
+    def _of_head(self, name: str, kind: type[Kind], layer: int, head: int) -> tuple[Kind, ...]:
+        bounds = {"layer": (layer, layer), "head": (head, head)}
+        is_wanted = (pc.field("layer") == layer) & (pc.field("head") == head)
+        return tuple(self._read(name, kind, bounds, is_wanted))
+
+    def _read(
+        self, name: str, kind: type[Kind], bounds: "Bounds", wanted: pc.Expression
+    ) -> Iterator[Kind]:
+        """The rows of a file that are wanted; nothing where the run has no such file."""
+        if name not in self.files:
+            return
+        try:
+            with (self.folder / name).open("rb") as content:
+                rows = _rows(cast(BinaryIO, content), name, bounds, wanted)
+            names = [each.name for each in fields(kind)]
+            made = [kind(**{each: _frozen(row[each]) for each in names}) for row in rows]
+            for row in made:
+                _check(row)
+        except Exception as error:  # Arrow fails on foreign content in many ways
+            raise RunError(f"{name} cannot be read ({said(error)}); {REMEDY}.") from error
+        yield from made
+
+
+NO_RECORDS = Records(Path(), ())
+Bounds = Mapping[str, tuple[int, int]]  # least and largest value of a column that is wanted
+
+
+def records_of(result: xr.Dataset, folder: Path) -> Records:
+    """The records that belong to a result; none of them if its study keeps none."""
+    known = json.loads(result.attrs.get(CHECKSUMS, "{}"))
+    for name, expected in known.items():
+        path = folder / name
+        if name not in SCHEMAS or not (path.exists() or path.is_symlink()):
+            raise RunError(f"{name} is missing; {REMEDY}.")
+        require_file(path, LIMITS.file)
+        if checksum(path) != expected:
+            raise RunError(
+                f"{name} cannot be read (it is damaged, or not of this result); {REMEDY}."
+            )
+        _inspect(path, name)
+    return Records(folder, tuple(known))
+
+
+def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> str:
+    """Write the file of that name, each group of rows apart, and return its checksum.
+
+    Only one group is held at a time. Groups must come in the order of their heads or inputs.
+    """
+    schema = SCHEMAS[path.name]
+    with write_atomically(path, kept=SHARDS) as temporary:
+        # Numbers that hardly repeat only grow in a dictionary.
+        words = [column.name for column in schema if pa.types.is_string(column.type)]
+        with pq.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=words
+        ) as writer:
+            for rows in groups:
+                writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
+        return checksum(temporary)
+
+
+def with_checksums(result: xr.Dataset, checksums: Mapping[str, str]) -> xr.Dataset:
+    """The result that says which records are its own."""
+    return result.assign_attrs({CHECKSUMS: json.dumps(dict(checksums), sort_keys=True)})
+
+
+def _inspect(path: Path, name: str) -> None:
+    """Refuse what is of other types, or says that it unpacks to far too much."""
+    try:
+        with path.open("rb") as content, pq.ParquetFile(content) as file:
+            _check_columns(file, name)
+    except Exception as error:
+        raise RunError(f"{name} cannot be read ({said(error)}); {REMEDY}.") from error
+
+
+def _check_columns(file: pq.ParquetFile, name: str) -> None:
+    about, schema = file.metadata, file.schema_arrow
+    if about.num_row_groups > _GROUPS:
+        raise RunError("it says that it holds more than a run can have")
+    sizes = (about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+    if max(sizes, default=0) > _GROUP_BYTES:
+        raise RunError("it says that it holds more than a run can have")
+    for column in SCHEMAS[name]:
+        if column.name not in schema.names:
+            raise RunError(f"it has no {column.name}")
+        if not _is_same(schema.field(column.name).type, column.type):
+            raise RunError(f"its {column.name} is of another type")
+
+
+def _is_same(found: pa.DataType, expected: pa.DataType) -> bool:
+    """Lists are compared by what they hold: writers name the items in different ways."""
+    if isinstance(found, pa.ListType) and isinstance(expected, pa.ListType):
+        return found.value_type == expected.value_type
+    return found == expected
+
+
+def _rows(
+    content: BinaryIO, name: str, bounds: Bounds, wanted: pc.Expression
+) -> list[dict[str, Any]]:
+    with pq.ParquetFile(content) as file:
+        _check_columns(file, name)
+        numbers = [n for n in range(file.num_row_groups) if _may_have(file, n, bounds)]
+        found = file.read_row_groups(numbers, columns=SCHEMAS[name].names)
+        return found.filter(wanted).to_pylist()
+
+
+def _may_have(file: pq.ParquetFile, number: int, bounds: Bounds) -> bool:
+    """Whether the statistics of a group of rows let it hold what is wanted."""
+    group, names = file.metadata.row_group(number), file.schema_arrow.names
+    for name, (least, most) in bounds.items():
+        about = group.column(names.index(name)).statistics
+        if (
+            about is not None
+            and about.has_min_max
+            and not (about.min <= most and about.max >= least)
+        ):
+            return False
+    return True
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "side": SIDES,
+    "by": ORDERS,
+    "space": SPACES,
+    "direction": DIRECTIONS,
+    "of": WRITTEN,
+}
+_MAY_LACK = ("x", "y")
+
+
+def _check(row: Row) -> None:
+    for each in fields(row):
+        value = getattr(row, each.name)
+        if value is None and each.name in _MAY_LACK:
+            continue
+        for part in value if isinstance(value, tuple) else (value,):
+            _check_value(each.name, part)
+    if isinstance(row, BandExample):
+        _check_weights(row)
+
+
+def _check_value(name: str, value: Any) -> None:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        raise RunError(f"a {name} of it is missing or not a number")
+    if isinstance(value, str):
+        check_text(value, "it")
+        if name in _WORDS and value not in _WORDS[name]:
+            raise RunError(f"a {name} of it is none of {', '.join(_WORDS[name])}")
+    elif isinstance(value, int) and value < 0:
+        raise RunError(f"a {name} of it is below 0")
+
+
+def _check_weights(row: BandExample) -> None:
+    if not len(row.query) == len(row.key) == len(row.weight):
+        raise RunError("an example of it has weights without places")
+    if row.band > TOP_BAND:
+        raise RunError(f"a band of it is above {TOP_BAND}")

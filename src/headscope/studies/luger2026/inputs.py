@@ -1,0 +1,274 @@
+"""The inputs of luger2026: documents of raw text, cut into consecutive inputs of equal length.
+
+```
+document    t0 t1 t2 … t1199                  a context of 512, no special tokens
+inputs     [t0 … t511][t512 … t1023] t1024 …  the rest is left out and counted, or kept
+BERT       [CLS] t0 … t509 [SEP] …            what the tokenizer puts around a text is around each
+```
+
+A document is what the corpus says it is: sentences of a paragraph are joined by a space, lines of
+a text by as many line breaks as there were. One of very many lines is cut into passages first, so
+that no shard has to hold more than one of them; an input never reaches from one into the next.
+"""
+
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from headscope.errors import RunError
+from headscope.metrics.surface import CLS, SEP
+from headscope.model.display import display_text
+from headscope.model.encode import Encoded, Tokenized, encode_all
+from headscope.model.model import Model
+from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.probes.encoding import Frame, own_frame
+from headscope.results.replicates import group_of
+from headscope.studies.study import Inputs, Setup
+from headscope.text.corpus import Shard
+from headscope.text.segments import documents_of
+from headscope.text.sentence import Sentence
+
+CONTEXT = 512  # tokens of an input
+PASSAGE = 1024  # sentences after which even a document is cut; shards are cut at multiples of it
+ORDINAL_BITS = 20  # of the number of an input: which one of its passage it is
+SHORTEST = 2  # tokens of a text: a single one can only look at itself
+EMPTY = "documents without a token"
+RESTS = "ends of documents, shorter than an input"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A document, or a part of one, as one text."""
+
+    first: int  # number of its first sentence in the corpus
+    text: str
+    document: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """An input: which tokens of a passage it has."""
+
+    passage: int  # its place among the passages at hand
+    ordinal: int  # among the inputs of its passage
+    start: int
+    stop: int
+
+
+def settle_context(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with a context: as asked, or CONTEXT, or what the model has positions for."""
+    usual = CONTEXT if model.max_length is None else min(CONTEXT, model.max_length)
+    return {**options, "context": options["context"] or usual}
+
+
+def check_room(setup: Setup) -> None:
+    """Refuse a context that special tokens fill."""
+    frame = own_frame(setup.model.tokenizer)
+    if text_room(setup, frame) < SHORTEST:
+        raise RunError(
+            f"A context of {setup.context} leaves no room for text between the {len(frame)} "
+            f"special tokens of {setup.model.name}; give --context {len(frame) + SHORTEST} or more."
+        )
+
+
+def text_room(setup: Setup, frame: Frame) -> int:
+    """How many tokens of text an input has."""
+    return int(setup.options["context"]) - len(frame)
+
+
+def text_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """All inputs of the documents that these sentences are; the first has number `first`."""
+    return _inputs(setup, list(_passages(sentences, first)), None)
+
+
+def inputs_again(setup: Setup, numbers: Iterable[int]) -> Inputs:
+    """The inputs that have these numbers, made once more, in the order of their numbers."""
+    wanted = frozenset(numbers)
+    passages = [_read_passage(setup, first) for first in sorted({place(n)[0] for n in wanted})]
+    return _inputs(setup, passages, wanted)
+
+
+def number(first: int, ordinal: int) -> int:
+    """The number of an input: by the first sentence of its passage, and its place there."""
+    return first << ORDINAL_BITS | ordinal
+
+
+def place(of: int) -> tuple[int, int]:
+    """The first sentence of the passage that an input is from, and its place there."""
+    return of >> ORDINAL_BITS, of & ((1 << ORDINAL_BITS) - 1)
+
+
+def _passages(sentences: Sequence[Sentence], first: int) -> Iterator[Passage]:
+    numbered = enumerate(sentences, start=first)
+    for document, run in groupby(numbered, key=lambda each: each[1].document):
+        whole = list(run)
+        for start in range(0, len(whole), PASSAGE):
+            part = whole[start : start + PASSAGE]
+            yield Passage(part[0][0], join_lines([each for _, each in part]), document)
+
+
+def _read_passage(setup: Setup, first: int) -> Passage:
+    documents = documents_of(setup.corpus)
+    _, end = documents[bisect_right(documents, first, key=itemgetter(0)) - 1]
+    sentences = setup.corpus.read(Shard(0, first, min(end, first + PASSAGE)))
+    return Passage(first, join_lines(sentences), sentences[0].document)
+
+
+def join_lines(sentences: Sequence[Sentence]) -> str:
+    """The text that the sentences were: within a paragraph a space, else breaks between them."""
+    parts = [sentences[0].text] if sentences else []
+    for before, after in pairwise(sentences):
+        parts += ["\n" * max(0, after.paragraph - before.paragraph) or " ", after.text]
+    return "".join(parts)
+
+
+def _inputs(setup: Setup, passages: Sequence[Passage], wanted: frozenset[int] | None) -> Inputs:
+    frame = own_frame(setup.model.tokenizer)
+    texts = [passage.text for passage in passages]
+    encodings = encode_all(setup.model.tokenizer, texts, special=False) if texts else []
+    skipped: Counter[str] = Counter()
+    windows = []
+    for row, (passage, encoding) in enumerate(zip(passages, encodings, strict=True)):
+        for each in _cut(setup, row, len(encoding), text_room(setup, frame), skipped):
+            if wanted is None or number(passage.first, each.ordinal) in wanted:
+                windows.append(each)
+    made = _Made(setup, frame, passages, encodings, windows)
+    return Inputs(Examples(made.columns, made.example), +skipped)
+
+
+def _cut(setup: Setup, row: int, tokens: int, room: int, skipped: Counter[str]) -> Iterator[Window]:
+    """The inputs of a passage of so many tokens; what is left out is counted."""
+    full, rest = divmod(tokens, room)
+    for ordinal in range(full):
+        yield Window(row, ordinal, ordinal * room, (ordinal + 1) * room)
+    if setup.options["rest"] and rest >= SHORTEST:
+        yield Window(row, full, full * room, tokens)
+    elif not tokens:
+        skipped[EMPTY] += 1
+    elif rest:
+        skipped[RESTS if full else f"documents shorter than {setup.context} tokens"] += 1
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Passages, their tokens, and the windows that become inputs."""
+
+    setup: Setup
+    frame: Frame
+    passages: Sequence[Passage]
+    encodings: Sequence[Tokenized]
+    windows: Sequence[Window]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """All inputs as flat arrays."""
+        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in self.encodings]
+        ends = [self._ends(row) for row in range(len(self.passages))]
+        numbers = [number(self.passages[each.passage].first, each.ordinal) for each in self.windows]
+        tokens = self._laid_out(ids, self.frame.before, self.frame.after)
+        before, after = (len(part) for part in (self.frame.before, self.frame.after))
+        nothing = [np.full(len(each), NO_LABEL) for each in ids]
+        return Columns(
+            numbers=np.array(numbers, dtype=np.int64),
+            groups=np.array(
+                [self._group(each, of) for each, of in zip(self.windows, numbers, strict=True)],
+                dtype=np.int64,
+            ),
+            lengths=np.array(
+                [each.stop - each.start + len(self.frame) for each in self.windows], dtype=np.int64
+            ),
+            ids=tokens,
+            segments=np.zeros(len(tokens), dtype=np.int64),
+            null=np.zeros(len(tokens), dtype=bool),
+            labels={
+                "token": tokens,
+                "delimiter": self._laid_out(ends, (NO_LABEL,) * before, (NO_LABEL,) * after),
+                "special": self._laid_out(nothing, (CLS,) * before, (SEP,) * after),
+            },
+            sought_from=1,
+        )
+
+    def example(self, row: int) -> Example:
+        """One input with its tokens in words; made when it is shown."""
+        window, columns = self.windows[row], self.columns
+        start = int(columns.starts[row])
+        here = slice(start, start + int(columns.lengths[row]))
+        passage = self.passages[window.passage]
+        return Example(
+            number=int(columns.numbers[row]),
+            encoded=self._encoded(window, columns.ids[here]),
+            null=[False] * int(columns.lengths[row]),
+            labels={name: codes[here].tolist() for name, codes in columns.labels.items()},
+            sentence=Sentence(passage.text, document=passage.document, id=str(window.start)),
+            group=int(columns.groups[row]),
+        )
+
+    def _encoded(self, window: Window, ids: Int[np.ndarray, "token"]) -> Encoded:
+        before, after = (len(part) for part in (self.frame.before, self.frame.after))
+        count = window.stop - window.start
+        spans = self.encodings[window.passage].offsets[window.start : window.stop]
+        special = (*(True,) * before, *(False,) * count, *(True,) * after)
+        return Encoded(
+            text=self.passages[window.passage].text,
+            pair=None,
+            ids=tuple(ids.tolist()),
+            tokens=display_text(self.setup.model.tokenizer, ids.tolist()),
+            offsets=(*((0, 0),) * before, *spans, *((0, 0),) * after),
+            segments=(0,) * len(ids),
+            special=special,
+            sequence=tuple(None if each else 0 for each in special),
+        )
+
+    def _laid_out(
+        self,
+        values: Sequence[Int[np.ndarray, "token"]],
+        before: Sequence[int],
+        after: Sequence[int],
+    ) -> Int[np.ndarray, "all"]:
+        """The values of every window between those of the special tokens, one after the other."""
+        parts = [
+            part
+            for each in self.windows
+            for part in (before, values[each.passage][each.start : each.stop], after)
+        ]
+        return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
+
+    def _group(self, window: Window, of: int) -> int:
+        """By its document, or by itself where there are too few documents to tell an error."""
+        document = self.passages[window.passage].document
+        has_documents = document and self.setup.has_documents
+        return group_of(document if has_documents else f"{document} {of}")
+
+    def _ends(self, row: int) -> Int[np.ndarray, "token"]:
+        spans = np.array(self.encodings[row].offsets, dtype=np.int64).reshape(-1, 2)
+        return np.where(find_delimiters(self.passages[row].text, spans), 0, NO_LABEL)
+
+
+def find_delimiters(text: str, spans: Int[np.ndarray, "token 2"]) -> Bool[np.ndarray, "token"]:
+    """Tokens that are nothing but punctuation and line breaks, spaces around them aside.
+
+    The pieces of a character that is written in several bytes all count as what the character is.
+    """
+    kinds = np.array([*map(_kind, text)], dtype=np.int64)
+    marks, others = (np.concatenate([[0], np.cumsum(kinds == kind)]) for kind in (_MARK, _OTHER))
+    start, end = spans[:, 0], spans[:, 1]
+    return (marks[end] > marks[start]) & (others[end] == others[start])
+
+
+_SPACE, _MARK, _OTHER = range(3)
+
+
+@lru_cache(maxsize=4096)
+def _kind(character: str) -> int:
+    if character in "\n\r" or unicodedata.category(character).startswith("P"):
+        return _MARK
+    return _SPACE if character.isspace() else _OTHER
