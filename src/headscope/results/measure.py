@@ -119,18 +119,19 @@ def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
 
 def measure_of(result: xr.Dataset, name: str) -> Measure:
     """What a variable of a result is."""
-    return Measure.from_attributes(name, result[name].attrs)
+    return Measure.from_attributes(name, result.variables[name].attrs)
 
 
 def measure_names(result: xr.Dataset) -> list[str]:
     """The variables with a declared measure that has a number for every head."""
+    variables = result.variables  # without coordinates, which take longer to put together
     return [
         str(name)
-        for name, array in result.data_vars.items()
-        if ATTRIBUTE in array.attrs and _is_of_heads(array)
+        for name in result.data_vars
+        if ATTRIBUTE in variables[name].attrs and _is_of_heads(variables[name])
     ]
 
 
-def _is_of_heads(array: xr.DataArray) -> bool:
-    dims = set(array.dims)
-    return set(GRID) <= dims and not NO_VALUE & dims and array.dtype.kind in "fiu"
+def _is_of_heads(variable: xr.Variable) -> bool:
+    dims = set(variable.dims)
+    return set(GRID) <= dims and not NO_VALUE & dims and variable.dtype.kind in "fiu"
