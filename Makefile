@@ -23,8 +23,10 @@ demo: setup   ## run the bundled models over the bundled corpus into headscope-d
 	$(BIN)/headscope demo
 	@echo "For the command headscope in this shell: source $(BIN)/activate"
 
+# A worker takes whole files, in the order of tests/conftest.py.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 test: setup lint types chromium   ## lint, types, then every test, Chromium included
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 $(BY_FILE)
 
 # Hosts want other versions than the project pins, so they have an environment of their own.
 HOSTS := .venv-hosts
@@ -45,7 +47,7 @@ test-lowest: chromium   ## every test with the lowest supported versions
 	$(LOWEST)/pip install --quiet --upgrade "pip>=25.1"
 	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt torch
 	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
-	$(LOWEST)/pytest -n 2 --dist loadgroup
+	$(LOWEST)/pytest -n 2 $(BY_FILE)
 
 lint: setup   ## style
 	$(BIN)/ruff check .
@@ -59,13 +61,16 @@ types: setup   ## static types of the Python, and of the JavaScript where there 
 	  echo "npm is not here: the types of the JavaScript are not checked." >&2; \
 	fi
 
-chromium:   # browser tests need a real Chromium; Debian's is installed where we may
-	@command -v chromium >/dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
-	  else \
-	    echo "Chromium is missing: install it (Debian: apt-get install chromium) and run make test again." >&2; exit 1; \
-	  fi; }
+# Browser tests need a real Chromium. Debian's headless shell is the same engine without a window
+# around it, which costs more than most pages; both are installed where we may.
+BROWSERS := chromium chromium-headless-shell
+chromium:
+	@if ! command -v chromium-headless-shell >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(BROWSERS) >/dev/null \
+	  || echo "The headless shell of Chromium cannot be installed; the browser tests take longer." >&2; \
+	fi
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  echo "Chromium is missing: install it (Debian: apt-get install $(BROWSERS)) and run make test again." >&2; exit 1; }
 
 bench: setup   ## measure every speed claim, side by side
 	$(BIN)/python -m benchmarks

@@ -55,6 +55,7 @@ SECTIONS = (
     Section("Divergence between heads", "divergence"),
     Section("Gradient importance", "gradient"),
     Section("Heads as classifiers", "probes"),
+    Section("Generated tokens", "generation"),
     Section("Views", "views"),
     Section("Explorer under a crowd", "server", ("--seconds", "20")),
 )

@@ -20,7 +20,7 @@ ORDER = (
     "errors", "wording", "progress", "files", "seal", "archive", "head", "theme", "workers",
     "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
-    "explorer", "demo", "bertviz", "cli",
+    "exports", "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
 
 # Imports against the order: importing module, imported package, and why.
@@ -30,8 +30,9 @@ AGAINST_THE_ORDER = {
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
-    "anywidget", "datasets", "IPython", "matplotlib", "numba", "ray", "rich", "scipy", "sklearn",
-    "spacy", "torch", "transformers", "triton", "upath", "uvicorn", "webbrowser", "xarray",
+    "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "numba", "ray", "rich", "scipy",
+    "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
+    "webbrowser", "xarray",
 }  # fmt: skip
 
 # Packages that any function of a command may import: `headscope --help` stays light.
@@ -40,6 +41,8 @@ LAZY_PACKAGES = {"cli"}
 # Imports of our own modules inside a function: importing module, imported module, and why.
 LAZY_DOORS = {
     ("headscope.model.trace", "headscope.views"): "the public door to the views",
+    ("headscope.model.trace", "headscope.model.foreign"): "a stored trace opens without torch",
+    ("headscope.model.trace", "headscope.model.stored"): "which makes traces itself",
     ("headscope.model.origin", "headscope.model.load"): "a pickled model is loaded where it lands",
     ("headscope.model.origin", "headscope.model.model"): "a pickled model is made where it lands",
     ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.numba_loop"): "numba",
@@ -50,6 +53,9 @@ LAZY_DOORS = {
     ("headscope.observe.packed", "headscope.observe.packed_kernel"): "imports triton",
     ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",
     ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
+    ("headscope.model.trace", "headscope.views.shares"): "the public door to the views",
+    ("headscope.views.shares", "headscope.views.figures"): "imports matplotlib",
+    ("headscope.views.shares", "headscope.views.figures.shares"): "imports matplotlib",
     ("headscope.views.view", "headscope.views.widget"): "imports anywidget",
     ("headscope.views.view", "headscope.views.cell"): "a view shows itself, in a notebook only",
     ("headscope.views.cell", "headscope.views.figures.small"): "imports matplotlib",

@@ -93,3 +93,9 @@ def test_a_missing_model_directory_ends_without_a_traceback() -> None:
     assert "no/such/model" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_warning_of_ours_is_one_sentence_and_of_others_says_where() -> None:
+    here = cli.__file__
+    assert cli._remark(UserWarning("No font."), UserWarning, here, 3) == "headscope: No font.\n"
+    assert cli._remark("Old.", FutureWarning, "/x.py", 3) == "/x.py:3: FutureWarning: Old.\n"

@@ -26,9 +26,13 @@ DOCS = ROOT / "docs"
 NAVIGATION = {
     "Tutorial": ("tutorial", "notebook"),
     "How to": (
+        "loading",
         "views",
+        "chat",
+        "traces",
         "embedding",
         "corpora",
+        "languages",
         "studies",
         "explorer",
         "reproducing",
@@ -59,7 +63,16 @@ NAVIGATION = {
         "benchmarks",
         "changelog",
     ),
-    "Explanation": ("design", "statistics", "clark2019", "luger2026", "probes", "training", "releasing"),
+    "Explanation": (
+        "design",
+        "statistics",
+        "clark2019",
+        "luger2026",
+        "probes",
+        "records",
+        "training",
+        "releasing",
+    ),
     "Community": ("contributing", "conduct", "security"),
 }
 # Pages that are made from a file outside docs/, or from a notebook.

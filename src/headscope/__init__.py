@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.model.load import load as load
     from headscope.model.model import Model as Model
+    from headscope.model.spans import Span as Span
+    from headscope.model.stored import open_trace as open_trace
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
     from headscope.results.compare import compare as compare
@@ -33,6 +35,7 @@ _HOME = {
     "Mention": "headscope.text.sentence",
     "Model": "headscope.model.model",
     "Sentence": "headscope.text.sentence",
+    "Span": "headscope.model.spans",
     "Trace": "headscope.model.trace",
     "Word": "headscope.text.sentence",
     "annotate": "headscope.text.annotate",
@@ -41,6 +44,7 @@ _HOME = {
     "gallery": "headscope.views.gallery",
     "heads": "headscope.results.heads",
     "load": "headscope.model.load",
+    "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
     "read_documents": "headscope.text.documents",
     "report": "headscope.report",
@@ -53,6 +57,7 @@ __all__ = [
     "Mention",
     "Model",
     "Sentence",
+    "Span",
     "Trace",
     "Word",
     "annotate",
@@ -61,6 +66,7 @@ __all__ = [
     "gallery",
     "heads",
     "load",
+    "open_trace",
     "read_corpus",
     "read_documents",
     "report",

@@ -1,15 +1,18 @@
 """The head view in Chromium: what is drawn is what the weights say."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from headscope.model.trace import Trace
 from headscope.views import head_view
 from headscope.views.lines import drawing, lines
 from headscope.views.payload import dequantise, quantise
-from headscope.views.weights import rollout
+from headscope.views.state import parse_pin
+from headscope.views.weights import rollout, shown_weights
 from tests.browser.conftest import Watched
 from tests.views.traces import (
     encoder_decoder_trace,
@@ -19,7 +22,7 @@ from tests.views.traces import (
     side,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 
@@ -64,26 +67,37 @@ def test_the_canvas_shows_a_line_in_its_colour_and_nothing_where_the_weight_is_z
         {"pair": "ab", "mass": 0.95},
         {"pair": "bb", "unit": "word", "hide": ["special"], "mass": 0.8},
         {"weights": "norm", "mass": 0.9, "heads": [1, 2]},
+        {"unit": "span", "spans": ["1-6 all", "2-3 inner", "8+10 far, away"], "mass": 1.0},
+        {"unit": "span", "spans": ["1-6 a"], "hide": ["first", "special"], "attended": "a"},
+        {"spans": ["1-6 a", "8-10 b"], "attending": "b", "attended": "a", "mass": 0.9},
+        {"summary": "mean", "layers": [0, 2], "heads": [1, 3], "mass": 0.9},
+        {"summary": "max", "layers": [0, 1], "weights": "norm", "mass": 0.8},
+        {"pinned": "q2+5-6", "mass": 0.9},
     ],
 )
 def test_the_page_draws_the_same_lines_as_python(open_page: Open, settings: dict) -> None:
     trace = random_trace(tokens=pair_side(), causal=False)
     view = head_view(trace, layer=1, **settings)
-    stack = trace.default
-    weights = stack.weights[1].numpy()
-    seen = dequantise(quantise(weights), weights.shape)
-    assert stack.value_norms is not None
-    if view.state.weights == "norm":
-        seen = seen * stack.value_norms[1].numpy()[:, None, :]
-    picture = drawing(seen[list(view.state.heads)], stack, view.state)
-    expected = lines(picture, view.state.mass)
+    seen = {
+        layer: torch.from_numpy(dequantise(quantise(weights.numpy()), tuple(weights.shape)))
+        for layer, weights in trace.weights.items()
+    }
+    stack = replace(trace.default, weights=seen)
+    heads, weights = shown_weights(stack, view.state, view.state.heads)
+    expected = lines(drawing(weights, stack, view.state), view.state.mass)
+    chosen = parse_pin(view.state.pinned)[1] if view.state.pinned else range(len(stack.queries))
     drawn = open_page(view).lines()
-    assert len(drawn) == len(expected.weight)
     as_drawn = {(one["head"], one["query"], one["key"]): one["weight"] for one in drawn}
-    for head, query, key, weight in zip(
-        expected.head, expected.query, expected.key, expected.weight, strict=True
-    ):
-        assert as_drawn[view.state.heads[head], query, key] == pytest.approx(weight, rel=1e-5)
+    found = [
+        ((heads[head], query, key), weight)
+        for head, query, key, weight in zip(
+            expected.head, expected.query, expected.key, expected.weight, strict=True
+        )
+        if query in chosen
+    ]
+    assert len(drawn) == len(found)
+    for line, weight in found:
+        assert as_drawn[line] == pytest.approx(weight, rel=1e-5)
 
 
 def test_hovering_a_token_shows_only_its_lines_and_their_weights(open_page: Open) -> None:

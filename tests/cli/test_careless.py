@@ -3,9 +3,12 @@
 The options of a study have a list of their own beside the studies.
 """
 
+import gzip
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import spacy
 
@@ -29,8 +32,11 @@ CARELESS = [
     ("annotate a.docx --out c.parquet --spacy pipe", "the ending '.docx', which no reader knows"),
     ("annotate ending --out c.parquet --spacy pipe", "no ending"),
     ("annotate latin.txt --out c.parquet --spacy pipe", "latin.txt is not UTF-8 at byte offset 3"),
-    ("annotate empty --out c.parquet --spacy pipe", "No file in empty ends in .parquet, .conllu"),
-    ("annotate blank.txt --out c.parquet --spacy pipe", "no sentences"),
+    ("annotate empty --out c.parquet --spacy pipe", "No file in empty ends in .parquet, .arrow"),
+    ("annotate blank.txt --out c.parquet --spacy pipe", "There is no text in blank.txt"),
+    ("annotate cut.txt.gz --out c.parquet --spacy pipe", "cut.txt.gz is cut short or damaged"),
+    ("annotate rows.parquet --column b --out c.parquet --spacy pipe", "no column 'b'; name one"),
+    ("annotate no/dataset --out c.parquet --spacy pipe", "no/dataset"),
     ("annotate broken.conllu --out c.parquet --spacy pipe", "broken.conllu:1: the head '7'"),
     ("annotate broken.jsonl --out c.parquet --spacy pipe", "broken.jsonl:1: not JSON"),
     ("annotate notes.txt words.jsonl --out c.parquet", "notes.txt is raw text and words.jsonl a"),
@@ -84,6 +90,8 @@ CARELESS = [
     ("study vig2019 --model mini-gpt2 --corpus a.docx --out run", "'.docx'"),
     ("study vig2019 --model mini-gpt2 --corpus empty --out run", "No file in empty ends in"),
     ("study vig2019 --model mini-gpt2 --corpus broken.conllu --out run", "broken.conllu:1:"),
+    ("study vig2019 --model mini-gpt2 --corpus rows.parquet --column b --out run", "no column 'b'"),
+    ("study vig2019 --model mini-gpt2 --corpus rows.parquet --layout x --out run", "layout='x' is"),
     ("study vig2019 --model mini-gpt2 --corpus demo --out run --sentences 0", "'--sentences'"),
     ("study vig2019 --model mini-gpt2 --corpus demo --out run --engine slurm", "'slurm'"),
     # view
@@ -119,6 +127,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "latin.txt").write_bytes("Caf\u00e9.\n".encode("latin-1"))
+    (folder / "cut.txt.gz").write_bytes(gzip.compress(b"One. Two.")[:-6])
+    pq.write_table(pa.table({"text": ["One. Two."]}), folder / "rows.parquet")
     (folder / "empty").mkdir()
     pipeline = spacy.blank("en")
     pipeline.add_pipe("sentencizer")

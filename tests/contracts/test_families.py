@@ -13,8 +13,12 @@ from torch import Tensor
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention
 from headscope.model.batch import Batch, Side, arguments
+from headscope.model.encode import Encoded
 from headscope.model.evaluation import quiet
+from headscope.model.generate import Request, continue_text, write_target
 from headscope.model.model import Model
+from headscope.model.record import _sides
+from headscope.model.recording import Recording
 from headscope.model.trace import StackTrace
 from tests.contracts.families import FAMILIES, REFUSED, described, loaded
 from tests.contracts.family import Family
@@ -230,6 +234,56 @@ def summed_heads(layer: LayerAttention, projection: Any) -> Tensor:
         written = layer.value[0, head // groups] @ matrix[head * width : (head + 1) * width]
         total = total + layer.weights[0, head] @ written
     return total if projection.bias is None else total + projection.bias
+
+
+WRITERS = [family.name for family in FAMILIES if family.kind != "masked" and family.name != "XLNet"]
+NO_CACHE = {"OpenAI GPT", "ProphetNet"}  # read the whole text again for every token
+PARTS = ("weights", "query", "key", "value", "bias", "value_norms")
+
+
+@pytest.mark.parametrize("name", WRITERS, scope="module")
+def test_generated_tokens_and_their_stitched_attention_are_the_networks_own(name: str) -> None:
+    model, request = loaded(name), Request(4)
+    source, recording = model.encode(TEXTS[0]), Recording(model.plan)
+    if model.is_encoder_decoder:
+        text, is_traced = write_target(model, source, None, request, recording)
+        batch = model.batch([source], target=[text])
+    else:
+        text, is_traced = continue_text(model, source, request, recording)
+        batch = model.batch([text])
+    assert list(text.ids) == plainly_generated(model, source, 4)
+    assert is_traced == (name not in NO_CACHE) == (model.cache.reason is None)
+    if not is_traced:
+        return
+    whole, sides = Recording(model.plan), sides_of(source, text)
+    model.forward(batch, whole)
+    both = [each.stacks(*sides).values() for each in (recording, whole)]
+    for step, one in zip(*both, strict=True):
+        assert step.layers == one.layers and step.scaling == one.scaling
+        for part in PARTS:
+            stitched, own = getattr(step, part), getattr(one, part)
+            assert (stitched is None) == (own is None)
+            for layer in own or ():
+                given = torch.broadcast_to(own[layer], stitched[layer].shape)
+                torch.testing.assert_close(stitched[layer], given, rtol=0, atol=1e-5)
+
+
+def plainly_generated(model: Model, source: Encoded, steps: int) -> list[int]:
+    ids = torch.tensor([source.ids])
+    with quiet():
+        made = model.network.generate(  # pyright: ignore[reportCallIssue]
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=steps,
+            use_cache=model.cache.reason is None,  # ProphetNet fails with its own
+        )
+    return made[0].tolist()
+
+
+def sides_of(source: Encoded, text: Encoded) -> Any:
+    return _sides(source, text) if source.ids != text.ids[: len(source)] else _sides(text, None)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,12 @@ def run_shell(source: str) -> None:
             cli.app(arguments, standalone_mode=False)
 
 
+@pytest.fixture(autouse=True)
+def _one_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports draw SVG alone; that they write every format is claimed in tests/report."""
+    monkeypatch.setattr("headscope.report.write.FORMATS", ("svg",))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

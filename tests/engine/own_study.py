@@ -1,8 +1,6 @@
 """A study of one's own with a stage, as a user would write it: kept small and quick."""
 
 import json
-import os
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,31 +10,9 @@ import xarray as xr
 from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Setup, Study
+from tests.engine.small_works import Add
 
 VIG = find_study("vig2019")
-
-
-@dataclass(frozen=True)
-class Add:
-    """Sums the first numbers; leaves a trace of every piece that is begun."""
-
-    folder: Path | None
-    deadly: int | None
-    threads: int = 1
-    needs_gpu: bool = False
-
-    def open(self) -> None:
-        pass
-
-    def __call__(self, piece: int, /) -> bytes:
-        if self.folder is not None:
-            (self.folder / f"begun-{piece}-{os.getpid()}").touch()
-        if piece == self.deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return str(sum(range(piece + 1))).encode()
-
-    def describe(self, piece: int, /) -> str:
-        return f"The sum up to {piece}"
 
 
 @dataclass(frozen=True)

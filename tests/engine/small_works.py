@@ -1,6 +1,7 @@
-"""Works that need no model, for what an engine does when its workers fail."""
+"""Works that need no model, and import none, for what an engine does when its workers fail."""
 
 import os
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,3 +46,26 @@ class Unready(Square):
 
     def open(self) -> None:
         raise ModelError("There is no model directory /models/none; give one that is there.")
+
+
+@dataclass(frozen=True)
+class Add:
+    """Sums the first numbers; leaves a trace of every piece that is begun."""
+
+    folder: Path | None
+    deadly: int | None
+    threads: int = 1
+    needs_gpu: bool = False
+
+    def open(self) -> None:
+        pass
+
+    def __call__(self, piece: int, /) -> bytes:
+        if self.folder is not None:
+            (self.folder / f"begun-{piece}-{os.getpid()}").touch()
+        if piece == self.deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return str(sum(range(piece + 1))).encode()
+
+    def describe(self, piece: int, /) -> str:
+        return f"The sum up to {piece}"

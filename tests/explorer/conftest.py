@@ -11,17 +11,19 @@ from headscope.explorer.runs import Library
 from headscope.explorer.texts import Texts
 from tests.explorer.runs import unfinished_run, write_run
 from tests.explorer.tiny import tiny_model
+from tests.records import write_luger_run
 
 ADDRESS = "http://127.0.0.1:8642"
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of both studies, one of them unfinished, one damaged."""
+    """Runs of all studies, one of them unfinished, one damaged."""
     folder = tmp_path_factory.mktemp("runs")
     write_run(folder / "vig", "vig2019")
     write_run(folder / "vig-later", "vig2019", shift=2.0)
     write_run(folder / "clark", "clark2019")
+    write_luger_run(folder / "luger", layers=2, heads=3)
     unfinished_run(folder / "stopped")
     (write_run(folder / "damaged", "vig2019") / "result.nc").write_bytes(b"not HDF5")
     return folder
@@ -30,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library(folder: Path) -> Library:
     """The runs as the command line would name them."""
-    return Library([folder / name for name in ("vig", "vig-later", "clark", "stopped", "damaged")])
+    names = ("vig", "vig-later", "clark", "luger", "stopped", "damaged")
+    return Library([folder / name for name in names])
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,9 @@ from headscope.explorer.texts import Texts
 from tests.explorer.live import live
 from tests.explorer.tiny import tiny_model
 
-KNOWN = {"run": "vig", "head": "L1H2", "spec": "pos_to~NOUN"}
-ASKED = {"a": "vig", "b": "vig-later", "x": "entropy", "y": "distance"}
+KNOWN = {"run": "vig", "head": "L1H2", "spec": "pos_to~NOUN", "input": "0"}
+ASKED = {"a": "vig", "b": "vig-later"}
+ONLY_OF = {"clusters": "clark", "records": "luger", "inputs": "luger"}
 PATHS = list(description()["paths"])
 CHECKS = [
     not_a_server_error,
@@ -61,7 +62,7 @@ def test_arbitrary_values_are_answered_as_described(path: str, place: str) -> No
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path != "/api/trace"])
 def test_known_runs_and_measures_are_answered_as_described(path: str, place: str) -> None:
-    run = "clark" if path.endswith("clusters") else "vig"
+    run = next((run for part, run in ONLY_OF.items() if part in path), "vig")
     wanted = KNOWN | {"run": run}
     operation = SCHEMA[path]["GET"]
     case = operation.Case(

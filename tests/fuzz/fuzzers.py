@@ -166,7 +166,8 @@ class Requests(Fuzzer):
     paths = (
         "/", "/overview", "/theme.css", "/explorer/static/{}", "/views/static/{}", "/api/session",
         "/api/openapi.json", "/api/runs/{}", "/api/runs/{}/measures/{}", "/api/runs/{}/heads/{}",
-        "/api/runs/{}/correlation?x={}&y={}", "/api/runs/{}/clusters", "/api/runs/{}/statements",
+        "/api/runs/{}/records/{}", "/api/runs/{}/inputs/{}", "/api/runs/{}/clusters",
+        "/api/runs/{}/statements",
         "/api/compare?a={}&b={}", "/api/compare/{}?a={}&b={}", "/api/{}", "/{}",
     )  # fmt: skip
     known = ("vig", "later", "entropy", "pos_to~NOUN", "L0H1", "L1H2", "main.js", "shell/main.js")

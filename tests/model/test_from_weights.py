@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.trace import Trace, Weights
+from headscope.model.foreign import Weights
+from headscope.model.trace import Trace
 
 TOKENS = ["a", "b", "c"]
 MATRIX = torch.rand(3, 3, generator=torch.Generator().manual_seed(0)).softmax(-1)

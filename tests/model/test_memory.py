@@ -1,12 +1,15 @@
 """What a trace needs is known before the pass, and refused with numbers where it is too much."""
 
+import re
 from pathlib import Path
 
 import pytest
+import torch
 
+import headscope as hs
 from headscope.errors import ModelError
 from headscope.model import memory
-from headscope.model.memory import Need, available_memory, needed
+from headscope.model.memory import Need, available_memory, needed, within_memory
 from tests.model.tiny import tiny
 
 GB = 10**9
@@ -70,7 +73,7 @@ def test_too_long_a_prompt_is_refused_before_it_is_continued(
     model = tiny("Llama")
     free(monkeypatch, 1000)
     monkeypatch.setattr(type(model), "forward", lambda *_, **__: pytest.fail("the network ran"))
-    with pytest.raises(ModelError, match="A trace of 7 tokens needs"):
+    with pytest.raises(ModelError, match="A trace of 10 tokens needs"):
         model.trace("Birds", generate=3)
 
 
@@ -119,3 +122,39 @@ def test_a_system_that_tells_nothing_has_no_limit(
     (system / "meminfo").unlink()
     monkeypatch.delattr("os.sysconf")
     assert available_memory() is None
+
+
+def test_weights_that_do_not_fit_are_refused_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    free(monkeypatch, 1_000_000)
+    with pytest.raises(ModelError) as refusal:
+        hs.load("mini-gpt2", device="cpu")
+    said = str(refusal.value)
+    assert re.match(
+        r"The weights of mini-gpt2 take [\d.]+ MB in memory in float32, but only 1\.0 MB is free; "
+        "dtype=bfloat16 takes half of it, quantization=int8",
+        said,
+    )
+    free(monkeypatch, None)
+    numbers = sum(tensor.numel() for tensor in hs.load("mini-gpt2").network.parameters())
+    assert f"{numbers * 4 / 1e6:.1f} MB" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+        MemoryError(),
+    ],
+)
+def test_memory_that_runs_out_is_one_sentence_with_a_remedy(error: Exception) -> None:
+    said = r"^The memory ran out while m was traced.*; be brief\.$"
+    with pytest.raises(ModelError, match=said), within_memory("m", "was traced", "be brief"):
+        raise error
+
+
+def test_other_failures_are_not_taken_for_missing_memory() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), within_memory("m", "ran", "be brief"):
+        raise RuntimeError("shapes cannot be multiplied")

@@ -1,16 +1,23 @@
 """Quantised networks are traced; only what needs the matrix of a projection is left out."""
 
+import json
 import pickle
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
+from transformers import AutoConfig
 
 from headscope.errors import ModelError
+from headscope.model import quantise as quantise_module
+from headscope.model.load import load
 from headscope.model.model import Model
+from headscope.model.quantise import Quantization, check_quantised
 from tests.contracts.family import tokenizer
 from tests.model.quantised import Bits, quantise
+from tests.model.test_load import save
 from tests.model.tiny import family
 
 REASON = "the matrix of its output projection (QuantisedLinear) is quantised and cannot be read"
@@ -78,3 +85,39 @@ def test_quantised_networks_have_fingerprints_of_their_own() -> None:
 def test_a_quantised_network_cannot_be_made_again_elsewhere_and_says_so(bits: Bits) -> None:
     with pytest.raises(ModelError, match="save it and load it from its directory"):
         pickle.loads(pickle.dumps(quantised("Llama", bits)))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save("Llama", tmp_path_factory.mktemp("llama"))
+
+
+@pytest.mark.parametrize("method", ["gptq", "awq", "compressed-tensors", "bitsandbytes"])
+def test_a_checkpoint_in_few_bits_names_the_library_it_needs(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = save("Llama", tmp_path)
+    config = json.loads((directory / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": method, "bits": 4}
+    (directory / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(quantise_module, "find_spec", lambda _: None)
+    with pytest.raises(ModelError, match=f"is quantised by {method}, which needs .*pip install"):
+        load(directory)
+    asked = Quantization("int8", "torchao")
+    with pytest.raises(ModelError, match="already; leave quantization out"):
+        check_quantised("m", AutoConfig.from_pretrained(directory), asked)
+
+
+def test_weights_in_eight_bits_are_near_the_whole_ones(llama: Path) -> None:
+    pytest.importorskip("torchao")
+    model = load(llama, quantization="int8")
+    assert "14 of 15 linear layers are in int8 by torchao" in model.remarks[0]
+    trace, whole = model.trace("Birds sing"), load(llama).trace("Birds sing")
+    for layer in whole.layers:
+        gap = (trace.weights[layer] - whole.weights[layer]).abs().max()
+        assert 0 < gap < 0.05
+
+
+def test_a_network_without_linear_layers_is_not_said_to_be_quantised() -> None:
+    with pytest.raises(ModelError, match="torchao finds nothing to store in int8"):
+        Quantization("int8", "torchao").describe(family("GPT-2").network().base_model)  # pyright: ignore[reportArgumentType]

@@ -13,7 +13,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.plots.style import render, style
+from headscope.plots.style import render, style, to_svg
 from headscope.report.tables import show_number, show_table, to_latex
 from headscope.results.columns import to_csv
 from headscope.studies.vig2019.figures import FIGURES
@@ -51,9 +51,9 @@ def test_a_run_that_cannot_be_written_is_reported_beside_the_page(
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(RunError, match=r"cannot be written; name a page .* --out FILE\.html"):
         hs.report(run)
-    page = hs.report(run, out=tmp_path / "there" / "page.html")
+    page = hs.report(run, out=tmp_path / "there" / "page.html", formats=["svg"])
     assert page.is_file()
-    assert (tmp_path / "there" / "page-run" / "figures" / "figure11.pdf").is_file()
+    assert (tmp_path / "there" / "page-run" / "figures" / "figure11.svg").is_file()
     assert (tmp_path / "there" / "page-run" / "tables" / "heads.tex").is_file()
     assert not (run / "report.html").exists()
 
@@ -71,7 +71,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(
 
     monkeypatch.setattr(Path, "write_bytes", fill)
     with pytest.raises(RunError, match=r"cannot be written \(No space left on device\)") as said:
-        hs.report(run, out=tmp_path / "page.html")
+        hs.report(run, out=tmp_path / "page.html", formats=["svg"])
     assert "shards" not in str(said.value)
     assert [path.name for path in tmp_path.iterdir()] == []
 
@@ -87,13 +87,22 @@ def test_what_the_reader_has_set_in_rcparams_wins_over_the_house_style() -> None
 
 
 def test_every_figure_takes_a_width_and_a_font(run: Path) -> None:
-    hs.report(run, width=4.0, font="DejaVu Serif")
+    hs.report(run, width=4.0, font="DejaVu Serif", formats=["svg"])
     for file in (run / "figures").glob("*.svg"):
         text = file.read_text(encoding="utf-8")
         assert re.search(r'width="288pt"', text), file.name  # 4 inches
     assert "DejaVu Serif" in (run / "figures" / "figure11.svg").read_text(encoding="utf-8")
     with pytest.raises(RunError, match=r"cannot be -1\.0 inches wide"):
         hs.report(run, width=-1.0)
+
+
+def test_only_the_formats_that_are_asked_for_are_drawn(run: Path, tmp_path: Path) -> None:
+    with style("figure11"):
+        files = render(DISTANCE.draw(make_result(2, 2)), formats=["pdf"])
+    assert set(files) == {"svg", "pdf"}  # the page needs the first
+    with pytest.raises(RunError, match="not written as 'gif'; choose from svg, png, pdf"):
+        hs.report(run, out=tmp_path / "page.html", formats=["gif"])
+    assert not any(tmp_path.iterdir())
 
 
 def test_figures_are_the_same_bytes_in_every_format_when_drawn_again() -> None:
@@ -139,7 +148,7 @@ def test_labels_that_look_like_formulas_are_drawn_as_they_are() -> None:
     )
     for figure in FIGURES:
         with style(figure.name):
-            files = render(figure.draw(changed))
+            files = render(figure.draw(changed), formats=["svg", "pdf"])
         assert files["pdf"].startswith(b"%PDF")
         ElementTree.fromstring(files["svg"])
     assert r"$\unknown$" in drawn_labels(changed)
@@ -148,7 +157,7 @@ def test_labels_that_look_like_formulas_are_drawn_as_they_are() -> None:
 def drawn_labels(result: xr.Dataset) -> str:
     figure = next(figure for figure in FIGURES if "pos_to" in figure.needs)
     with style(figure.name):
-        return render(figure.draw(result))["svg"].decode()
+        return to_svg(figure.draw(result))
 
 
 def test_a_spreadsheet_finds_no_formula_and_numbers_stay_numbers() -> None:

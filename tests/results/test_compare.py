@@ -106,6 +106,15 @@ def test_a_run_does_not_differ_from_itself() -> None:
     assert all(row.high - row.low > 0 for row in largest(same) if np.isfinite(row.low))
 
 
+def test_sums_that_differ_in_their_last_digits_are_no_difference() -> None:
+    a, b = random_result(1), random_result(1)
+    for name in [name for name in b if str(name).endswith(("_numerator", "_denominator"))]:
+        b[name] = b[name] / 3
+    rows = largest(compared(a, b))
+    assert any(row.first != row.second for row in rows)
+    assert {row.difference for row in rows} == {0.0}
+
+
 def test_two_samples_of_one_network_differ_no_more_often_than_chance_says() -> None:
     random = np.random.default_rng(0)
     rates = 0.2 + 0.6 * random.random((10, 40, 1))

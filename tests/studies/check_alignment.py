@@ -16,6 +16,7 @@ from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.text.corpus import Corpus
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing
+from tests.studies.plain_documents import KINDS, read_coreference, read_trees
 from tests.studies.plain_treebank import (
     Counts,
     read_relations,
@@ -57,19 +58,53 @@ def check_vig(model: Model, corpus: Corpus, alignment: str) -> tuple[xr.Dataset,
     return result, counts
 
 
-def check_relations(model: Model, corpus: Corpus, alignment: str) -> tuple[xr.Dataset, Counts]:
-    """Table 1 of clark2019 against loops over sentences and words."""
+def check_words(model: Model, corpus: Corpus, alignment: str) -> tuple[xr.Dataset, Counts]:
+    """Table 1, trees and Table 2 of clark2019 against loops over sentences, words and mentions."""
     result = hs.study(WORDS_ALONE, model, corpus, alignment=alignment)
+    counts = check_relations(result, model, corpus, alignment)
+    check_trees(result, model, corpus, alignment)
+    if "coref_accuracy" in result:
+        check_coreference(result, model, corpus, alignment)
+    return result, counts
+
+
+def check_trees(result: xr.Dataset, model: Model, corpus: Corpus, alignment: str) -> None:
+    """Arcs of every head's tree, and of a chain of neighbours."""
+    found, neighbours, arcs = read_trees(model, list(corpus), alignment)
+    assert float(result["tree_accuracy_denominator"].sum()) == arcs
+    assert float(result["tree_baseline_numerator"].sum()) == neighbours
+    _check_hits(result["tree_accuracy_numerator"].sum("group"), found, arcs, "trees")
+
+
+def check_coreference(result: xr.Dataset, model: Model, corpus: Corpus, alignment: str) -> None:
+    """Mentions that every head resolves, by kind and by what it may choose from."""
+    wanted = read_coreference(model, list(corpus), alignment)
+    scored = result["coref_accuracy_denominator"].sum("group")
+    np.testing.assert_array_equal(scored, wanted["scored"])
+    np.testing.assert_array_equal(result["coref_count"], wanted["scored"] + wanted["unseen"])
+    hits = result["coref_accuracy_numerator"].sum("group")
+    for candidates in ("words", "mentions"):
+        for place, kind in enumerate(KINDS):
+            at = {"candidates": candidates, "mention": kind}
+            expected, count = wanted[candidates][:, place], int(wanted["scored"][place])
+            _check_hits(hits.sel(at), expected, count, str(at))
+
+
+def _check_hits(found: xr.DataArray, wanted: np.ndarray, count: int, what: str) -> None:
+    """Equal but for weights that are equal to the last bit that network and loop agree on."""
+    off = np.abs(found.values.ravel() - wanted)
+    assert off.max() <= max(2, 1e-3 * count) and off.mean() < 0.02 + 1e-4 * count, (what, off.max())
+
+
+def check_relations(result: xr.Dataset, model: Model, corpus: Corpus, alignment: str) -> Counts:
+    """Table 1 of clark2019 against loops over sentences and words."""
     right, asked, counts = read_relations(model, list(corpus), alignment)
     for (direction, relation), count in asked.items():
         at = {"direction": direction, "relation": relation}
         numerator = result["relation_accuracy_numerator"].sel(at).sum("group")
         denominator = result["relation_accuracy_denominator"].sel(at).sum("group")
         assert float(denominator) == count, at
-        hits = np.asarray(right[direction, relation])
-        # Two weights may be equal to the last bit that the network and the loop agree on.
-        off = np.abs(numerator.values.ravel() - hits)
-        assert off.max() <= max(2, 1e-3 * count) and off.mean() < 0.02 + 1e-4 * count, at
+        _check_hits(numerator, np.asarray(right[direction, relation]), count, str(at))
     own = {
         name.removeprefix("trees: "): count
         for name, count in results.words(result).items()
@@ -77,7 +112,7 @@ def check_relations(model: Model, corpus: Corpus, alignment: str) -> tuple[xr.Da
     }
     _check_counts(Counter(own), counts)
     assert own[JOINED] == counts.merged
-    return result, counts
+    return counts
 
 
 def check_segments(model: Model, corpus: Corpus) -> tuple[xr.Dataset, int]:
@@ -111,13 +146,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("treebank")
     parser.add_argument("--model", nargs="+", default=["mini-gpt2", "mini-bert"])
+    parser.add_argument("--sentences", type=int, help="only so many, from the start")
     parser.add_argument("--alignment", nargs="+", default=["overlap"], choices=get_args(Sharing))
     given = parser.parse_args()
     corpus = hs.read_corpus(given.treebank)
+    if given.sentences is not None:
+        corpus = corpus.select(range(min(given.sentences, len(corpus))))
     for name in given.model:
         model = hs.load(name)
         for alignment in given.alignment:
-            for check in (check_vig, check_relations):
+            for check in (check_vig, check_words):
                 result, counts = check(model, corpus, alignment)
                 print(f"{name} {check.__name__} {alignment}: equal;", counts)
                 print("   skipped:", results.skipped(result), flush=True)

@@ -13,7 +13,7 @@ from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 from tests.engine.tiny import MODELS, make_sentences
-from tests.studies.check_alignment import WORDS_ALONE, check_relations, check_vig
+from tests.studies.check_alignment import WORDS_ALONE, check_vig, check_words
 
 ALIGNMENTS = ["overlap", "strict", "words"]
 
@@ -58,7 +58,7 @@ def test_vig2019_equals_a_plain_reading(model: Model, corpus: Corpus, alignment:
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)
 def test_relations_equal_a_plain_reading(model: Model, corpus: Corpus, alignment: str) -> None:
-    result, counts = check_relations(model, corpus, alignment)
+    result, counts = check_words(model, corpus, alignment)
     assert counts.sentences == 10
     assert (counts.merged > 0) == (counts.several > 0) == (alignment == "overlap")
     assert not any(why.startswith("trees") for why in results.skipped(result))

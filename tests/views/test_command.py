@@ -13,6 +13,7 @@ from headscope.cli import app
 from headscope.cli.view import parse_heads, read_text
 from headscope.errors import HeadscopeError, ViewError
 from headscope.model.load import load
+from tests.model.chats import chat_model
 from tests.model.tiny import tiny
 
 
@@ -57,6 +58,8 @@ def test_the_command_writes_every_view(place: Path, tmp_path: Path, kind: str, e
         (["--out", "x.svg", "--heads", "0,1", "--kind", "neuron"], "takes one head, not 2"),
         (["--out", "x.svg", "--hide", "last"], "hide is 'last'; choose first, special."),
         (["--out", "x.svg", "--hide", "first", "--kind", "neuron"], "has no setting 'hide'"),
+        (["--out", "x.svg", "--summary", "sum"], "summary is 'sum'; choose each, mean, max."),
+        (["--out", "x.svg", "--layout", "text", "--kind", "model"], "no setting 'direction'"),
     ],
 )
 def test_mistakes_end_in_one_sentence(place: Path, options: list[str], message: str) -> None:
@@ -208,3 +211,75 @@ def test_bertvizs_neuron_view_refuses_a_pair_where_the_model_reads_none() -> Non
     model = load("mini-gpt2")
     with pytest.raises(HeadscopeError, match="takes no pairs of texts"):
         show(model.network, "gpt2", model.tokenizer, "Birds", "Birds")
+
+
+@pytest.fixture(scope="module")
+def chat_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with a chat template in a directory."""
+    folder = tmp_path_factory.mktemp("tiny-chat")
+    model = chat_model("Llama")
+    model.network.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_chat_is_shown_with_its_turns(chat_place: Path, tmp_path: Path, wrapped: bool) -> None:
+    said = [{"role": "user", "content": "Two and two?"}, {"role": "assistant", "content": "Four."}]
+    chat, out = tmp_path / "chat.json", tmp_path / "chat.html"
+    chat.write_text(json.dumps({"messages": said, "tools": None} if wrapped else said))
+    command = ["view", "--chat", str(chat), "--model", str(chat_place), "--out", str(out)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    header = re.search(r'id="headscope-header">(.*?)</script>', out.read_text(encoding="utf-8"))
+    assert header is not None
+    assert json.loads(header[1])["state"]["spans"][1].endswith(" assistant")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"role": "user"}', "A chat is a list of messages, not a dict"),
+        ("[1]", "Message 1 is 1, not a message"),
+        ("[", "is not JSON"),
+        ('[{"role": "user"}]', "has the content None"),
+        (b"\xff", "is not UTF-8"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_chat_files_that_cannot_be_read_are_named(
+    tmp_path: Path, content: str | bytes | None, message: str
+) -> None:
+    chat = tmp_path / "chat.json"
+    if content is not None:
+        chat.write_bytes(content if isinstance(content, bytes) else content.encode())
+    command = ["view", "--chat", str(chat), "--model", "mini-gpt2", "--out", "x.html"]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, HeadscopeError)
+    assert str(result.exception).startswith(str(chat)) and message in str(result.exception)
+
+
+def test_a_text_or_a_chat_is_needed() -> None:
+    for given in ([], ["Birds", "--chat", "x.json"]):
+        result = CliRunner().invoke(app, ["view", *given, "--model", "m", "--out", "x.html"])
+        assert isinstance(result.exception, ViewError) and "only one of them" in str(
+            result.exception
+        )
+
+
+def test_a_bundled_model_without_a_template_says_so(tmp_path: Path) -> None:
+    chat = tmp_path / "chat.json"
+    chat.write_text('[{"role": "user", "content": "Hi"}]')
+    command = ["view", "--chat", str(chat), "--model", "mini-gpt2", "--out", "x.html"]
+    result = CliRunner().invoke(app, command)
+    assert "mini-gpt2 has no chat template" in str(result.exception)
+
+
+def test_a_summary_is_written_as_shaded_text(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "text.svg"
+    command = ["view", "Birds sing", "--model", str(place), "--out", str(out)]
+    result = CliRunner().invoke(app, [*command, "--summary", "mean", "--layout", "text"])
+    assert result.exit_code == 0, result.output
+    drawn = out.read_text(encoding="utf-8")
+    assert "layers 0, 1 · mean of heads 0 to 3" in drawn
+    assert "what all tokens look at, on average" in drawn

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.errors import ViewError
+from headscope.errors import HeadscopeError, ViewError
+from headscope.model.spans import Span
 from headscope.views import head_view, model_view
 from headscope.views.state import KINDS, SETTINGS, Kind, initial_state, settings_of
 from tests.views.generated import GENERATED, STATIC
@@ -39,9 +40,17 @@ def test_an_encoder_decoder_model_opens_with_its_encoder() -> None:
         ({"mass": "half"}, "mass is half; give a share above 0 and up to 1."),
         ({"heads": []}, "heads is empty; name at least one, or leave it out to get all."),
         ({"pinned": "q10"}, "pinned is 'q10', but there are only tokens 0 to 9."),
-        ({"pinned": "x1"}, "pinned is 'x1'; write q3 for query token 3 or k3 for key token 3."),
+        (
+            {"pinned": "x1"},
+            "pinned is 'x1'; write q3 for query token 3, k3 for key token 3, or q3-7+9 for "
+            "several.",
+        ),
+        ({"pinned": "q3-12"}, "pinned is 'q3-12', but there are only tokens 0 to 9."),
+        ({"attended": "x"}, "attended is 'x'; there are no spans."),
+        ({"attending": "x", "spans": ["1-2 y"]}, "attending is 'x'; the spans are y."),
+        ({"summary": "sum"}, "summary is 'sum'; choose each, mean, max."),
         ({"mass": 0}, "mass is 0; give a share above 0 and up to 1."),
-        ({"unit": "letter"}, "unit is 'letter'; choose token, word."),
+        ({"unit": "letter"}, "unit is 'letter'; choose token, word, span."),
         ({"hide": "last"}, "hide is 'last'; choose first, special."),
         ({"stack": "cross"}, "There is no stack 'cross' in this trace; it has self."),
         ({"weights": "mean"}, "weights is 'mean'; choose raw, norm, rollout."),
@@ -88,3 +97,24 @@ def test_one_head_needs_no_list() -> None:
 def test_numbers_and_tokens_are_taken_as_people_write_them() -> None:
     state = initial_state(random_trace(), "head", heads=[3, 1, 1], pinned=4, hide="first")
     assert (state.heads, state.pinned, state.hide) == ((1, 3), "q4", ("first",))
+
+
+def test_spans_and_several_tokens_are_taken_as_people_have_them() -> None:
+    span = Span("answer", (3, 4, 5, 8))
+    state = initial_state(random_trace(), "head", spans=[span], pinned=span)
+    assert (state.spans, state.pinned) == (("3-5+8 answer",), "q3-5+8")
+    assert initial_state(random_trace(), "head", pinned=[5, 1, 2]).pinned == "q1-2+5"
+
+
+@pytest.mark.parametrize("spans", [["1-2"], ["x y"], ["3-12 far"], ["1 a", "2 a"]])
+def test_spans_that_cannot_be_are_refused(spans: list[str]) -> None:
+    with pytest.raises(HeadscopeError):
+        head_view(random_trace(), spans=spans)
+
+
+def test_a_summary_takes_everything_unless_told_otherwise() -> None:
+    state = initial_state(random_trace(), "head", summary="mean")
+    assert (state.layers, state.heads) == ((0, 1, 2), (0, 1, 2, 3))
+    state = initial_state(random_trace(), "head", summary="mean", layer=1)
+    assert (state.layers, state.heads) == ((1,), (0, 1, 2, 3))
+    assert initial_state(random_trace(), "model", summary="max").enlarged

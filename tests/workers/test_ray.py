@@ -16,6 +16,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import study as running
+from headscope.engine.job import Job
 from headscope.errors import RunError
 from headscope.workers.cluster import Node, Placement, find_nodes, place_workers
 from headscope.workers.engine import find_engine
@@ -25,8 +26,6 @@ from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import NODE, two_nodes
 from tests.engine.small_works import Square, Unready
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
-
-pytestmark = pytest.mark.xdist_group("ray")
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +68,31 @@ class DisturbedPool:
             yield done
             if count == self.after:
                 self.happen()
+
+
+@dataclass(frozen=True)
+class StagesOn:
+    """An engine that does the pieces of stages; shards stay in this process."""
+
+    engine: Any
+    name: str = "stages"
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        with self.engine.open() as pool, LocalEngine().open() as here:
+            yield StagesPool(pool, here)
+
+
+@dataclass(frozen=True)
+class StagesPool:
+    pool: Any
+    here: Any
+
+    def share(self, threads: int, *, needs_gpu: bool) -> int:
+        return self.pool.share(threads, needs_gpu=needs_gpu)
+
+    def run(self, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
+        return (self.here if isinstance(work, Job) else self.pool).run(work, pieces)
 
 
 def press_ctrl_c() -> None:
@@ -137,6 +161,16 @@ def squares_in(pool: RayPool, folder: Path) -> dict[int, int]:
     return dict(pool.run(Square(folder), range(2)))
 
 
+def test_the_processes_of_one_work_do_the_next(cluster: Any, tmp_path: Path) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    with RayEngine(cluster.address, 2).open() as pool:
+        for folder in folders:
+            folder.mkdir()
+            assert len(dict(pool.run(Square(folder, seconds=0.05, crew=2), range(6)))) == 6
+    first, second = ({path.name for path in folder.glob("ready-*")} for folder in folders)
+    assert first == second and len(first) == 2
+
+
 def remove_node(cluster: Any) -> None:
     """As if somebody pulled the plug."""
     assert len(find_nodes()) == 2
@@ -195,11 +229,9 @@ def test_probes_trained_on_a_cluster_are_the_same_bits(cluster: Any, tmp_path: P
 
 
 def test_a_worker_killed_in_a_stage_costs_only_its_piece(cluster: Any, tmp_path: Path) -> None:
+    engine = StagesOn(RayEngine(cluster.address, 2))
     with pytest.raises(RunError, match=r"The sum up to 3 failed 3 times.*its process"):
-        hs.study(
-            STUDY, causal_model(), treebank(40), tmp_path, engine=RayEngine(cluster.address, 2),
-            deadly=3,
-        )  # fmt: skip
+        hs.study(STUDY, causal_model(), treebank(40), tmp_path, engine=engine, deadly=3)
     kept = {path.name for path in (tmp_path / "stages" / "sums").iterdir()}
     assert "00003.bin" not in kept
     assert {"00000.bin", "00001.bin", "00002.bin"} <= kept

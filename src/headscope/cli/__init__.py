@@ -2,6 +2,7 @@
 
 import pkgutil
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
@@ -56,12 +57,15 @@ def options(
 
 
 for _module in pkgutil.iter_modules(__path__):  # adding a command is adding its file
+    if _module.name.startswith("_"):
+        continue  # what several commands share
     _found = import_module(f"headscope.cli.{_module.name}")
     app.command(cls=getattr(_found, "Command", None))(getattr(_found, _module.name))
 
 
 def main() -> None:
     """Run the program: exit code 2 for a user's mistake, 130 for Ctrl-C."""
+    warnings.formatwarning = _remark
     try:
         code = app(args=sys.argv[1:] or ["--help"], prog_name="headscope", standalone_mode=False)
     except HeadscopeError as error:
@@ -80,6 +84,13 @@ def main() -> None:
 def _stop(message: str) -> NoReturn:
     print(f"headscope: {plain(message)}", file=sys.stderr)
     sys.exit(MISTAKE)
+
+
+def _remark(message: Any, category: type, filename: str, line: int, text: Any = None) -> str:
+    """A warning of our own as a sentence; of other libraries it matters where it comes from."""
+    if filename.startswith(headscope.__path__[0]):
+        return f"headscope: {plain(str(message))}\n"
+    return f"{filename}:{line}: {category.__name__}: {message}\n"
 
 
 def _usage(error: Any) -> str:

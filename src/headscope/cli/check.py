@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -14,16 +16,23 @@ if TYPE_CHECKING:
 def check(
     model: Annotated[str, typer.Argument(help="A bundled model, a directory or a hub id.")],
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
-    dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16.")] = "float32",
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
+    dtype: Dtype = "float32",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Show how each stack of a model is captured, what is refused and why."""
     from rich.console import Console
 
-    from headscope.model.load import load
-
-    loaded = load(model, revision=revision, dtype=dtype, device=device)
+    loaded = load_model(
+        model,
+        revision=revision,
+        dtype=dtype,
+        device=device,
+        device_map=device_map,
+        quantization=quantization,
+    )
     if as_json:
         typer.echo(json.dumps(_described(loaded), indent=1, ensure_ascii=False))
         return
@@ -52,6 +61,7 @@ def _described(model: "Model") -> dict[str, Any]:
         "model_type": config.model_type,
         "is_causal": model.is_causal,
         "max_length": model.max_length,
+        "weights": list(model.remarks),
         "can_pad": model.can_pad("right"),
         "long_texts": list(model.modes.deferred),
         "stacks": [

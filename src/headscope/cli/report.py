@@ -21,6 +21,10 @@ def report(
     font: Annotated[
         str | None, typer.Option(metavar="FAMILY", help="Font of every figure, as Times.")
     ] = None,
+    formats: Annotated[
+        str | None,
+        typer.Option(metavar="FORMATS", help="Files of every figure, as svg,pdf; all by default."),
+    ] = None,
     study: Annotated[
         str | None,
         typer.Option(metavar="package.module:STUDY", help="Your own study, for its figures."),
@@ -31,5 +35,18 @@ def report(
     from headscope.studies import find_modules_here
 
     find_modules_here(study or "")
-    asked = [name for name in heads.split(",") if name.strip()]
-    typer.echo(str(hs.report(*runs, out=out, heads=asked, width=width, font=font, study=study)))
+    page = hs.report(
+        *runs,
+        out=out,
+        heads=_names(heads),
+        width=width,
+        font=font,
+        formats=None if formats is None else _names(formats),
+        study=study,
+    )
+    typer.echo(str(page))
+
+
+def _names(listed: str) -> list[str]:
+    """What stands between commas."""
+    return [name.strip() for name in listed.split(",") if name.strip()]

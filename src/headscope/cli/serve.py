@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization
+
 
 def serve(
     runs: Annotated[
@@ -17,6 +19,10 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Another address than 127.0.0.1 is guarded by a token.")
     ] = "127.0.0.1",
+    device: Device = None,
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8642,
     browser: Annotated[bool, typer.Option(help="Open the explorer in the browser.")] = True,
 ) -> None:
@@ -30,4 +36,10 @@ def serve(
         if browser:
             webbrowser.open(address)
 
-    serve_runs(runs or [], model=model, host=host, port=port, ready=ready)
+    load = {
+        "device": device,
+        "dtype": dtype,
+        "device_map": device_map,
+        "quantization": quantization,
+    }
+    serve_runs(runs or [], model=model, load=load, host=host, port=port, ready=ready)

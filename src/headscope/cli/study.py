@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperCommand
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.text.readers import list_formats
 from headscope.wording import plain
 
@@ -63,10 +64,6 @@ _Sentences = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Sentences to draw; all by default.")
 ]
 _Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the draw.")]
-_Device = Annotated[
-    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
-]
-_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
 _BatchTokens = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Most tokens of one batch.")
 ]
@@ -138,8 +135,10 @@ def study(
     workers: _Workers = None,
     sentences: _Sentences = None,
     seed: _Seed = 0,
-    device: _Device = None,
-    dtype: _Dtype = "float32",
+    device: Device = None,
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
     batch_tokens: _BatchTokens = None,
     context: _Context = None,
     rest: _Rest = False,
@@ -175,7 +174,9 @@ def study(
         typer.echo(plain(remark), err=True)
     result = hs.study(
         name,
-        hs.load(model, device=device, dtype=dtype),
+        load_model(
+            model, device=device, dtype=dtype, device_map=device_map, quantization=quantization
+        ),
         read,
         out,
         engine=where,

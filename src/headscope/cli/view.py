@@ -1,29 +1,53 @@
 """headscope view: the attention of one text, as a page or a figure."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
+from headscope.model.trace import ENDING, Precision
+from headscope.progress import show_progress
 from headscope.views.state import SETTINGS, Kind, Theme
+from headscope.wording import plain
+
+if TYPE_CHECKING:
+    from headscope.model.trace import Trace
+    from headscope.views.view import View
 
 _MOST_TEXTS = 200  # in one page
 _ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
 
 
 _Text = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="TEXT",
-        help="What the model reads: a text, a file with a text on each line, or - for stdin.",
+        help="What the model reads: a text, a file with a text on each line, or - for stdin; "
+        "or a stored trace (.hst), which needs no model.",
     ),
 ]
 _Model = Annotated[
-    str, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id.")
+    str | None, typer.Option(metavar="M", help="mini-gpt2, mini-bert, a directory, or a hub id.")
 ]
-_Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf.")]
+_Out = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help="Where to: .html, .svg, .png or .pdf; .hst keeps the trace."),
+]
+_Chat = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.json",
+        help='Messages instead of a text: [{"role": "user", "content": "…"}, …].',
+    ),
+]
+_Special = Annotated[
+    bool,
+    typer.Option("--special/--no-special", help="Whether the tokenizer adds its special tokens."),
+]
 _Pair = Annotated[
     str | None, typer.Option(metavar="TEXT", help="A second text, for models of pairs.")
 ]
@@ -33,6 +57,17 @@ _Target = Annotated[
 _Generate = Annotated[
     int, typer.Option(metavar="N", min=0, help="Let the model write up to N tokens more.")
 ]
+_Temperature = Annotated[
+    float | None,
+    typer.Option(metavar="X", min=0, help="Draw what is written; 0 or none: the most probable."),
+]
+_TopK = Annotated[
+    int | None, typer.Option(metavar="K", min=1, help="Draw from the K most probable tokens.")
+]
+_TopP = Annotated[
+    float | None, typer.Option(metavar="P", help="Draw from those that share the probability P.")
+]
+_Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draw.")]
 _Layer = Annotated[
     int | None, typer.Option(metavar="L", help="Keep only this layer; the first is 0.")
 ]
@@ -43,6 +78,20 @@ _Hide = Annotated[
     str | None,
     typer.Option(metavar=",".join(SETTINGS["hide"].choices), help="Tokens to leave out."),
 ]
+_Precision = Annotated[
+    Precision, typer.Option(help="Of the weights in a stored trace (--out FILE.hst).")
+]
+_Summary = Annotated[
+    str | None,
+    typer.Option(metavar="mean|max", help="All heads and layers that are kept as one picture."),
+]
+_Layout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(SETTINGS["direction"].choices),
+        help=f"Of the head view: {SETTINGS['direction'].meaning}.",
+    ),
+]
 _Theme = Annotated[Theme, typer.Option(help=f"Of the page; {SETTINGS['theme'].meaning}.")]
 _Whole = Annotated[
     bool, typer.Option("--whole", help="A file is one text, however many lines it has.")
@@ -50,59 +99,121 @@ _Whole = Annotated[
 _Truncate = Annotated[
     bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")
 ]
-_Device = Annotated[
-    str | None, typer.Option(metavar="D", help="cpu or cuda; the best there is by default.")
-]
-_Dtype = Annotated[str, typer.Option(metavar="T", help="float32, bfloat16 or float16.")]
 
 
 def view(
-    text: _Text,
-    model: _Model,
     out: _Out,
+    text: _Text = None,
+    model: _Model = None,
+    chat: _Chat = None,
     kind: Annotated[Kind, typer.Option(help="Which view.")] = "head",
     pair: _Pair = None,
+    special: _Special = True,
     target: _Target = None,
     generate: _Generate = 0,
+    temperature: _Temperature = None,
+    top_k: _TopK = None,
+    top_p: _TopP = None,
+    seed: _Seed = 0,
     layer: _Layer = None,
     heads: _Heads = None,
     hide: _Hide = None,
+    summary: _Summary = None,
+    layout: _Layout = None,
     theme: _Theme = "auto",
     whole: _Whole = False,
     truncate: _Truncate = False,
-    device: _Device = None,
-    dtype: _Dtype = "float32",
+    device: Device = None,
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    quantization: Quantization = None,
+    precision: _Precision = "exact",
 ) -> None:
     """Show what each head looks at in a text, or in each text of a file."""
-    from headscope.model.load import load
     from headscope.views.gallery import gallery
     from headscope.views.view import check_ending, open_view
 
-    ending = check_ending(out)
-    settings = _settings(kind, layer, heads, hide, theme)
+    ending = ENDING if out.suffix == ENDING else check_ending(out)
+    settings = {
+        **_settings(kind, layer, heads, hide, theme), "summary": summary, "direction": layout,
+    }  # fmt: skip
+    if text is not None and text.endswith(ENDING):
+        one = _open_stored(text, model=model, chat=chat, pair=pair, target=target)
+        return _save(open_view(one, kind, **settings), one, out, precision)
+    if model is None:
+        raise ViewError("Say which model reads the text: --model M.")
     second, written = read_text(pair), read_text(target)
-    texts = read_texts(text, whole=whole)
-    if len(texts) > 1:
-        _check_several(text, len(texts), ending, pair=pair, target=target)
-    network = load(model, device=device, dtype=dtype)
+    inputs = _inputs(text, chat, whole=whole)
+    if text is not None and len(inputs) > 1:
+        _check_several(text, len(inputs), ending, pair=pair, target=target)
+    network = load_model(
+        model, device=device, dtype=dtype, device_map=device_map, quantization=quantization
+    )
     traces = [
         network.trace(
-            one,
-            second,
+            **one,
+            pair=second,
+            special=special,
             target=written,
             generate=generate,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            progress=_tell(generate),
             truncate=truncate,
             # Only what is shown is kept: all matrices of a long text do not fit into memory.
             layers=None if layer is None else [layer],
             heads=None if heads is None else parse_heads(heads),
         )
-        for one in texts
+        for one in inputs
     ]
-    if len(traces) > 1:
+    if text is not None and len(traces) > 1:
         gallery(traces, kind=kind, title=Path(text).stem, **settings).save(out)
+        return typer.echo(str(out))
+    return _save(open_view(traces[0], kind, **settings), traces[0], out, precision)
+
+
+def _open_stored(name: str, **others: object) -> "Trace":
+    from headscope.model.stored import open_trace
+
+    given = [f"--{option}" for option, value in others.items() if value is not None]
+    if given:
+        raise ViewError(f"{name} is a stored trace, which is only shown; leave {given[0]} out.")
+    return open_trace(name)
+
+
+def _save(view: "View", trace: "Trace", out: Path, precision: Precision) -> None:
+    """A view as a page or a figure, or the trace itself."""
+    if out.suffix == ENDING:
+        trace.save(out, precision=precision)
     else:
-        open_view(traces[0], kind, **settings).save(out)
+        view.save(out)
     typer.echo(str(out))
+
+
+def _tell(tokens: int) -> Callable[[str], None]:
+    """On a terminal what the model writes, as it writes it; elsewhere how far it has come."""
+    if sys.stderr.isatty():
+        return lambda piece: typer.echo(plain(piece), nl=False, err=True)
+    done = show_progress(range(tokens), tokens, "tokens", label="writing")
+
+    def count(_: str) -> None:
+        next(done, None)
+
+    return count
+
+
+def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[str, Any]]:
+    """What is to be traced: the messages of a chat, or one text or more."""
+    if (text is None) == (chat is None):
+        raise ViewError("Give a text, or a chat (--chat FILE.json), and only one of them.")
+    if chat is not None:
+        from headscope.model.chat import read_chat
+
+        messages, template = read_chat(chat)
+        return [{"messages": messages, "template": template}]
+    return [{"text": one} for one in read_texts(text or "", whole=whole)]
 
 
 def read_texts(said: str, *, whole: bool = False) -> list[str]:

@@ -25,6 +25,7 @@ from headscope.metrics.metric import (
     refuse_matrices,
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
+from headscope.model.memory import is_out_of_memory
 from headscope.model.model import Model
 from headscope.model.norms import Reading
 from headscope.observe.dense import DenseLayer
@@ -65,11 +66,14 @@ class Allowance:
         while True:
             try:
                 return work(tokens)
-            except torch.OutOfMemoryError as error:
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
                 if tokens <= 1:
                     raise ModelError(
                         f"{self.model} does not fit into the memory of the device even with one "
-                        "input at a time; use a smaller model, a two-byte dtype or the CPU."
+                        "input at a time; use a smaller model, fewer bits "
+                        "(--dtype, --quantization), several devices (--device-map) or the CPU."
                     ) from error
                 tokens //= 2
                 _say_once(self.model, tokens)

@@ -52,7 +52,10 @@ class Readers:
 def open_readers(
     setup: Setup, parts: tuple[Part, ...], shards: Sequence[Shard]
 ) -> Iterator[Readers | None]:
-    """Processes that read the shards ahead, in their order; None where this system cannot fork or has no core to spare."""
+    """Processes that read the shards ahead, in their order.
+
+    None where this system cannot fork or has no core to spare.
+    """
     count = min(MOST, (os.cpu_count() or 1) - 1)
     if "fork" not in multiprocessing.get_all_start_methods() or count < 1:
         yield None

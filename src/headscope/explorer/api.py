@@ -5,7 +5,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar, get_type_hints
@@ -15,44 +15,30 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-import headscope
 from headscope.errors import HeadscopeError
-from headscope.explorer.card import card
+from headscope.explorer.answers import as_json, detail, heads, map_of, said, session
+from headscope.explorer.card import card, find_head
 from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.pictures import (
-    catalogue,
-    clusters,
-    column_titles,
-    comparison,
-    correlation,
-    difference,
-    measure_columns,
-    number,
-    picture,
-    whole_numbers,
-    why_no_map,
-)
+from headscope.explorer.pictures import comparison, difference, picture
+from headscope.explorer.records import head_records, input_text
 from headscope.explorer.runs import Kept, Library, OpenRun, Stamp
 from headscope.explorer.schemas import (
     Card,
-    Cell,
     Clusters,
     Comparison,
-    Correlation,
     Difference,
+    HeadRecords,
+    Heads,
+    InputText,
     Picture,
     Refusal,
     RunDetail,
-    RunSummary,
     Said,
     Session,
-    StoredTable,
     TextRequest,
 )
 from headscope.explorer.texts import Texts
 from headscope.explorer.typed import describe, read, typescript_interfaces
-from headscope.results.dataset import left_out
-from headscope.results.statements import Table
 
 Answer = Callable[[Request], Awaitable[Response]]
 Made = TypeVar("Made")
@@ -99,45 +85,40 @@ class Api:
 
     def session(self, request: Request) -> Session:
         """The runs and the model."""
-        runs = [summary(self.library.run(slug)) for slug in self.library.slugs]
-        return Session(headscope.__version__, runs, self.texts.facts(), self.texts.offered())
+        return session(self.library, self.texts.facts(), self.texts.offered())
 
     def run(self, request: Request) -> RunDetail:
         """One run and its measures."""
-        opened = self._run(request)
-        result = opened.run.result
-        return RunDetail(
-            **vars(summary(opened)),
-            about=opened.run.about,
-            measures=[] if result is None else catalogue(result),
-            left_out={} if result is None else left_out(result),
-        )
+        return detail(self._run(request))
 
     def measure(self, request: Request) -> Picture:
         """One measure over layers and heads."""
         return picture(self._run(request).data, request.path_params["spec"])
 
-    def correlation(self, request: Request) -> Correlation:
-        """r and p of two measures over heads."""
-        data = self._run(request).data
-        return correlation(data, _asked(request, "x"), _asked(request, "y"))
+    def heads(self, request: Request) -> Heads:
+        """Every head with what it looks at, for the search."""
+        return heads(self._run(request))
 
     def head(self, request: Request) -> Card:
         """One head's card."""
         return card(self._run(request), request.path_params["head"])
 
+    def records(self, request: Request) -> HeadRecords:
+        """Tokens, examples, maps and writes that the run keeps of one head."""
+        opened = self._run(request)
+        return head_records(opened, find_head(opened.data, request.path_params["head"]))
+
+    def input(self, request: Request) -> InputText:
+        """The tokens of an input that examples and maps name."""
+        return input_text(self._run(request), request.path_params["input"])
+
     def clusters(self, request: Request) -> Clusters:
         """The map of heads."""
-        opened = self._run(request)
-        looks = {one.name: one.sentence for one in opened.statements.heads}
-        return clusters(opened.data, looks)
+        return map_of(self._run(request))
 
     def statements(self, request: Request) -> Said:
         """The tables, judged claims and chosen heads that are stored with the run."""
-        said = self._run(request).statements
-        known = measure_columns(self._run(request).data)
-        tables = [stored(one, known) for one in said.tables]
-        return Said(tables, list(said.findings), list(said.choices))
+        return said(self._run(request))
 
     def compare(self, request: Request) -> Comparison:
         """The largest differences of two runs."""
@@ -188,8 +169,10 @@ QUESTIONS = (
     Question("/api/session", Api.session),
     Question("/api/runs/{run}", Api.run),
     Question("/api/runs/{run}/measures/{spec:path}", Api.measure),
-    Question("/api/runs/{run}/correlation", Api.correlation, ("x", "y")),
+    Question("/api/runs/{run}/heads", Api.heads),
     Question("/api/runs/{run}/heads/{head}", Api.head),
+    Question("/api/runs/{run}/records/{head}", Api.records),
+    Question("/api/runs/{run}/inputs/{input}", Api.input),
     Question("/api/runs/{run}/clusters", Api.clusters),
     Question("/api/runs/{run}/statements", Api.statements),
     Question("/api/compare", Api.compare, ("a", "b")),
@@ -230,11 +213,6 @@ def answer(ask: Callable[[Request], Awaitable[bytes]]) -> Answer:
             return refused(RefusedError(409, str(mistake)))
 
     return respond
-
-
-def as_json(value: Any) -> bytes:
-    """A dataclass as JSON."""
-    return json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False).encode()
 
 
 def sent(content: bytes, status: int = 200, **headers: str) -> Response:
@@ -289,49 +267,6 @@ async def read_body(request: Request, limits: Limits) -> TextRequest:
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, "The body is not JSON.") from error
     return read(TextRequest, given)
-
-
-def summary(opened: OpenRun) -> RunSummary:
-    """One run in the menus."""
-    run = opened.run
-    axes = {} if run.result is None else run.result.coords
-    return RunSummary(
-        slug=opened.slug,
-        study=run.study,
-        state=run.state,
-        notes=list(run.notes),
-        model=run.model,
-        corpus=run.corpus,
-        layers=whole_numbers(axes["layer"]) if "layer" in axes else [],
-        heads=whole_numbers(axes["head"]) if "head" in axes else [],
-        closed={} if run.state != "complete" else dict(_closed(opened)),
-    )
-
-
-def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
-    """The pages on which this run has nothing to show, and why."""
-    if "head_position" not in opened.data:
-        yield "clusters", why_no_map(opened.data)
-    try:
-        said = opened.statements
-    except HeadscopeError:  # a run of an older version; its pages say so
-        return
-    if not said.tables:
-        yield "tables", "This run has no tables."
-    if not said.findings and not said.choices:
-        yield "findings", "This study makes no claims to be judged."
-
-
-def stored(table: Table, known: Mapping[str, str]) -> StoredTable:
-    """A stored table with its rows as lists, in the order of the columns."""
-    columns = list(dict.fromkeys(column for row in table.rows for column in row))
-    rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
-    titles = column_titles(known, columns)
-    return StoredTable(table.name, table.title, table.caption, columns, titles, rows)
-
-
-def _cell(value: Any) -> Cell:
-    return number(value) if isinstance(value, float) else value
 
 
 async def _bounded(request: Request, limit: int) -> bytes:

@@ -19,9 +19,9 @@ from headscope.explorer.api import Api, refused
 from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import Library
 from headscope.explorer.safety import Access, Guard
+from headscope.explorer.schemas import PAGES
 from headscope.explorer.texts import Texts
 
-PAGES = ("overview", "head", "clusters", "findings", "tables", "text", "compare")
 # A machine's own table of types may say otherwise, and a browser runs no script of another type.
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 

@@ -1,20 +1,30 @@
 """One head's card: its measures with ranks, what the run says of it, its like, its exemplars."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.explorer.columns import Column, number
 from headscope.explorer.limits import RefusedError
-from headscope.explorer.pictures import axis_title, behaviour_of, number
+from headscope.explorer.pictures import axis_title, behaviour_of
+from headscope.explorer.records import histogram_names, histograms
 from headscope.explorer.runs import OpenRun
-from headscope.explorer.schemas import Card, Exemplar, Group, Line, Mention, Neighbour, Neighbours
+from headscope.explorer.schemas import (
+    Card,
+    Exemplar,
+    Group,
+    LabelBar,
+    Line,
+    Mention,
+    Neighbour,
+    Neighbours,
+)
 from headscope.head import Head, name_head, read_head
 from headscope.results.heads import check_heads
-from headscope.results.measure import GRID, measure_names, measure_of
-from headscope.results.slices import Slice, baseline_of_head, further_axes, plain_label, slices
+from headscope.results.slices import plain_label
 from headscope.results.statements import Statements, Table
 from headscope.views.labels import bare, is_right_to_left, label, spaces_before
 
@@ -26,95 +36,95 @@ NEAREST = 6
 def card(opened: OpenRun, name: str) -> Card:
     """Everything the run knows about one head."""
     data = opened.data
-    head = _find(data, name)
-    names = measure_names(data)
-    listed = [one for one in names if _slice_count(data, one) <= FEW]
-    drawn = [one for one in names if _slice_count(data, one) > FEW]
+    head = find_head(data, name)
+    bins = histogram_names(data)
+    columns = [each for name, each in opened.columns.items() if name not in bins]
+    listed = [each for each in columns if len(each) <= FEW]
+    drawn = [each for each in columns if len(each) > FEW]
     return Card(
         name=str(head),
         layer=head.layer,
         head=head.head,
         behaviour=behaviour_of(data, *head),
         looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
-        measures=[_line(data, each, head, "") for one in listed for each in slices(data, one)],
-        groups=[group for one in drawn for group in _groups(data, one, head)],
+        measures=[_line(data, each, head) for few in listed for each in few],
+        groups=[group for many in drawn for group in _groups(data, many, head)],
+        histograms=histograms(data, head),
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
-        nearest=nearest_heads(data, head),
+        nearest=nearest_heads(opened, head),
         exemplars=_exemplars(opened, head),
     )
 
 
-def nearest_heads(data: xr.Dataset, head: Head) -> Neighbours:
+def nearest_heads(opened: OpenRun, head: Head) -> Neighbours:
     """The heads most like it: by divergence of their attention, else by their measures."""
-    own = str(head)
+    data, own = opened.data, str(head)
     if "head_divergence" in data:
         row = data["head_divergence"].sel(unit=own)
         names, distances = [str(one) for one in row["other"].values], row.values
         basis = "Jensen–Shannon divergence of their attention, summed over all rows"
     else:
-        names, table = _standardised(data)
+        names, table = _standardised(opened)
         distances = np.sqrt(((table - table[names.index(own)]) ** 2).mean(1))
         basis = "root mean square difference of the measures, in standard deviations"
     return Neighbours(basis, _closest(own, names, distances))
 
 
-def _find(data: xr.Dataset, name: str) -> Head:
+def find_head(data: xr.Dataset, name: str) -> Head:
+    """The head of that name, or a RefusedError that says which there are."""
     try:
         return check_heads([read_head(name)], data)[0]
     except RunError as error:
         raise RefusedError(404, str(error)) from error
 
 
-def _slice_count(data: xr.Dataset, name: str) -> int:
-    return int(np.prod([len(labels) for labels in further_axes(data, name).values()]))
-
-
-def _line(data: xr.Dataset, chosen: Slice, head: Head, label: str) -> Line:
+def _line(data: xr.Dataset, column: Column, head: Head) -> Line:
     """A slice's value at the head, its error, its rank from the top and the mean over heads."""
-    place = head._asdict()
-    values, errors = chosen.values, chosen.errors
-    own = number(values.sel(place))
-    finite = values.values[np.isfinite(values.values)]
+    chosen, at = column.chosen, column.places[head]
+    own = number(column.values[at])
     return Line(
         spec=chosen.spec,
         title=chosen.title,
-        label=label,
         unit=chosen.measure.unit,
         value=own,
-        error=None if errors is None else number(errors.sel(place)),
-        rank=None if own is None else int((finite > own).sum()) + 1,
-        of=int(finite.size),
-        mean=number(finite.mean()) if finite.size else None,
-        baseline=baseline_of_head(data, chosen, place),
-        rare=_is_rare(data, chosen),
+        error=None if column.errors is None else number(column.errors[at]),
+        rank=None if own is None else int(column.ranks[at]),
+        of=column.of,
+        mean=column.mean,
+        baseline=column.baseline_at(data, head),
     )
 
 
-def _groups(data: xr.Dataset, name: str, head: Head) -> Iterator[Group]:
+def _bar(data: xr.Dataset, column: Column, head: Head, label: str) -> LabelBar | None:
+    """One label of a large measure; None where the head has no value."""
+    line = _line(data, column, head)
+    if line.value is None or line.rank is None:
+        return None
+    rare = column.words is not None and column.words < ENOUGH
+    return LabelBar(label, line.value, line.error, line.rank, line.of, line.baseline, rare)
+
+
+def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator[Group]:
     """The slices of a large measure, one group for each label of all but the longest dimension."""
-    axes, measure = further_axes(data, name), measure_of(data, name)
-    longest = max(axes, key=lambda axis: len(axes[axis]))
-    groups: dict[str, list[Line]] = {}
-    for chosen in slices(data, name):
-        others = [plain_label(label) for axis, label in chosen.at.items() if axis != longest]
-        line = _line(data, chosen, head, chosen.at[longest])
-        groups.setdefault(", ".join(others), []).append(line)
-    for labels, lines in groups.items():
+    measure = columns[0].chosen.measure
+    longest = max(
+        columns[0].chosen.at, key=lambda axis: len({one.chosen.at[axis] for one in columns})
+    )
+    groups: dict[str, list[LabelBar | None]] = {}
+    for column in columns:
+        at = column.chosen.at
+        others = [plain_label(label) for axis, label in at.items() if axis != longest]
+        bar = _bar(data, column, head, at[longest])
+        groups.setdefault(", ".join(others), []).append(bar)
+    for labels, bars in groups.items():
         yield Group(
-            name=name,
+            name=measure.name,
             title=f"{measure.title}: {labels}" if labels else measure.title,
             axis=axis_title(measure, longest),
             enough=ENOUGH,
-            lines=[line for line in lines if line.value is not None],
+            bars=[bar for bar in bars if bar is not None],
         )
-
-
-def _is_rare(data: xr.Dataset, chosen: Slice) -> bool:
-    """Whether the slice is of a relation with too few words to say anything."""
-    if "relation_count" not in data or "relation" not in chosen.at:
-        return False
-    return float(data["relation_count"].sel(relation=chosen.at["relation"])) < ENOUGH
 
 
 def _mentions(statements: Statements, name: str) -> Iterator[Mention]:
@@ -136,16 +146,19 @@ def _closest(own: str, names: list[str], distances: np.ndarray) -> list[Neighbou
     return [Neighbour(names[i], float(distances[i])) for i in known]
 
 
-def _standardised(data: xr.Dataset) -> tuple[list[str], np.ndarray]:
+def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     """Every measure without further dimensions as a column over heads, mean 0 and deviation 1."""
-    plain = [name for name in measure_names(data) if not further_axes(data, name)]
+    data = opened.data
+    plain = [few[0].values.ravel() for few in opened.columns.values() if not few[0].chosen.at]
     heads = [name_head(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
     if not plain:
         return heads, np.full((len(heads), 1), np.nan)
-    table = np.stack([data[name].transpose(*GRID).values.ravel() for name in plain], 1)
+    table = np.stack(plain, 1)
     table = np.where(np.isfinite(table), table, np.nan)
     spread = np.nanstd(table, 0)
     kept = spread > 0
+    if not kept.any():  # one head, or heads that are all alike
+        return heads, np.full((len(heads), 1), np.nan)
     scaled = (table[:, kept] - np.nanmean(table[:, kept], 0)) / spread[kept]
     return heads, np.nan_to_num(scaled)
 

@@ -5,16 +5,15 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from headscope.errors import RunError
+from headscope.explorer.columns import number
 from headscope.explorer.limits import RefusedError
 from headscope.explorer.runs import OpenRun
 from headscope.explorer.schemas import (
     Axis,
     Clusters,
     Comparison,
-    Correlation,
     Difference,
     DifferenceRow,
     Grid,
@@ -26,7 +25,15 @@ from headscope.explorer.schemas import (
     Values,
 )
 from headscope.head import read_head
-from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
+from headscope.results.compare import Comparison as Compared
+from headscope.results.compare import (
+    Kind,
+    MeasureDifference,
+    Row,
+    clear_and_all,
+    compare_runs,
+    rows_of,
+)
 from headscope.results.dataset import left_out
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
 from headscope.results.slices import (
@@ -38,7 +45,6 @@ from headscope.results.slices import (
     select,
 )
 
-FEWEST = 3  # with two heads every r is ±1
 MOST_ROWS = 100
 PARTS = ("first", "second", "difference", "low", "high", "effect")
 
@@ -55,7 +61,11 @@ def axis_title(measure: Measure, axis: str) -> str:
 
 def picture(data: xr.Dataset, spec: str) -> Picture:
     """One slice with everything that the overview shows beside it."""
-    chosen = find(data, spec)
+    return picture_of(data, find(data, spec))
+
+
+def picture_of(data: xr.Dataset, chosen: Slice) -> Picture:
+    """A slice that is known, with everything that is shown beside it."""
     measure = chosen.measure
     return Picture(
         spec=chosen.spec,
@@ -94,17 +104,6 @@ def profile(data: xr.Dataset, chosen: Slice) -> Profile:
         _values(select(data[errors], chosen.at)) if errors in data else None,
         True,
     )
-
-
-def correlation(data: xr.Dataset, x: str, y: str) -> Correlation:
-    """Pearson's r, its p, and the number of heads that have both values."""
-    left, right = find(data, x).values.values.ravel(), find(data, y).values.values.ravel()
-    known = np.isfinite(left) & np.isfinite(right)
-    left, right = left[known], right[known]
-    if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return Correlation(None, None, len(left))
-    r, p = stats.pearsonr(left, right)
-    return Correlation(number(r), number(p), len(left))
 
 
 def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
@@ -151,8 +150,8 @@ def comparison(a: OpenRun, b: OpenRun) -> Comparison:
         measures=list(found.measures),
         clear=clear,
         intervals=count,
-        rows=[_row(row) for row in rows_of(found, "heads", MOST_ROWS)],
-        layers=[_row(row) for row in rows_of(found, "layers", MOST_ROWS)],
+        rows=_largest(found, "heads"),
+        layers=_largest(found, "layers"),
         matches=[
             MatchedHeads(str(one.first), str(one.second), one.distance, one.chance, one.is_good)
             for one in (matching.matches if matching is not None else ())
@@ -165,11 +164,22 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
     """Values, differences and intervals of every head for one slice, head with head."""
     chosen = find(a.data, spec)
     find(b.data, spec)
-    name = chosen.measure.name
+    return differences(a, b, chosen.measure.name)[chosen.spec]
+
+
+def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, Difference]:
+    """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
     (one,) = found.parts[0].measures
+    both = [each.chosen for each in a.columns[name] if tuple(each.chosen.at.values()) in one.labels]
+    return {each.spec: _difference(a.data, one, each, found.confidence) for each in both}
+
+
+def _difference(
+    data: xr.Dataset, one: MeasureDifference, chosen: Slice, confidence: float
+) -> Difference:
     item = one.labels.index(tuple(chosen.at.values()))
-    shape = a.data.sizes["layer"], a.data.sizes["head"]
+    shape = data.sizes["layer"], data.sizes["head"]
     parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
     grids: dict[str, Any] = {
         part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
@@ -178,9 +188,9 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
     return Difference(
         spec=chosen.spec,
         title=chosen.title,
-        confidence=found.confidence,
-        layers=whole_numbers(a.data["layer"]),
-        heads=whole_numbers(a.data["head"]),
+        confidence=confidence,
+        layers=whole_numbers(data["layer"]),
+        heads=whole_numbers(data["head"]),
         **grids,
     )
 
@@ -240,12 +250,6 @@ def _require_results(*runs: OpenRun) -> None:
         assert each.data is not None
 
 
-def number(value: Any) -> float | None:
-    """A number as JSON has it: None where it is not finite."""
-    plain = float(value)
-    return plain if np.isfinite(plain) else None
-
-
 def whole_numbers(coordinate: xr.DataArray) -> list[int]:
     """A coordinate's numbers."""
     return [int(value) for value in coordinate.values]
@@ -261,6 +265,12 @@ def _entry(data: xr.Dataset, measure: Measure) -> MeasureEntry:
         errors=f"{measure.name}_se" in data,
         axes=[Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
     )
+
+
+def _largest(found: Compared, kind: Kind) -> list[DifferenceRow]:
+    """The largest differences; what is equal in both runs is none."""
+    rows = rows_of(found, kind, MOST_ROWS)
+    return [_row(row) for row in rows if row.difference != 0]
 
 
 def _row(row: Row) -> DifferenceRow:

@@ -15,6 +15,7 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.explorer.columns import Column, columns_of
 from headscope.explorer.limits import RefusedError
 from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
@@ -44,6 +45,11 @@ class OpenRun:
     def statements(self) -> Statements:
         """The tables, judged claims and chosen heads that are stored with the result."""
         return read_statements(self.data)
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[Column, ...]]:
+        """The slices of every measure, cut once for all heads."""
+        return columns_of(self.data)
 
 
 class Library:
@@ -95,7 +101,7 @@ def _slug(path: Path, taken: dict[str, Path]) -> str:
     kept = (char if char.isalnum() or char in "-_." else "-" for char in path.resolve().name)
     name = "".join(kept).strip(".-") or "run"
     number, slug = 2, name
-    while slug in taken:
+    while slug.casefold() in map(str.casefold, taken):  # also files of a site, on any disk
         number, slug = number + 1, f"{name}-{number}"
     return slug
 

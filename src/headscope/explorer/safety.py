@@ -38,6 +38,13 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 
+# The page of one head may stand in a frame, such as that of a notebook on the same machine.
+EMBEDDED = "/embed"
+FRAMES = "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
+EMBEDDED_HEADERS = {name: value for name, value in HEADERS.items() if name != "x-frame-options"} | {
+    "content-security-policy": POLICY.replace("frame-ancestors 'none'", FRAMES)
+}
+
 
 @dataclass(frozen=True)
 class Access:
@@ -67,7 +74,8 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = EMBEDDED_HEADERS if scope["path"] == EMBEDDED else HEADERS
+                MutableHeaders(scope=message).update(headers)
             await send(message)
 
         answer = self._answer(scope) or self.app

@@ -14,6 +14,9 @@ from headscope.results.slices import BaselineValue
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.views.state import Kind
 
+PAGES = (  # names in addresses
+    "overview", "finder", "head", "embed", "clusters", "findings", "tables", "text", "compare",
+)  # fmt: skip
 Values = list[float | None]
 Grid = list[list[float | None]]  # layer head
 Cell = str | int | float | bool | None
@@ -42,6 +45,7 @@ class TextRequest:
     layer: int | None = None
     head: int | None = None
     blocks: Annotated[list[int], AtMost("blocks")] | None = None  # of a long text
+    chat: bool = False  # the text is a chat: "user: …" begins a message
 
 
 RECEIVED = (TextRequest,)  # fields with a default may be left out; what is sent has every field
@@ -66,6 +70,7 @@ class RunSummary:
     corpus: str | None
     layers: list[int]
     heads: list[int]
+    records: bool  # whether tokens, examples, maps or writes are kept of every head
     closed: dict[str, str]  # pages that would be empty, and why
 
 
@@ -81,6 +86,7 @@ class ModelFacts:
     causal: bool | None = None
     encoder_decoder: bool | None = None
     max_length: int | None = None
+    chat: bool | None = None  # whether it has a chat template
 
 
 @dataclass(frozen=True)
@@ -162,12 +168,22 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Pearson's r of two measures over heads, and its p."""
+class HeadEntry:
+    """A head in the search."""
 
-    r: float | None
-    p: float | None
-    heads: int
+    name: str
+    layer: int
+    head: int
+    behaviour: str | None
+    looks: str | None  # the head's sentence
+    tokens: list[str]  # that it looks at more than others do
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Every head of a run."""
+
+    heads: list[HeadEntry]
 
 
 @dataclass(frozen=True)
@@ -176,13 +192,24 @@ class Line:
 
     spec: str
     title: str
-    label: str
     unit: str
     value: float | None
     error: float | None
     rank: int | None
     of: int
     mean: float | None
+    baseline: BaselineValue | None
+
+
+@dataclass(frozen=True)
+class LabelBar:
+    """One label of a measure that has many, at one head that has a value there."""
+
+    label: str
+    value: float
+    error: float | None
+    rank: int
+    of: int
     baseline: BaselineValue | None
     rare: bool  # too few words to say anything
 
@@ -195,7 +222,7 @@ class Group:
     title: str
     axis: str
     enough: int
-    lines: list[Line]
+    bars: list[LabelBar]
 
 
 @dataclass(frozen=True)
@@ -240,6 +267,27 @@ class Mention:
 
 
 @dataclass(frozen=True)
+class Bin:
+    """A bar of a histogram: from `low`, which is included, to below `high`."""
+
+    low: float
+    high: float
+    value: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How something of one head is distributed."""
+
+    name: str
+    title: str
+    meaning: str
+    axis: str
+    bins: list[Bin]
+
+
+@dataclass(frozen=True)
 class Card:
     """Everything the run knows about one head."""
 
@@ -250,10 +298,110 @@ class Card:
     looks: HeadRoles | None  # None where no measure of the run tells
     measures: list[Line]
     groups: list[Group]
+    histograms: list[Histogram]
     mentions: list[Mention]
     choices: list[Choice]
     nearest: Neighbours
     exemplars: list[Exemplar]
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """A token that a head looks from or at; lift: its share beside what even attention gives."""
+
+    token: str
+    share: float
+    lift: float
+    count: int
+
+
+@dataclass(frozen=True)
+class TopTokens:
+    """The first tokens of one side in one order."""
+
+    side: Literal["query", "key"]
+    by: Literal["mass", "lift"]
+    tokens: list[TokenRow]
+
+
+@dataclass(frozen=True)
+class Example:
+    """An input with the largest weights of its rows.
+
+    `rows` has one list for every query: a key and its weight in thousandths, and so on, the
+    largest first.
+    """
+
+    peak: float
+    input: int
+    rows: list[list[int]]
+
+
+@dataclass(frozen=True)
+class Band:
+    """Examples whose largest weight lies in one part of all inputs, low to high; last the top."""
+
+    name: str
+    examples: list[Example]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Tokens in context, each list in one order."""
+
+    input: list[int]
+    position: list[int]
+    token: list[str]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where one of the head's spaces puts sampled tokens, each list in one order.
+
+    `component1` and `component2` are principal components; `x` and `y` a map of queries and keys
+    together, empty for the other spaces.
+    """
+
+    name: Literal["query", "key", "value", "output"]
+    sample: list[int]  # places in the lists of the samples
+    component1: list[float]
+    component2: list[float]
+    x: list[float]
+    y: list[float]
+    cluster: list[int]
+
+
+@dataclass(frozen=True)
+class WrittenToken:
+    """A token whose logit the head's output raises or lowers."""
+
+    token: str
+    logit: float
+
+
+@dataclass(frozen=True)
+class HeadRecords:
+    """What a run keeps of one head besides numbers."""
+
+    name: str
+    tops: list[TopTokens]
+    bands: list[Band]
+    samples: Samples
+    spaces: list[Space]
+    raises: list[WrittenToken]
+    lowers: list[WrittenToken]
+    no_writes: str | None  # why the run does not say what the head writes
+
+
+@dataclass(frozen=True)
+class InputText:
+    """The tokens of an input, to be shown, and where they are from."""
+
+    input: int
+    document: str
+    start: int
+    tokens: list[str]
+    rtl: bool
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,11 +19,15 @@ def serve(
     runs: Sequence[str | Path],
     *,
     model: str | None = None,
+    load: Mapping[str, Any] | None = None,
     host: str = "127.0.0.1",
     port: int = 8642,
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until Ctrl-C; `ready` gets the address to open once visitors are answered."""
+    """Serve until Ctrl-C; `ready` gets the address to open once visitors are answered.
+
+    `load` are options of `headscope.load`, such as `dtype` and `device_map`.
+    """
     _require_extra()
     import uvicorn
 
@@ -36,8 +40,8 @@ def serve(
     if model is not None:
         check_model(model)
     with bind(host, port) as listener:
-        load = None if model is None else partial(_load, model)
-        app = create_app(library, Texts(model, load, own_process=True), access)
+        open_model = None if model is None else partial(_load, model, dict(load or {}))
+        app = create_app(library, Texts(model, open_model, own_process=True), access)
         config = configure(app)
         library.read_all()  # the first visitor should not wait for it
         listener.listen()
@@ -104,10 +108,10 @@ def address(listener: socket.socket, access: "Access") -> str:
     return f"http://{shown}:{port}/{query}"
 
 
-def _load(name: str) -> "Model":
+def _load(name: str, options: dict[str, Any]) -> "Model":
     from headscope.model.load import load
 
-    return load(name)
+    return load(name, **options)
 
 
 def _require_extra() -> None:

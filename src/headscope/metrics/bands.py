@@ -30,6 +30,7 @@ from headscope.results.records import BANDS, TOP_BAND
 BINS = 200
 LOW, HIGH = -7.0, 9.5  # log odds of the largest weight: finer where it is close to 0 or 1
 EACH, TOP = 3, 10  # examples of a band, and of the very top
+DIGITS = 4  # of a largest weight that count when inputs are ranked
 NOTHING = -1.0
 
 EXAMPLE_PEAK = Measure(
@@ -100,15 +101,15 @@ class BandedExamples:
         found = {name: values[0] for name, values in self.zero(0).sums.items()}
         for head, own in enumerate(peaks):
             bins = find_bin(own)
-            found["count"][head] = np.bincount(bins[own > 0], minlength=BINS)[:BINS]
-            places = np.flatnonzero(own > 0)
-            places = places[np.argsort(bins[places], kind="stable")]
+            known = np.flatnonzero(own > 0)
+            found["count"][head] = np.bincount(bins[known], minlength=BINS)
+            places = known[np.argsort(bins[known], kind="stable")]
             sorted_bins = bins[places]
             rank = np.arange(len(places)) - np.searchsorted(sorted_bins, sorted_bins)
             few = rank < self.each
             at = (head, sorted_bins[few], rank[few])
             found["input"][at], found["peak"][at] = numbers[places[few]], own[places[few]]
-            best = places[np.lexsort((numbers[places], -own[places]))][: self.top]
+            best = known[np.argsort(-_rounded(own[known]), kind="stable")][: self.top]
             found["top_input"][head, : len(best)] = numbers[best]
             found["top_peak"][head, : len(best)] = own[best]
         return found
@@ -118,7 +119,8 @@ class BandedExamples:
         both = {name: np.concatenate([left[name], right[name]], -1) for name in left}
         hashes = self._hashes(both["input"])
         drawn = np.argsort(hashes, axis=-1, kind="stable")[..., : self.each]
-        top = np.lexsort((both["top_input"], -both["top_peak"]), axis=-1)[..., : self.top]
+        ties = self._hashes(both["top_input"])
+        top = np.lexsort((ties, -_rounded(both["top_peak"])), axis=-1)[..., : self.top]
         chosen = {"input": drawn, "peak": drawn, "top_input": top, "top_peak": top}
         kept = {name: np.take_along_axis(both[name], at, -1) for name, at in chosen.items()}
         return {"count": left["count"] + right["count"], **kept}
@@ -159,13 +161,21 @@ class BandedExamples:
         """Fill in what was found, the largest weight first."""
         known = found[0] >= 0
         number, peak = (values[known] for values in found)
-        order = np.lexsort((number, -peak))
+        order = np.lexsort((self._hashes(number), -_rounded(peak)))
         inputs[: len(number)], peaks[: len(number)] = number[order], peak[order]
 
     def _hashes(self, inputs: Float[np.ndarray, "*any"]) -> np.ndarray:
         """The hashes of inputs; where there is none, the largest there is."""
         hashes = draw(self.seed, inputs.astype(np.int64))
         return np.where(inputs >= 0, hashes, np.uint64(2**64 - 1))
+
+
+def _rounded(peaks: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
+    """Largest weights as far as they are compared: rounding of the network must not order inputs.
+
+    Equal ones are in the order of their hashes.
+    """
+    return np.round(peaks, DIGITS)
 
 
 def find_bin(peaks: Float[np.ndarray, "*any"]) -> Int[np.ndarray, "*any"]:

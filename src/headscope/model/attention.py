@@ -78,6 +78,13 @@ class TextAttention:
         heads, queries, _ = self.query.shape
         return f"TextAttention({heads} heads, {queries} × {self.key.shape[1]} tokens)"
 
+    def to(self, device: torch.device) -> "TextAttention":
+        """The same on another device."""
+        bias = self.bias
+        moved = None if bias is None else lambda start, stop: bias(start, stop).to(device)
+        parts = (self.query.to(device), self.key.to(device), self.scaling, self.lse.to(device))
+        return TextAttention(*parts, self.kind, moved)
+
     def scores(self, start: int, stop: int, keys: int) -> Float[Tensor, "head query key"]:
         """Scores of some queries for the first `keys` keys, in float32 at least.
 

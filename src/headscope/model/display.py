@@ -17,12 +17,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from transformers import PreTrainedTokenizerBase
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # What a token reads as, by tokenizer and id: a corpus repeats a few thousand of them.
-_KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, str]] = WeakKeyDictionary()
+_KNOWN: "WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, str]]" = WeakKeyDictionary()
 
 _INVISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "↵"})
 _UNREADABLE = "\ufffd"
@@ -30,7 +32,7 @@ _BRIEF = 40  # characters
 _FALLBACK = re.compile("<0x([0-9A-F]{2})>")  # a byte that SentencePiece has no piece for
 
 
-def display(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> tuple[str, ...]:
+def display(tokenizer: "PreTrainedTokenizerBase", ids: Iterable[int]) -> tuple[str, ...]:
     """One readable string per token, each on its own.
 
     A leading space stays, for it tells a new word from a continuation ("Ġcat" and "▁cat" → " cat");
@@ -47,7 +49,7 @@ def display(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> tuple[str
     return tuple(known[index] for index in ids)
 
 
-def display_text(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, ...]:
+def display_text(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[str, ...]:
     """One readable string per token of a text: a piece of a character says which one ("你 1/3")."""
     shown = display(tokenizer, ids)
     if not any(_UNREADABLE in each for each in shown):
@@ -78,7 +80,7 @@ def brief(text: str) -> str:
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
 
 
-def _readable(tokenizer: PreTrainedTokenizerBase, index: int, token: str | None) -> str:
+def _readable(tokenizer: "PreTrainedTokenizerBase", index: int, token: str | None) -> str:
     if token is None:  # embedding tables are often larger than the vocabulary
         return f"<{index}>"
     text = _text(tokenizer, index, token)
@@ -87,7 +89,7 @@ def _readable(tokenizer: PreTrainedTokenizerBase, index: int, token: str | None)
     return text.replace(" ", "␣") or token
 
 
-def _text(tokenizer: PreTrainedTokenizerBase, index: int, token: str) -> str:
+def _text(tokenizer: "PreTrainedTokenizerBase", index: int, token: str) -> str:
     if "▁" in token:  # SentencePiece: decoding one token alone would drop its space
         return token.replace("▁", " ")
     if token.startswith("##"):

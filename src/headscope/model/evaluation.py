@@ -19,14 +19,16 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging as hf_logging
 
 _lock = Lock()
+_TALKATIVE = ("huggingface_hub", "accelerate", "torchao")
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars or advice from transformers and the hub; their errors still come through."""
-    hub = logging.getLogger("huggingface_hub")
-    level = hub.level
-    hub.setLevel(logging.CRITICAL)
+    loggers = [logging.getLogger(name) for name in _TALKATIVE]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     verbosity = hf_logging.get_verbosity()
     bars = hf_logging.is_progress_bar_enabled()
     hf_logging.set_verbosity(logging.CRITICAL)
@@ -36,7 +38,8 @@ def quiet() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        hub.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         hf_logging.set_verbosity(verbosity)
         if bars:
             hf_logging.enable_progress_bar()
@@ -82,8 +85,12 @@ def _apply(network: PreTrainedModel, settings: _Settings) -> None:
     configs = _configs(network)
     settings.implementations = [(config, config._attn_implementation) for config in configs]
     if settings.switchable is None:
+        # transformers 5.15 passes over parts that have a copy of the configuration, as T5's stacks
+        # do, so every part is told.
         with quiet():
-            network.set_attn_implementation("eager")
+            for part in network.modules():
+                if isinstance(part, PreTrainedModel):
+                    part.set_attn_implementation("eager")
         settings.switchable = [c for c in configs if c._attn_implementation == "eager"]
     for config in settings.switchable:
         config._attn_implementation_internal = "eager"

@@ -1,7 +1,11 @@
 """Loading a model by name: the right class, safetensors only, errors in plain words."""
 
-from collections.abc import Mapping, Sequence
+import shutil
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import torch
@@ -22,8 +26,11 @@ from transformers.utils.hub import cached_file
 from headscope.errors import ModelError
 from headscope.model.evaluation import quiet
 from headscope.model.family import check_family
+from headscope.model.memory import check_room, fewer_bytes, within_memory
 from headscope.model.model import Model
 from headscope.model.origin import Origin, find_place_of
+from headscope.model.placing import DeviceMap, describe_places, find_device, read_device_map
+from headscope.model.quantise import Quantization, check_quantised, read_quantization
 from headscope.model.source import (
     INDEX,
     Source,
@@ -31,6 +38,7 @@ from headscope.model.source import (
     check_sizes,
     explain,
     find_source,
+    in_short,
     is_reachable,
 )
 
@@ -49,16 +57,20 @@ def load(
     revision: str | None = None,
     dtype: str = "float32",
     device: str | None = None,
+    device_map: DeviceMap | None = None,
+    quantization: str | None = None,
     trust_remote_code: bool = False,
 ) -> Model:
     """Load a bundled model, a directory, a .gguf file or a hub id; or wrap a network you have.
 
-    The device is CUDA where there is one, else the CPU. Code from the hub runs only if you ask for
-    it.
+    The device is CUDA where there is one, else the CPU. A `device_map` spreads the weights over
+    devices, memory and disk ("auto", or which part goes where); `quantization` stores them in few
+    bits ("int8", "int4"). Code from the hub runs only if you ask for it.
     """
     if isinstance(name, PreTrainedModel):
         return _wrap(name, tokenizer)
-    where, kind = _device(device), _dtype(dtype)
+    places = read_device_map(device_map, device)
+    form = _Form(_dtype(dtype), find_device(device), places, read_quantization(quantization))
     source = find_source(name)
     options: dict[str, Any] = {
         "revision": revision or "main",
@@ -68,13 +80,79 @@ def load(
     with quiet():
         config = _config(source, options)
         check_family(source.name, config)
-        network = _network(source, config, kind, options).to(where)  # pyright: ignore[reportArgumentType]
+        check_quantised(source.name, config, form.quantization)
+        network = _network(source, config, form, options)
         own = tokenizer or _tokenizer(source, options)
-    if tokenizer is not None:
-        return Model(network, own, name=source.name, revision=revision)
-    place = find_place_of(source)
-    origin = Origin(source.name, place, revision, dtype, where.type, trust_remote_code)
-    return Model(network, own, name=source.name, revision=revision, origin=origin)
+    said = form.describe(network)
+    origin = Origin(
+        source.name,
+        find_place_of(source),
+        revision,
+        dtype,
+        None if places is not None else form.device.type,
+        trust_remote_code,
+        device_map=places,
+        quantization=quantization,
+    )
+    facts: dict[str, Any] = {"name": source.name, "revision": revision, "remarks": said}
+    if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
+        facts["origin"] = origin
+    return form.prove(source, lambda: Model(network, own, **facts))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """In which numbers the weights are held, and where."""
+
+    dtype: torch.dtype
+    device: torch.device
+    places: DeviceMap | None
+    quantization: Quantization | None
+
+    def options(self) -> dict[str, Any]:
+        """What `from_pretrained` is given."""
+        given: dict[str, Any] = {"dtype": self.dtype}
+        if self.places is not None:
+            given["device_map"] = self.places
+        if self.quantization is not None:
+            given["quantization_config"] = self.quantization.config(self.dtype)
+            given.setdefault("device_map", {"": str(self.device)})
+        return given
+
+    def place(self, network: PreTrainedModel) -> PreTrainedModel:
+        """Move a network to its device; one that was placed while it was loaded stays."""
+        if self.places is not None or self.quantization is not None:
+            return network
+        return network.to(self.device)  # pyright: ignore[reportArgumentType]
+
+    def explain(self, error: Exception, source: Source) -> ModelError:
+        """Why weights could not be loaded: in this form, or at all."""
+        if self.quantization is not None and "conversion" in str(error):
+            return self.quantization.fails(source.name)
+        if self.places is not None and isinstance(error, ValueError):
+            return _misplaced(error, source)
+        return explain(error, source, "weights")
+
+    def prove(self, source: Source, make: Callable[[], Model]) -> Model:
+        """Make the model, which proves its capture; weights that were lost on the way show here."""
+        try:
+            return make()
+        except (KeyError, ValueError, RuntimeError) as error:
+            if self.places is None:
+                raise
+            raise _misplaced(error, source) from error
+
+    def describe(self, network: PreTrainedModel) -> tuple[str, ...]:
+        """What differs from weights in one piece on one device, in sentences."""
+        said = None if self.quantization is None else self.quantization.describe(network)
+        return tuple(each for each in (said, describe_places(network)) if each is not None)
+
+
+def _misplaced(error: Exception, source: Source) -> ModelError:
+    return ModelError(
+        f"{source.name} cannot be spread as the device map says ({in_short(str(error))}); keep "
+        "weights that it shares together, or take device_map=auto."
+    )
 
 
 def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Model:
@@ -83,17 +161,6 @@ def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -
             "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
         )
     return Model(network, tokenizer)
-
-
-def _device(name: str | None) -> torch.device:
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"The device {name!r} cannot be used here; try cpu or cuda.") from error
-    return device
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -115,29 +182,49 @@ def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
 
 
 def _network(
-    source: Source, config: PreTrainedConfig, dtype: torch.dtype, options: dict[str, Any]
+    source: Source, config: PreTrainedConfig, form: _Form, options: dict[str, Any]
 ) -> PreTrainedModel:
     more = {"use_safetensors": True} if source.gguf is None else {"gguf_file": source.gguf}
     # A .gguf file names no architecture; it always holds a language model.
     chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
+    folder = _offload_folder(form.places)
+    if form.places is None and form.quantization is None:
+        check_room(source.name, Path(source.place), form.dtype, form.device)
     try:
         _check_hub_index(source, options)
-        network, report = chosen.from_pretrained(
-            source.place,
-            config=config,
-            dtype=dtype,
-            attn_implementation="eager",
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # and refused below, by name
-            **options,
-            **more,
-        )
+        with within_memory(source.name, "was loaded", fewer_bytes(form.dtype)):
+            network, report = chosen.from_pretrained(
+                source.place,
+                config=config,
+                attn_implementation="eager",
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # and refused below, by name
+                **form.options(),
+                **({} if folder is None else {"offload_folder": folder}),
+                **options,
+                **more,
+            )
+            _check_complete(source, report)
+            network = form.place(network)
     except ModelError:
+        _remove(folder)
         raise
     except Exception as error:
-        raise explain(error, source, "weights") from error
-    _check_complete(source, report)
+        _remove(folder)
+        raise form.explain(error, source) from error
+    if folder is not None:
+        weakref.finalize(network, _remove, folder)
     return network
+
+
+def _offload_folder(places: DeviceMap | None) -> str | None:
+    """Where weights on disk are written that their checkpoint does not hold as they are needed."""
+    return None if places is None else mkdtemp(prefix="headscope-weights-")
+
+
+def _remove(folder: str | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_hub_index(source: Source, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a trace needs, what the machine has, and a refusal before the pass where it does not fit.
+"""What weights and traces need, what the machine has, and a refusal where they do not fit.
 
 Attention matrices grow with the square of the tokens: 30 layers of 9 heads on 6,450 tokens are 270
 matrices of 166 MB, 45 GB. Free memory is what Linux reports as available in /proc/meminfo, less
@@ -6,12 +6,16 @@ where a control group (a container) sets a lower limit; elsewhere the free physi
 `os.sysconf` counts. Where nothing is reported, nothing is refused.
 """
 
+import math
 import os
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError, safe_open
 
 from headscope.errors import ModelError
 from headscope.model.attention import Stack
@@ -23,6 +27,10 @@ NUMBER = 4  # bytes: whatever the network's dtype, weights are kept in float32
 # Scores, weights and what checks them live at once while a layer is computed: 2.1 to 3.5 times its
 # weights were measured in BERT, GPT-2, Llama, GPT-J and BLOOM.
 WORKING = 3
+_NO_MEMORY = re.compile(
+    "out of memory|can't allocate memory|not enough memory|cannot allocate memory", re.IGNORECASE
+)
+_ASKED = re.compile(r"(?:allocate|allocating)\s+([\d.]+ (?:[KMGT]iB|bytes))")
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,70 @@ def check_memory(need: Need, tokens: int, device: torch.device) -> None:
         _check(need, tokens, need.kept, free, "in memory")
     else:
         _check(need, tokens, need.kept + need.working, free, "in memory")
+
+
+def check_room(name: str, folder: Path, dtype: torch.dtype, device: torch.device) -> None:
+    """Refuse weights that do not fit before they are read: a machine without memory says nothing.
+
+    The weights are counted in the safetensors of a local directory; elsewhere nothing is refused.
+    """
+    wanted = _numbers_in(folder) * dtype.itemsize
+    on_gpu = device.type == "cuda"
+    free = torch.cuda.mem_get_info(device)[0] if on_gpu else available_memory()
+    if free is None or wanted <= free:
+        return
+    where = f"on {device}" if on_gpu else "in memory"
+    raise ModelError(
+        f"The weights of {name} take {_gigabytes(wanted)} {where} in {str(dtype)[6:]}, but only "
+        f"{_gigabytes(free)} is free; {fewer_bytes(dtype)}."
+    )
+
+
+@contextmanager
+def within_memory(name: str, doing: str, remedy: str) -> Iterator[None]:
+    """Turn memory that runs out into one sentence."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(
+            f"The memory ran out while {name} {doing}{_tried(error)}; {remedy}."
+        ) from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory is what failed: torch has a class for GPUs alone."""
+    kinds = (torch.OutOfMemoryError, MemoryError)
+    return isinstance(error, kinds) or bool(_NO_MEMORY.search(str(error)))
+
+
+def _tried(error: BaseException) -> str:
+    found = _ASKED.search(str(error))
+    return "" if found is None else f" (it wanted {found[1]} more)"
+
+
+def fewer_bytes(dtype: torch.dtype) -> str:
+    """What a user can do about weights that are too large."""
+    half = "dtype=bfloat16 takes half of it, " if dtype.itemsize > 2 else ""
+    return (
+        f"{half}quantization=int8 stores a byte for each number, and device_map=auto spreads the "
+        "weights over devices, memory and disk"
+    )
+
+
+def _numbers_in(folder: Path) -> int:
+    if not folder.is_dir():
+        return 0
+    return sum(map(_numbers_of, folder.glob("*.safetensors")))
+
+
+def _numbers_of(file: Path) -> int:
+    try:
+        with safe_open(file, framework="np") as opened:
+            return sum(math.prod(opened.get_slice(key).get_shape()) for key in opened.keys())  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError):  # said where the weights are loaded
+        return 0
 
 
 def available_memory() -> int | None:

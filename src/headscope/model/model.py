@@ -1,7 +1,7 @@
 """A loaded Transformer: its network, its tokenizer, and the proved way to see its attention."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,10 +40,13 @@ from headscope.model.capture.plan import (
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
 from headscope.model.capture.validate import Expectation, Validation, expect
+from headscope.model.chat import Chat, Message
 from headscope.model.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.evaluation import evaluating, quiet
 from headscope.model.family import check_family
 from headscope.model.origin import Copy, Origin, fingerprint, sketch
+from headscope.model.placing import home_of
+from headscope.model.steps import Cache, prove_cache
 from headscope.model.trace import Trace
 
 Observer = Callable[[LayerAttention], None]
@@ -66,10 +69,12 @@ class Model:
         name: str | None = None,
         revision: str | None = None,
         origin: Origin | None = None,
+        remarks: tuple[str, ...] = (),
     ) -> None:
         self.name = name or network.config.name_or_path or type(network).__name__
         self.revision = revision
         self.origin = origin
+        self.remarks = remarks  # what is unusual about how the weights are held
         self.network = network
         self.tokenizer = tokenizer
         self._padding: dict[Side, bool] = {}
@@ -114,8 +119,8 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
-        return self.network.device
+        """Where the network takes its inputs."""
+        return home_of(self.network)
 
     @cached_property
     def max_length(self) -> int | None:
@@ -170,6 +175,23 @@ class Model:
                 f"{self.name} takes no pairs of texts: its tokenizer puts nothing between them; "
                 "leave the pair out, or give both as one text."
             )
+        self._check_vocabulary(encoded)
+        return encoded
+
+    def encode_chat(
+        self,
+        messages: Sequence[Message],
+        template: Mapping[str, Any] | None = None,
+        *,
+        answer: bool = False,
+        truncate: bool = False,
+    ) -> Encoded:
+        """The tokens of a chat as the model's own template writes it; see `headscope.model.chat`.
+
+        With `answer` they end where the model goes on.
+        """
+        chat = Chat(self.name, self.tokenizer, messages, template)
+        encoded = chat.encode(answer=answer, limit=self.max_length, truncate=truncate)
         self._check_vocabulary(encoded)
         return encoded
 
@@ -270,15 +292,28 @@ class Model:
         expected = self._expectations(source, whole=False)
         return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
+    @cached_property
+    def cache(self) -> Cache:
+        """Whether the network can go on from its cache; proved on first use."""
+        return prove_cache(self)
+
     def trace(
         self,
-        text: str,
+        text: str | None = None,
         pair: str | None = None,
         *,
+        messages: Sequence[Message] | None = None,
+        template: Mapping[str, Any] | None = None,
+        special: bool = True,
         target: str | None = None,
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         generate: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        progress: Callable[[str], None] | None = None,
         truncate: bool = False,
     ) -> Trace:
         """The attention of one input; see `headscope.model.record.trace`."""
@@ -286,10 +321,18 @@ class Model:
             self,
             text,
             pair,
+            messages=messages,
+            template=template,
+            special=special,
             target=target,
             layers=layers,
             heads=heads,
             generate=generate,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            progress=progress,
             truncate=truncate,
         )
 

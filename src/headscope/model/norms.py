@@ -22,13 +22,15 @@ from headscope.errors import CaptureError
 from headscope.model.attention import LayerAttention, RowAttention, widen
 from headscope.model.capture.hooks import Projection
 from headscope.model.capture.plan import Plan
+from headscope.model.placing import at_hand
 
 Reading = Literal["raw", "norm", "both"]  # of attention; both: raw, and the norms beside it
 
 
 def matrix(projection: Projection) -> Float[Tensor, "value out"]:
     """The matrix that multiplies from the right; GPT-2's Conv1D stores it so, Linear transposed."""
-    weight = projection.weight.detach()
+    with at_hand(projection):
+        weight = projection.weight.detach()
     return weight if isinstance(projection, Conv1D) else weight.T
 
 
@@ -37,7 +39,7 @@ def value_norms(
 ) -> Float[Tensor, "*batch head key"]:
     """‖v_j W_O‖ for every head and key: what a head would write if it looked at j alone."""
     groups = heads // value.shape[-3]
-    parts = widen(matrix(projection)).reshape(heads, value.shape[-1], -1)
+    parts = widen(matrix(projection).to(value.device)).reshape(heads, value.shape[-1], -1)
     values = widen(value)
     # One head at a time: all heads at once would need heads × keys × width numbers.
     found = [(values[..., h // groups, :, :] @ parts[h]).norm(dim=-1) for h in range(heads)]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
+from headscope.model.placing import DeviceMap, at_hand, entries_of
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -27,8 +28,10 @@ class Origin:
     place: str  # what to load: a bundled name, a hub id or an absolute path
     revision: str | None
     dtype: str
-    device: str
+    device: str | None
     trust_remote_code: bool
+    device_map: DeviceMap | None = None
+    quantization: str | None = None
 
     def load(self) -> "Model":
         """Load the model again, perhaps on another machine."""
@@ -39,6 +42,8 @@ class Origin:
             revision=self.revision,
             dtype=self.dtype,
             device=self.device,
+            device_map=self.device_map,
+            quantization=self.quantization,
             trust_remote_code=self.trust_remote_code,
         )
         model.name = self.name
@@ -70,7 +75,7 @@ class Copy:
             type(network),
             network.config,
             _layers(network),
-            {name: _on_cpu(entry) for name, entry in network.state_dict().items()},
+            {name: _on_cpu(entry) for name, entry in entries_of(network)},
             {name: tensor.cpu() for name, tensor in network.named_buffers()},
             model.device.type,
             model.tokenizer,
@@ -128,8 +133,8 @@ def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
     """Hash the configuration, an even sample of every parameter, and the vocabulary."""
     digest = hashlib.sha256()
     digest.update(_configuration(network).encode())
-    for name, tensor in network.state_dict().items():
-        _add(digest, name, tensor)
+    for name, entry in entries_of(network):
+        _add(digest, name, entry)
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0]))
     digest.update(json.dumps(vocabulary).encode())
     return digest.hexdigest()[:32]
@@ -143,7 +148,12 @@ def sketch(network: PreTrainedModel) -> str:
     seed and the shape of the matrix. Empty for a network without a matrix of embeddings.
     """
     found = network.get_input_embeddings()
-    weight = getattr(found, "weight", None)
+    with at_hand(found):
+        return _sketch(found)
+
+
+def _sketch(embeddings: nn.Module) -> str:
+    weight: Any = getattr(embeddings, "weight", None)
     weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
     if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
         return ""

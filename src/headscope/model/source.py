@@ -233,6 +233,11 @@ def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str | 
 
 
 def _others_words(message: str, source: Source, part: str) -> str:
+    said = in_short(message)
+    return f"The {part} of {source.name} cannot be loaded ({said}): {source.repair}."
+
+
+def in_short(message: str) -> str:
     """What another library says, in whole sentences and without what only its log could show."""
     sentences = re.split(r"(?<=[.!?])\s+", " ".join(message.split()))
     kept = [each for each in sentences if each and not _ELSEWHERE.search(each)] or sentences[:1]
@@ -241,8 +246,7 @@ def _others_words(message: str, source: Source, part: str) -> str:
         if len(text) + len(each) > _LONGEST:
             break
         text = f"{text} {each}"
-    short = shorten(text, _LONGEST, placeholder=" …").rstrip(".!:")
-    return f"The {part} of {source.name} cannot be loaded ({short}): {source.repair}."
+    return shorten(text, _LONGEST, placeholder=" …").rstrip(".!:")
 
 
 def _be(part: str) -> str:

@@ -1,27 +1,43 @@
-"""The attention of one input, layer by layer and head by head, ready to be looked at."""
+"""The attention of one input, layer by layer and head by head, ready to be looked at.
 
+Neither torch nor transformers is imported here: a stored trace is looked at without them.
+"""
+
+from __future__ import annotations
+
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from headscope.errors import CaptureError
-from headscope.model.attention import Stack
-from headscope.model.display import brief, unmark
+from headscope.errors import CaptureError, ModelError
+from headscope.model.display import brief
+from headscope.model.spans import (
+    By,
+    Characters,
+    Span,
+    Turn,
+    spans_by,
+    spans_of_characters,
+    spans_of_pattern,
+    turns,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from headscope.model.attention import Stack
+    from headscope.model.foreign import Weights
     from headscope.views import View
+    from headscope.views.shares import Shares
 
+    ByLayer = Mapping[int, Tensor]
 
-ByLayer = Mapping[int, Tensor]
-Weights = Tensor | np.ndarray | Sequence[Tensor | np.ndarray]
-
-# Weights from elsewhere may have been rounded to two bytes.
-_TOLERANCE = 0.02
+ENDING = ".hst"  # of a file that keeps a trace
+Precision = Literal["exact", "uint16", "uint8"]  # of the weights in it
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,7 @@ class Side:
     offsets: tuple[tuple[int, int], ...]  # character spans into `text`
     word_of_token: tuple[int, ...]  # -1 for tokens of no word
     words: tuple[str, ...]
+    turns: tuple[Turn, ...] = ()  # those of a chat
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -105,7 +122,7 @@ class Trace:
         segments: Sequence[int] | None = None,
         special: Sequence[bool] | None = None,
         model: str = "attention",
-    ) -> "Trace":
+    ) -> Trace:
         """A trace of weights from elsewhere.
 
         A matrix (query × key), one layer (head × query × key), all layers (layer × head × query ×
@@ -113,7 +130,21 @@ class Trace:
         or numpy. `tokens` are looked at; `target_tokens` look, if others than `tokens`
         (cross-attention).
         """
-        return _trace_of_weights(weights, tokens, target_tokens, segments, special, model)
+        from headscope.model.foreign import trace_of_weights
+
+        return trace_of_weights(weights, tokens, target_tokens, segments, special, model)
+
+    def save(
+        self, path: str | Path, *, precision: Precision = "exact", neurons: bool = True
+    ) -> None:
+        """Keep the trace in a .hst file, which `headscope.open_trace` opens without the model.
+
+        `precision` is "exact", or "uint16" or "uint8" for a file of half or a quarter of the size;
+        `neurons=False` leaves out queries, keys and values.
+        """
+        from headscope.model.stored import save_trace
+
+        save_trace(self, path, precision=precision, neurons=neurons)
 
     @property
     def default(self) -> StackTrace:
@@ -158,123 +189,78 @@ class Trace:
         """The numbers of the captured heads."""
         return self.default.heads
 
-    def head_view(self, **options: Any) -> "View":
+    @property
+    def segments(self) -> tuple[Span, ...]:
+        """The parts that a trace has of itself, in the default stack.
+
+        Turns of a chat by role, else the two texts of a pair, else prompt and continuation.
+        """
+        side = self.default.queries
+        if side.turns:
+            return turns(side)
+        if 1 in side.segments:
+            own = ((name, [n for n, s in enumerate(side.segments) if s == text])
+                   for text, name in enumerate("AB"))  # fmt: skip
+            return tuple(Span(name, tuple(tokens)) for name, tokens in own)
+        written = self.generated
+        if written is None or self.default.name == "encoder":
+            return ()
+        return (Span("prompt", tuple(range(written.tokens[0]))), written)
+
+    @property
+    def generated(self) -> Span | None:
+        """The tokens that the model wrote, None if it wrote none; of a decoder in its own stack."""
+        if self.prompt_length is None:
+            return None
+        written = self.stacks.get("decoder", self.default).queries
+        tokens = tuple(range(self.prompt_length, len(written)))
+        return Span("generated", tokens) if tokens else None
+
+    def spans(
+        self,
+        by: By | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        characters: Mapping[str, Characters] | None = None,
+        stack: str | None = None,
+    ) -> tuple[Span, ...]:
+        """Named spans of the tokens that are looked at.
+
+        `by` is "turn", "message" (a turn without what the template wrote), "role", "paragraph" or
+        "sentence". A `pattern` gives a span for each match, named by its first group;
+        `characters` are names with the first character and the one after the last.
+        """
+        if [by, pattern, characters].count(None) != 2:
+            raise ModelError(
+                "Say what the spans are: by=, or pattern=, or characters=, and only one of them."
+            )
+        side = self.stack(stack).keys
+        if by is not None:
+            return spans_by(side, by)
+        if pattern is not None:
+            return spans_of_pattern(side, pattern)
+        return spans_of_characters(side, characters or {})
+
+    def shares(self, spans: Sequence[Span] | None = None, **options: Any) -> Shares:
+        """Which span looks at which, by layer and head; see `headscope.views.shares`."""
+        from headscope.views.shares import shares
+
+        return shares(self, spans, **options)
+
+    def head_view(self, **options: Any) -> View:
         """Lines from token to token, one colour per head; see `headscope.views.head_view`."""
         from headscope.views import head_view
 
         return head_view(self, **options)
 
-    def model_view(self, **options: Any) -> "View":
+    def model_view(self, **options: Any) -> View:
         """All layers and heads at a glance; see `headscope.views.model_view`."""
         from headscope.views import model_view
 
         return model_view(self, **options)
 
-    def neuron_view(self, **options: Any) -> "View":
+    def neuron_view(self, **options: Any) -> View:
         """How queries and keys make one head's weights; see `headscope.views.neuron_view`."""
         from headscope.views import neuron_view
 
         return neuron_view(self, **options)
-
-
-def _trace_of_weights(
-    weights: Weights,
-    tokens: Sequence[str],
-    target_tokens: Sequence[str] | None,
-    segments: Sequence[int] | None,
-    special: Sequence[bool] | None,
-    model: str,
-) -> Trace:
-    """Check the weights against the tokens and make them one stack."""
-    keys = _side(tokens, segments, special)
-    queries = keys if target_tokens is None else _side(target_tokens, None, None)
-    layers = _layers(weights)
-    for number, layer in enumerate(layers):
-        _check(layer, number, layers[0].shape[0], queries, keys)
-    causal = target_tokens is None and all(not layer.triu(1).any() for layer in layers)
-    name: Stack = "self" if target_tokens is None else "cross"
-    stack = StackTrace(
-        name=name,
-        layers=tuple(range(len(layers))),
-        heads=tuple(range(layers[0].shape[0])),
-        weights=dict(enumerate(layers)),
-        queries=queries,
-        keys=keys,
-    )
-    return Trace(
-        model=model,
-        stacks={name: stack},
-        is_causal=causal,
-        no_neurons="the weights were given without queries and keys",
-    )
-
-
-def _layers(weights: Weights) -> list[Float[Tensor, "head query key"]]:
-    if isinstance(weights, Tensor | np.ndarray):
-        tensor = _tensor(weights)
-        if tensor.ndim not in (2, 3, 4):
-            raise CaptureError(
-                f"Attention weights of shape {tuple(tensor.shape)} cannot be read: give query × "
-                "key, head × query × key, layer × head × query × key, or a sequence with one "
-                "entry per layer."
-            )
-        return list(tensor) if tensor.ndim == 4 else [_layer(tensor, 0)]
-    layers = [_layer(_tensor(entry), number) for number, entry in enumerate(weights)]
-    if not layers:
-        raise CaptureError("There are no attention weights: give at least one layer.")
-    return layers
-
-
-def _tensor(weights: Tensor | np.ndarray) -> Tensor:
-    tensor = torch.as_tensor(weights)
-    return tensor.detach().to("cpu", torch.float32)
-
-
-def _layer(weights: Tensor, number: int) -> Float[Tensor, "head query key"]:
-    if weights.ndim == 2:
-        return weights[None]
-    if weights.ndim == 3:
-        return weights
-    if weights.ndim == 4 and weights.shape[0] == 1:
-        return weights[0]
-    raise CaptureError(
-        f"Layer {number} has attention weights of shape {tuple(weights.shape)}: give head × query "
-        "× key, with a batch axis of 1 at most."
-    )
-
-
-def _check(weights: Tensor, number: int, heads: int, queries: Side, keys: Side) -> None:
-    expected = (heads, len(queries), len(keys))
-    if tuple(weights.shape) != expected:
-        raise CaptureError(
-            f"Layer {number} has attention weights of shape {tuple(weights.shape)}, but {heads} "
-            f"heads, {len(queries)} looking and {len(keys)} looked-at tokens need {expected}."
-        )
-    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
-        raise CaptureError(f"Layer {number} has attention weights that are negative or not finite.")
-    largest = float(weights.sum(-1).max())
-    if largest > 1 + _TOLERANCE:
-        raise CaptureError(
-            f"Layer {number} has an attention row that sums to {largest:.4g}: rows sum to at most "
-            "1 after the softmax; give weights, not scores."
-        )
-
-
-def _side(
-    tokens: Sequence[str], segments: Sequence[int] | None, special: Sequence[bool] | None
-) -> Side:
-    """Every token counts as a word, for nothing tells where words begin."""
-    shown = tuple(unmark(token) for token in tokens)
-    for given, what in ((segments, "segments"), (special, "special")):
-        if given is not None and len(given) != len(shown):
-            raise CaptureError(f"There are {len(shown)} tokens but {len(given)} {what}.")
-    starts = np.cumsum([0, *(len(token) + 1 for token in shown)])
-    return Side(
-        text=" ".join(shown),
-        tokens=shown,
-        special=tuple(special) if special is not None else (False,) * len(shown),
-        segments=tuple(segments) if segments is not None else (0,) * len(shown),
-        offsets=tuple((int(s), int(s) + len(t)) for s, t in zip(starts, shown, strict=False)),
-        word_of_token=tuple(range(len(shown))),
-        words=shown,
-    )

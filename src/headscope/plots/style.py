@@ -5,7 +5,7 @@ What a reader has set in matplotlib's rcParams, by hand or in a matplotlibrc, st
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from warnings import catch_warnings, filterwarnings
@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 from headscope.theme import FAINT, INK, MAP, PAPER
+from headscope.views.figures.fonts import dress
 
 FORMATS = ("svg", "png", "pdf")
 DOTS = 200  # of a PNG per inch
@@ -46,6 +47,10 @@ _STYLE = {
     "svg.fonttype": "none",  # text stays text: selectable, and in the page's own font
     "pdf.fonttype": 42,  # whole fonts, which journals ask for
     "figure.dpi": 100,
+}
+_FURTHER: dict[str, dict[str, Any]] = {
+    "png": {"dpi": DOTS, "facecolor": PAPER},
+    "pdf": {"metadata": {"CreationDate": None}},
 }
 # A label may hold dollar signs and backslashes, which are no formula.
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -89,17 +94,22 @@ def to_svg(figure: Figure) -> str:
     return _NOT_IN_XML.sub("\ufffd", text[text.index("<svg") :])
 
 
-def render(figure: Figure, width: float | None = None) -> dict[str, bytes]:
-    """The figure as an SVG, PNG and PDF file; `width` in inches keeps its proportions."""
+def render(
+    figure: Figure, width: float | None = None, formats: Sequence[str] = FORMATS
+) -> dict[str, bytes]:
+    """The figure as an SVG file and in other formats; `width` in inches keeps its proportions."""
     if width is not None:
         wide, high = figure.get_size_inches()
         figure.set_size_inches(width, high * width / wide)
-    svg = to_svg(figure)
+    files = {"svg": to_svg(figure).encode("utf-8")}
+    dress(figure)  # unlike an SVG the others need the shapes of all letters
     figure.set_layout_engine("none")  # the layout is found: finding it again takes a third as long
-    png, pdf = io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=DOTS, facecolor=PAPER)
-    figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
-    return {"svg": svg.encode("utf-8"), "png": png.getvalue(), "pdf": pdf.getvalue()}
+    for name, settings in _FURTHER.items():
+        if name in formats:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=name, **settings)
+            files[name] = buffer.getvalue()
+    return files
 
 
 def thumbnail(values: xr.DataArray) -> bytes:

@@ -8,8 +8,8 @@ from pathlib import Path
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.head import read_head
+from headscope.plots.style import FORMATS, style
 from headscope.plots.style import render as render_figure
-from headscope.plots.style import style
 from headscope.report.exemplars import Group, csv_rows, show_head
 from headscope.report.measures import general_figures, show_measures
 from headscope.report.page import Chapter, ShownFigure, render
@@ -36,6 +36,7 @@ class Look:
 
     width: float | None = None  # inches
     font: str | None = None  # family
+    formats: tuple[str, ...] = FORMATS
 
 
 def report(
@@ -46,6 +47,7 @@ def report(
     study: Study | str | None = None,
     width: float | None = None,
     font: str | None = None,
+    formats: Sequence[str] | None = None,
 ) -> Path:
     """Write figures, tables and one page for one or more finished runs; returns the page's path.
 
@@ -53,20 +55,31 @@ def report(
     names another file. `heads` ("L4H11") adds exemplars of these heads. `study` is the declaration
     of a study of your own, or its import path, for its figures: a run directory may come from a
     stranger, so that nothing it names is imported. `width` (inches) and `font` (a family) are those
-    of every figure; other settings are taken from matplotlib's rcParams.
+    of every figure; other settings are taken from matplotlib's rcParams. `formats` are those of the
+    figures' files, all by default; the page needs the SVG, so that it is always written.
     """
-    if width is not None and not width > 0:
-        raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
+    look = _look(width, font, FORMATS if formats is None else formats)
     runs = [read_finished(each) for each in (run, *more)]
     page = runs[0].path / "report.html" if out is None else find_place(out)
     asked = [_asked(heads, each) for each in runs]
     own = find_study(study) if isinstance(study, str) else study
     chapters = [
-        _chapter(each, choices, own, _folder(each.path, page), Look(width, font))
+        _chapter(each, choices, own, _folder(each.path, page), look)
         for each, choices in zip(runs, asked, strict=True)
     ]
     _write(page, render(chapters).encode("utf-8"))
     return page
+
+
+def _look(width: float | None, font: str | None, formats: Sequence[str]) -> Look:
+    if width is not None and not width > 0:
+        raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise RunError(
+            f"Figures are not written as {unknown[0]!r}; choose from {', '.join(FORMATS)}."
+        )
+    return Look(width, font, tuple(formats))
 
 
 def _folder(run: Path, page: Path) -> Path:
@@ -126,7 +139,7 @@ def _draw_figures(
         if all(name in run.data for name in figure.needs):
             try:
                 with style(figure.name, look.font):
-                    files = render_figure(figure.draw(run.data), look.width)
+                    files = render_figure(figure.draw(run.data), look.width, look.formats)
                     note = figure.note(run.data)
             except Exception as error:
                 if is_own or isinstance(error, HeadscopeError):

@@ -127,7 +127,7 @@ def differ(
     first: Sample, second: Sample, is_share: bool, same_texts: bool, confidence: float
 ) -> Difference:
     """Second minus first: group by group over the same texts, else as independent."""
-    difference = second.value - first.value
+    difference = _without_rounding(second.value - first.value, first.value, second.value)
     groups, error = _error(first, second, same_texts)
     if is_share:
         ends = _share_ends(first, second, same_texts, confidence)
@@ -138,6 +138,12 @@ def differ(
     low, high = (np.where(known, end, np.nan) for end in ends)
     p = p_of_interval(difference, low, high, groups, confidence)
     return Difference(first.value, second.value, difference, low, high, p)
+
+
+def _without_rounding(difference: Array, first: Array, second: Array) -> Array:
+    """Sums in another order end in other digits: values that are equal but for them are equal."""
+    size = np.maximum(np.abs(first), np.abs(second))
+    return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)
 
 
 def _error(first: Sample, second: Sample, same_texts: bool) -> tuple[Array, Array]:

@@ -8,10 +8,12 @@ words without knowing the study.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import xarray as xr
 
+from headscope.errors import RunError
 from headscope.results.inspection import parse, read_as
 from headscope.wording import plain, shorten
 
@@ -101,8 +103,19 @@ class Measure:
         """What a variable says of itself; one that says nothing goes by its name."""
         if ATTRIBUTE not in attributes:
             return cls(name, name.replace("_", " ").capitalize(), "", "", "", unit="")
-        what = f"The measure of {shorten(plain(name), 60)}"
-        return read_as(cls, parse(attributes[ATTRIBUTE], what), what)
+        content = attributes[ATTRIBUTE]
+        if not isinstance(content, str):
+            raise RunError(f"{_what(name)} is not a text.")
+        return _read(name, content)
+
+
+@lru_cache(maxsize=1024)  # a page asks for the same few again and again
+def _read(name: str, content: str) -> Measure:
+    return read_as(Measure, parse(content, _what(name)), _what(name))
+
+
+def _what(name: str) -> str:
+    return f"The measure of {shorten(plain(name), 60)}"
 
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
@@ -119,18 +132,15 @@ def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
 
 def measure_of(result: xr.Dataset, name: str) -> Measure:
     """What a variable of a result is."""
-    return Measure.from_attributes(name, result[name].attrs)
+    return Measure.from_attributes(name, result.variables[name].attrs)
 
 
 def measure_names(result: xr.Dataset) -> list[str]:
     """The variables with a declared measure that has a number for every head."""
-    return [
-        str(name)
-        for name, array in result.data_vars.items()
-        if ATTRIBUTE in array.attrs and _is_of_heads(array)
-    ]
+    return [str(name) for name in result.data_vars if _is_of_heads(result.variables[name])]
 
 
-def _is_of_heads(array: xr.DataArray) -> bool:
+def _is_of_heads(array: xr.Variable) -> bool:
     dims = set(array.dims)
-    return set(GRID) <= dims and not NO_VALUE & dims and array.dtype.kind in "fiu"
+    declared = ATTRIBUTE in array.attrs and array.dtype.kind in "fiu"
+    return declared and set(GRID) <= dims and not NO_VALUE & dims

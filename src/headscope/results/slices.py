@@ -134,10 +134,21 @@ def baseline_of_head(
     result: xr.Dataset, chosen: Slice, place: Mapping[str, int]
 ) -> BaselineValue | None:
     """What one head is held against: a baseline of its own where there is one."""
-    for each in chosen.measure.baselines:
-        if each.variable in result and set(GRID) <= set(result[each.variable].dims):
-            return _value(result.sel(place), each, chosen.at)
-    return baseline_of(result, chosen)
+    own = _baseline_of_heads(result, chosen)
+    if own is None:
+        return baseline_of(result, chosen)
+    return _value(result[[own.variable]].sel(place), own, chosen.at)
+
+
+def is_baseline_of_heads(result: xr.Dataset, chosen: Slice) -> bool:
+    """Whether every head is held against a value of its own."""
+    return _baseline_of_heads(result, chosen) is not None
+
+
+def _baseline_of_heads(result: xr.Dataset, chosen: Slice) -> Baseline | None:
+    known = (each for each in chosen.measure.baselines if each.variable in result)
+    of_heads = (each for each in known if set(GRID) <= set(result.variables[each.variable].dims))
+    return next(of_heads, None)
 
 
 def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> BaselineValue | None:

@@ -22,6 +22,8 @@ from headscope.results.slices import further_axes, select, slices
 from headscope.results.statements import Tabulation
 from headscope.studies.option import Option
 from headscope.studies.study import Part, Setup
+from headscope.text.corpus import Shard
+from headscope.text.segments import documents_of
 
 if TYPE_CHECKING:
     from headscope.metrics.importance import Means
@@ -62,12 +64,22 @@ def with_importance(setup: Setup, part: Part) -> Part:
 def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":
     """All inputs of the corpus, as the engine makes its batches."""
     model = setup.model
-    whole = max(1, len(setup.corpus))  # documents that are inputs must not be cut
-    for shard in setup.corpus.shards(SHARD if setup.context is None else whole):
+    for shard in setup.corpus.shards(SHARD) if setup.context is None else _of_documents(setup):
         columns = part.read(setup, shard, setup.corpus.read(shard)).columns
         for rows in model.buckets(columns.lengths.tolist(), setup.batch_tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal).to(model.device)
             yield cut.batch, cut.annotated
+
+
+def _of_documents(setup: Setup) -> Iterator[Shard]:
+    """Some whole documents at a time: where they are inputs, they must not be cut."""
+    begin = end = 0
+    for _, end in documents_of(setup.corpus):
+        if end - begin >= SHARD:
+            yield Shard(0, begin, end)
+            begin = end
+    if end > begin:
+        yield Shard(0, begin, end)
 
 
 def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:

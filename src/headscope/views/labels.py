@@ -43,6 +43,18 @@ def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
     return tuple(_spaces(tokens, text))
 
 
+def gaps(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """What stands before every token in running text: 0 nothing, 1 a space, 2 a new line."""
+    found, before = [], 0
+    spaced = spaces_before(tokens, text)
+    for place, ((start, end), space) in enumerate(zip(offsets, spaced, strict=True)):
+        leading = text[start:end][: len(text[start:end]) - len(text[start:end].lstrip())]
+        between = text[before:start] + (leading if leading != text[start:end] else "")
+        found.append(2 if place and "\n" in between else int(space))
+        before = max(before, end)
+    return found
+
+
 def bare(token: str) -> str:
     """A token as a part of running text: without the marks that tell whether it begins a word.
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.model.spans import Span
 from headscope.views.labels import label
+from headscope.views.state import parse_pin
 from headscope.views.window import cut, spans
 
 if TYPE_CHECKING:
@@ -18,14 +20,18 @@ if TYPE_CHECKING:
     from headscope.views.state import ViewState
 
 
+_ELSE, _HIDDEN = "everything else", "hidden"  # units beside the spans
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The rows or columns of a drawing: tokens, or words made of them."""
+    """The rows or columns of a drawing: tokens, or words or spans made of them."""
 
     labels: tuple[str, ...]
     members: tuple[tuple[int, ...], ...]  # token indices of each unit
     special: np.ndarray  # bool, unit
     segments: np.ndarray  # int, unit
+    kept: np.ndarray  # bool, unit: not hidden
     start: int = 0  # the first token, of all tokens of the side
     first: int = 0  # number of the first unit, of all units of the side
 
@@ -51,32 +57,42 @@ class Lines:
     weight: np.ndarray
 
 
-def units(whole: "Side", unit: str, span: slice) -> Units:
-    """Tokens one by one, or grouped into words; a token of no word stands for itself.
+def units(whole: "Side", state: "ViewState", span: slice, *, spans: bool = True) -> Units:
+    """Tokens one by one, or grouped into words or spans; others stand for themselves.
 
-    Members are counted from the first token of the span.
+    Members are counted from the first token of the span. What is looked at can be grouped into
+    spans, and what looks where both are the same text (`spans`).
     """
     side, first = cut(whole, span), span.start
-    if unit == "word":
+    hidden = _hidden_tokens(side, state.hide, span.start)
+    shown = [label(token) for token in side.tokens]
+    if state.unit == "span" and spans:
+        first, (groups, labels) = 0, _by_span(shown, hidden, state.spans, span)
+    elif state.unit == "word":
         first = len(_groups(whole.word_of_token[: span.start]))
         groups = _groups(side.word_of_token)
-        labels = tuple(_word(side, group[0]) for group in groups)
+        labels = [_word(side, group[0]) for group in groups]
     else:
-        groups = [(token,) for token in range(len(side.tokens))]
-        labels = tuple(map(label, side.tokens))
+        groups, labels = [(token,) for token in range(len(side.tokens))], shown
     special = np.array([all(side.special[i] for i in group) for group in groups], bool)
     segments = np.array([side.segments[group[0]] for group in groups], int)
-    return Units(labels, tuple(groups), special, segments, span.start, first)
+    kept = np.array([not all(hidden[i] for i in group) for group in groups], bool)
+    if "first" in state.hide and span.start == 0:
+        kept[0] = False
+    return Units(tuple(labels), tuple(groups), special, segments, kept, span.start, first)
 
 
 def drawing(weights: np.ndarray, stack: "StackTrace", state: "ViewState") -> Drawing:
-    """Apply window, unit, what is hidden and the sentence pair to (head, query, key) weights."""
+    """Apply window, unit, what is hidden and what is filtered to (head, query, key) weights."""
     queries, keys = spans(stack, state.window)
-    rows, columns = units(stack.queries, state.unit, queries), units(stack.keys, state.unit, keys)
+    same = stack.queries.tokens == stack.keys.tokens
+    rows = units(stack.queries, state, queries, spans=same)
+    columns = units(stack.keys, state, keys)
     between = merge(weights[:, queries, keys], rows, columns)
-    kept_rows, kept_columns = _kept(rows, state.hide), _kept(columns, state.hide)
-    shown = kept_rows[:, None] & kept_columns[None, :] & _pair(rows, columns, state.pair)
-    return Drawing(rows, columns, between, shown, _hidden(between, kept_rows, kept_columns))
+    asking = rows.kept & _within(rows, state.attending if same else None, state)
+    asked = columns.kept & _within(columns, state.attended, state)
+    shown = asking[:, None] & asked[None, :] & _pair(rows, columns, state.pair)
+    return Drawing(rows, columns, between, shown, _hidden(between, asking, columns.kept))
 
 
 def merge(weights: np.ndarray, rows: Units, columns: Units) -> np.ndarray:
@@ -100,7 +116,35 @@ def _bins(of: Units, most: int) -> Units:
     size = min(count, most)
     place = np.arange(count) * size // count
     members = tuple(tuple(np.flatnonzero(place == bin).tolist()) for bin in range(size))
-    return Units(("",) * size, members, np.zeros(size, bool), np.zeros(size, int))
+    none = np.zeros(size, bool)
+    return Units(("",) * size, members, none, np.zeros(size, int), ~none)
+
+
+def attention_on_text(picture: Drawing, pinned: str | None, prompt: int | None) -> np.ndarray:
+    """What each token of the text gets, as a mean over heads.
+
+    Of pinned attending tokens: the mean attention that they give to it. Of pinned attended ones:
+    what it gives to them together. Of none: the mean of the generated tokens where there are any,
+    else of all.
+    """
+    weights = np.where(picture.shown, picture.weights, 0.0).mean(0)  # query key
+    side, numbers = ("q", None) if pinned is None else parse_pin(pinned)
+    units = picture.queries if side == "q" else picture.keys
+    if numbers is None:
+        chosen = [
+            unit
+            for unit, group in enumerate(units.members)
+            if units.kept[unit] and units.start + group[0] >= (prompt or 0)
+        ]
+    else:
+        wanted = set(numbers)
+        chosen = [n for n in range(len(units.labels)) if units.first + n in wanted]
+    on_units = weights[chosen].mean(0) if side == "q" else weights[:, chosen].sum(1)
+    others = picture.keys if side == "q" else picture.queries
+    on_tokens = np.zeros(sum(map(len, others.members)))
+    for value, group in zip(on_units, others.members, strict=True):
+        on_tokens[list(group)] = value
+    return on_tokens
 
 
 def strongest(all_lines: Lines, most: int) -> Lines:
@@ -159,13 +203,39 @@ def _word(side: "Side", token: int) -> str:
     return label(side.words[word] if word >= 0 else side.tokens[token])
 
 
-def _kept(of: Units, hide: Sequence[str]) -> np.ndarray:
-    kept = np.ones(len(of.labels), bool)
-    if "first" in hide and of.start == 0:
-        kept[0] = False
-    if "special" in hide:
-        kept &= ~of.special
-    return kept
+def _hidden_tokens(side: "Side", hide: Sequence[str], start: int) -> list[bool]:
+    return [
+        ("special" in hide and is_special) or ("first" in hide and start + token == 0)
+        for token, is_special in enumerate(side.special)
+    ]
+
+
+def _by_span(
+    labels: Sequence[str], hidden: Sequence[bool], named: Sequence[str], window: slice
+) -> tuple[list[tuple[int, ...]], list[str]]:
+    """The tokens of each span, of the shortest where spans lie within each other.
+
+    All others are one unit; so are hidden tokens, and that one is hidden.
+    """
+    parsed = [Span.parse(one) for one in named]
+    owner = [_ELSE] * len(labels)
+    for number in sorted(range(len(parsed)), key=lambda n: -len(parsed[n])):
+        for token in parsed[number].tokens:
+            if window.start <= token < window.stop:
+                owner[token - window.start] = label(parsed[number].name)
+    groups: dict[str, list[int]] = {}
+    for token, name in enumerate(owner):
+        groups.setdefault(_HIDDEN if hidden[token] else name, []).append(token)
+    return [tuple(own) for own in groups.values()], list(groups)
+
+
+def _within(of: Units, name: str | None, state: "ViewState") -> np.ndarray:
+    """Which units begin in a span; all of them without one."""
+    if name is None:
+        return np.ones(len(of.labels), bool)
+    wanted = next(span for span in map(Span.parse, state.spans) if span.name == name)
+    inside = set(wanted.tokens)
+    return np.array([of.start + group[0] in inside for group in of.members], bool)
 
 
 def _pair(rows: Units, columns: Units, pair: str) -> np.ndarray:

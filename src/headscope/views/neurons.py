@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.errors import ViewError
+from headscope.views.state import parse_pin
+from headscope.views.weights import array_of
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -60,12 +62,12 @@ def neurons_of(stack: "StackTrace", layer: int, head: int) -> Neurons:
     assert stack.query is not None and stack.key is not None and stack.scaling is not None
     place = stack.heads.index(head)
     return Neurons(
-        query=stack.query[layer][place].double().numpy(),
-        key=stack.key[layer][stack.key_head_of[place]].double().numpy(),
+        query=array_of(stack.query, layer)[place].astype(np.float64),
+        key=array_of(stack.key, layer)[stack.key_head_of[place]].astype(np.float64),
         scaling=stack.scaling[layer],
         softcap=stack.softcap,
         bias=_bias(stack, layer, place),
-        sink=None if stack.sink is None else float(stack.sink[layer][place]),
+        sink=None if stack.sink is None else float(array_of(stack.sink, layer)[place]),
     )
 
 
@@ -79,7 +81,7 @@ def neuron_order(parts: Parts, order: str) -> np.ndarray:
 def pinned_query(stack: "StackTrace", pinned: str | None) -> int:
     """The pinned query token, or the last one that is not special."""
     if pinned is not None and pinned.startswith("q"):
-        return int(pinned[1:])
+        return parse_pin(pinned)[1][0]
     plain = [token for token, special in enumerate(stack.queries.special) if not special]
     return plain[-1] if plain else 0
 
@@ -88,7 +90,7 @@ def _bias(stack: "StackTrace", layer: int, place: int) -> np.ndarray | None:
     if stack.bias is None or layer not in stack.bias:
         return None
     heads, shape = len(stack.heads), (len(stack.queries.tokens), len(stack.keys.tokens))
-    whole = np.broadcast_to(stack.bias[layer].double().numpy(), (heads, *shape))
+    whole = np.broadcast_to(array_of(stack.bias, layer).astype(np.float64), (heads, *shape))
     return whole[place]
 
 

@@ -20,13 +20,13 @@ import numpy as np
 
 from headscope.errors import ViewError
 from headscope.views import window
-from headscope.views.labels import is_right_to_left, label
+from headscope.views.labels import gaps, is_right_to_left, label
 from headscope.views.state import Kind, ViewState
 from headscope.views.weights import (
+    array_of,
     checked_weights,
     head_scores,
     no_rollout,
-    numbers_of,
     rollout,
     times,
 )
@@ -180,6 +180,7 @@ def _side(side: "Side") -> dict[str, Any]:
         "segments": list(side.segments),
         "wordOf": list(side.word_of_token),
         "words": [label(word) for word in side.words],
+        "gaps": gaps(side.tokens, side.text, side.offsets),
         "rtl": is_right_to_left(labels),
     }
 
@@ -206,7 +207,7 @@ def _tiles(stack: "StackTrace", blocks: Blocks) -> dict[str, Any]:
 
     def make(layer: int, queries: slice, keys: slice) -> bytes:
         whole = scales(layer)
-        return quantise_tile(numbers_of(stack.weights[layer][:, queries, keys]), whole)
+        return quantise_tile(array_of(stack.weights, layer)[:, queries, keys], whole)
 
     rows, columns = window.tiles(len(stack.queries)), window.tiles(len(stack.keys))
     return {
@@ -227,7 +228,7 @@ def _add_norms(
         return
     norms, shape = stack.value_norms, [len(stack.heads), len(stack.keys)]
     factors = {
-        str(layer): {"block": blocks.add(lambda n=layer: _packed(norms[n])), "shape": shape}
+        str(layer): {"block": blocks.add(partial(_packed, norms, layer)), "shape": shape}
         for layer in stack.layers
     }
     sets["norm"] = {**sets["raw"], "factors": factors}
@@ -281,20 +282,20 @@ def _neurons(stack: "StackTrace", blocks: Blocks) -> dict[str, Any] | None:
 
 def _layer_neurons(stack: "StackTrace", layer: int, blocks: Blocks) -> dict[str, Any]:
     assert stack.query is not None and stack.key is not None and stack.scaling is not None
-    bias = None if stack.bias is None else stack.bias.get(layer)
-    sink = None if stack.sink is None else stack.sink.get(layer)
+    bias, sink = stack.bias or {}, stack.sink or {}
     return {
-        "query": _floats(stack.query[layer], blocks),
-        "key": _floats(stack.key[layer], blocks),
+        "query": _floats(stack.query, layer, blocks),
+        "key": _floats(stack.key, layer, blocks),
         "scaling": stack.scaling[layer],
-        "bias": None if bias is None else _floats(bias, blocks),
-        "sink": None if sink is None else sink.tolist(),
+        "bias": _floats(bias, layer, blocks) if layer in bias else None,
+        "sink": array_of(sink, layer).tolist() if layer in sink else None,
     }
 
 
-def _floats(tensor: Any, blocks: Blocks) -> dict[str, Any]:
-    return {"block": blocks.add(partial(_packed, tensor)), "shape": list(tensor.shape)}
+def _floats(parts: Mapping[int, Any], layer: int, blocks: Blocks) -> dict[str, Any]:
+    shape = list(array_of(parts, layer).shape)
+    return {"block": blocks.add(partial(_packed, parts, layer)), "shape": shape}
 
 
-def _packed(tensor: Any) -> bytes:
-    return pack(numbers_of(tensor).astype("<f4"))
+def _packed(parts: Mapping[int, Any], layer: int) -> bytes:
+    return pack(array_of(parts, layer).astype("<f4"))

@@ -6,12 +6,15 @@ view is a kind here, `static/KIND/view.js` and `figures/KIND.py`.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from headscope.errors import ViewError
+from headscope.errors import HeadscopeError, ViewError
+from headscope.model.spans import Span, check_spans, parse_ranges, ranges, turns
+from headscope.views.labels import label
 from headscope.views.window import is_long, last_window, window_of
 from headscope.views.worth import hidden_at_first, telling_query, worth_a_look
 
@@ -53,13 +56,24 @@ class ViewState:
 
     stack: str = _setting("Attention", "self, encoder, decoder or cross")
     layer: int = _setting("Layer", "the layer shown; model view: that of the enlarged head")
-    layers: tuple[int, ...] = _setting("Layers", "the rows shown", ("model",))
+    layers: tuple[int, ...] = _setting(
+        "Layers", "model view: the rows shown; summary: the layers put together", _LINES
+    )
     heads: tuple[int, ...] = _setting("Heads", "the heads shown", _LINES)
     head: int = _setting("Head", "the head that is enlarged or taken apart", ("model", "neuron"))
     window: tuple[int, int] = _setting(
         "Window", "long inputs: first tile shown of queries and of keys", _LINES, default=(0, 0)
     )
-    pinned: str | None = _setting("Pinned", "q3 is query token 3, k0 is key token 0", default=None)
+    pinned: str | None = _setting(
+        "Pinned", "q3 is query token 3, k0 is key token 0, q3-7+9 are several", default=None
+    )
+    summary: str = _setting(
+        "Show",
+        "each head by itself, or the chosen heads and layers as one picture",
+        _LINES,
+        default="each",
+        choices={"each": "Each head", "mean": "Mean", "max": "Maximum"},
+    )
     weights: str = _setting(
         "Weights",
         "raw: as the model computed them; norm: times the size of what is passed on; rollout: "
@@ -73,8 +87,13 @@ class ViewState:
         "what the lines join",
         _LINES,
         default="token",
-        choices={"token": "Tokens", "word": "Words"},
+        choices={"token": "Tokens", "word": "Words", "span": "Spans"},
     )
+    spans: tuple[str, ...] = _setting(
+        "Spans", "parts of the text by name: 12-45 Document 1", _LINES, default=()
+    )
+    attending: str | None = _setting("From", "only what this span looks at", _LINES, default=None)
+    attended: str | None = _setting("To", "only what looks at this span", _LINES, default=None)
     mass: float = _setting(
         "Strongest lines",
         "of every attending token, the strongest lines that together hold this share",
@@ -96,10 +115,10 @@ class ViewState:
     )
     direction: str = _setting(
         "Layout",
-        "tokens in columns or in rows",
+        "tokens in columns, in rows, or as a text that is shaded by the attention it gets",
         ("head",),
         default="vertical",
-        choices={"vertical": "Vertical", "horizontal": "Horizontal"},
+        choices={"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"},
     )
     theme: str = _setting(
         "Theme",
@@ -204,6 +223,8 @@ def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
     asked = {name: value for name, value in wanted.items() if value is not None}
     _check_names(kind, asked)
     stack = chosen_stack(trace, asked.pop("stack", None))
+    if stack.keys.turns and "spans" not in asked and kind != "neuron":
+        asked["spans"] = turns(stack.keys)
     start = ViewState(
         stack=stack.name,
         layer=stack.layers[0],
@@ -212,6 +233,8 @@ def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
         head=stack.heads[0],
     )
     asked = _normalised(asked)
+    if "summary" in asked and "layer" in asked and "layers" not in asked:
+        asked["layers"] = (asked["layer"],)
     start = replace(start, **_head_to_open(kind, asked, stack), **asked)
     opened = replace(start, **_rest_to_open(kind, asked, start, stack))
     return checked(replace(opened, **_with_window(asked, stack)), stack)
@@ -220,6 +243,8 @@ def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
 def _head_to_open(kind: Kind, asked: Mapping[str, Any], stack: "StackTrace") -> dict[str, Any]:
     """A head worth a look, where the caller names neither layer nor head."""
     worth = () if asked.keys() & _WHICH else worth_a_look(stack)
+    if asked.get("summary", "each") != "each":
+        return {"enlarged": kind == "model"}
     if not worth:
         return {}
     chosen: dict[str, Any] = {"layer": worth[0].layer, "head": worth[0].head}
@@ -232,7 +257,7 @@ def _rest_to_open(
     kind: Kind, asked: Mapping[str, Any], state: ViewState, stack: "StackTrace"
 ) -> dict[str, Any]:
     """What is hidden, and the token that is taken apart, where the caller left it open."""
-    layers = state.layers if kind == "model" else (state.layer,)
+    layers = state.layers if kind == "model" or state.summary != "each" else (state.layer,)
     heads = (state.head,) if kind == "neuron" else state.heads
     if {*layers, state.layer} - {*stack.layers} or {*heads, state.head} - {*stack.heads}:
         return {}  # refused later, by name
@@ -261,6 +286,12 @@ def checked(state: ViewState, stack: "StackTrace") -> ViewState:
     """`state`, or an error that names what could have been asked."""
     for name in SETTINGS:
         check_setting(name, getattr(state, name), stack)
+    names = [Span.parse(one).name for one in state.spans]
+    for name in ("attending", "attended"):
+        wanted = getattr(state, name)
+        if wanted is not None and wanted not in names:
+            known = f"the spans are {', '.join(names)}" if names else "there are no spans"
+            raise ViewError(f"{name} is {wanted!r}; {known}.")
     return state
 
 
@@ -277,6 +308,8 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
         _check_mass(value)
     elif name == "window":
         _check_window(value, stack)
+    elif name == "spans":
+        check_spans(map(Span.parse, value), len(stack.keys))
     elif name == "pinned":
         _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
 
@@ -290,6 +323,23 @@ def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[i
     for number in (asked,) if isinstance(asked, int) else asked:
         if number not in captured:
             raise ViewError(f"{what} {number} is not in this trace; it has {span(captured)}.")
+
+
+def picture_name(state: ViewState) -> str | None:
+    """What a picture of more than single heads is called; None where heads are shown as such."""
+    if state.weights == "rollout":
+        return "rollout"
+    if state.summary == "each":
+        return None
+    heads = f"{span(state.heads)}" if state.heads else "none"
+    return f"{SETTINGS['summary'].choices[state.summary].lower()} of heads {heads}"
+
+
+def shown_layers(state: ViewState) -> str:
+    """The layer, or the layers that are put together."""
+    if state.summary == "each" or state.weights == "rollout" or len(state.layers) == 1:
+        return f"layer {state.layer if state.summary == 'each' else state.layers[0]}"
+    return f"layers {span(state.layers)}"
 
 
 def span(numbers: Sequence[int]) -> str:
@@ -307,19 +357,34 @@ def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
         asked["window"] = tuple(asked["window"])
     if "hide" in asked:
         asked["hide"] = (asked["hide"],) if isinstance(asked["hide"], str) else tuple(asked["hide"])
-    if isinstance(asked.get("pinned"), int):
-        asked["pinned"] = f"q{asked['pinned']}"
+    if "spans" in asked:
+        asked["spans"] = tuple(map(_shown_span, asked["spans"]))
+    for name in ("attending", "attended"):
+        if isinstance(asked.get(name), Span | str):
+            asked[name] = label(getattr(asked[name], "name", asked[name]))
+    pinned = asked.get("pinned")
+    if isinstance(pinned, int):
+        asked["pinned"] = f"q{pinned}"
+    elif pinned is not None and not isinstance(pinned, str):  # a span, or several numbers
+        asked["pinned"] = f"q{ranges(sorted(set(getattr(pinned, 'tokens', pinned))))}"
     return asked
+
+
+def _shown_span(span: Span | str) -> str:
+    """A span as settings have it; its name may come from the text and is made visible like it."""
+    parsed = Span.parse(str(span))
+    return str(Span(label(parsed.name), parsed.tokens))
 
 
 def _with_window(asked: dict[str, Any], stack: "StackTrace") -> dict[str, Any]:
     """A pinned token of a long input is opened in the window that has it."""
     pinned = asked.get("pinned")
-    if "window" in asked or pinned is None or not pinned[1:].isdigit() or not is_long(stack):
+    found = re.match(r"[qk](\d+)", pinned or "")
+    if "window" in asked or found is None or not is_long(stack):
         return asked
-    start = window_of(stack, int(pinned[1:]), pinned[0])
+    start = window_of(stack, int(found[1]), found[0][0])
     own = stack.keys is stack.queries or stack.keys == stack.queries
-    both = (start, start) if own else (start, 0) if pinned[0] == "q" else (0, start)
+    both = (start, start) if own else (start, 0) if found[0][0] == "q" else (0, start)
     return {**asked, "window": both}
 
 
@@ -355,12 +420,23 @@ def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ViewError(f"{name} is {value!r}; choose {', '.join(choices)}.")
 
 
+def parse_pin(pinned: str) -> tuple[str, tuple[int, ...]]:
+    """The side of pinned tokens, "q" or "k", and their numbers."""
+    try:
+        if pinned[:1] in ("q", "k"):
+            return pinned[0], parse_ranges(pinned[1:])
+    except HeadscopeError:
+        pass
+    raise ViewError(
+        f"pinned is {pinned!r}; write q3 for query token 3, k3 for key token 3, or q3-7+9 for "
+        "several."
+    )
+
+
 def _check_pin(pinned: str | None, queries: int, keys: int) -> None:
     if pinned is None:
         return
-    side, number = pinned[:1], pinned[1:]
-    count = {"q": queries, "k": keys}.get(side)
-    if count is None or not number.isdigit():
-        raise ViewError(f"pinned is {pinned!r}; write q3 for query token 3 or k3 for key token 3.")
-    if int(number) >= count:
+    side, numbers = parse_pin(pinned)
+    count = queries if side == "q" else keys
+    if numbers[-1] >= count:
         raise ViewError(f"pinned is {pinned!r}, but there are only tokens 0 to {count - 1}.")

@@ -9,8 +9,16 @@ import numpy as np
 from headscope.head import name_head
 from headscope.views.labels import label, short
 from headscope.views.lines import Drawing, Lines, drawing, lines
-from headscope.views.state import Kind, ViewState, chosen_stack, span
-from headscope.views.weights import chosen_weights
+from headscope.views.state import (
+    Kind,
+    ViewState,
+    chosen_stack,
+    parse_pin,
+    picture_name,
+    shown_layers,
+    span,
+)
+from headscope.views.weights import shown_weights
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -55,12 +63,11 @@ def strongest_lines(
     """The strongest lines of what is drawn; of the model view those of its enlarged head."""
     stack = chosen_stack(trace, state.stack)
     wanted = state.heads if kind == "head" else (state.head,)
-    heads, weights = chosen_weights(stack, state.weights, state.layer, wanted)
+    heads, weights = shown_weights(stack, state, wanted)
     picture = drawing(weights, stack, state)
-    found = _of_query(_chosen(lines(picture, 1.0)), picture, _query(kind, state, stack))
-    names = (
-        ["rollout"] if state.weights == "rollout" else [name_head(state.layer, h) for h in heads]
-    )
+    found = _of_queries(_chosen(lines(picture, 1.0)), picture, _queries(kind, state, stack))
+    together = picture_name(state)
+    names = [name_head(state.layer, h) if together is None else together for h in heads]
     return [
         Listed(names[head], picture.queries.labels[query], picture.keys.labels[key], float(weight))
         for head, query, key, weight in sorted(
@@ -89,18 +96,20 @@ def without_script(trace: "Trace", kind: Kind, state: ViewState) -> str:
 
 
 def _heads(state: ViewState) -> str:
-    if state.weights == "rollout":
-        return f"layer {state.layer}, rollout"
+    together = picture_name(state)
+    if together is not None:
+        return f"{shown_layers(state)}, {together}"
     if not state.heads:
         return f"layer {state.layer}, no head"
     return f"layer {state.layer}, head{'s' * (len(state.heads) > 1)} {span(state.heads)}"
 
 
-def _query(kind: Kind, state: ViewState, stack: "StackTrace") -> int | None:
-    """The only token whose lines are shown: a pinned one, in the neuron view always one."""
-    if state.pinned is not None and state.pinned[0] == "q":
-        return int(state.pinned[1:])
-    return len(stack.queries) - 1 if kind == "neuron" else None
+def _queries(kind: Kind, state: ViewState, stack: "StackTrace") -> tuple[int, ...] | None:
+    """The only tokens whose lines are shown: pinned ones, in the neuron view always one."""
+    side, numbers = ("k", ()) if state.pinned is None else parse_pin(state.pinned)
+    if side == "q":
+        return numbers
+    return (len(stack.queries) - 1,) if kind == "neuron" else None
 
 
 def _chosen(found: Lines) -> Lines:
@@ -110,10 +119,10 @@ def _chosen(found: Lines) -> Lines:
     return _some(found, count[row.ravel()] > 1)
 
 
-def _of_query(found: Lines, picture: Drawing, query: int | None) -> Lines:
-    if query is None:
+def _of_queries(found: Lines, picture: Drawing, queries: tuple[int, ...] | None) -> Lines:
+    if queries is None:
         return found
-    return _some(found, found.query == query - picture.queries.first)
+    return _some(found, np.isin(found.query, np.array(queries) - picture.queries.first))
 
 
 def _some(found: Lines, kept: np.ndarray) -> Lines:

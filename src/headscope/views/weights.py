@@ -1,6 +1,7 @@
 """The weights that a view shows: raw, norm-weighted or rolled out; and scores to order heads."""
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from headscope.views import window
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace
+    from headscope.views.state import ViewState
 
 
 def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
     """One layer's weights as numbers that can be drawn, or an error that says where they cannot."""
-    weights = numbers_of(stack.weights[layer])
+    weights = array_of(stack.weights, layer)
     expected = (len(stack.heads), len(stack.queries.tokens), len(stack.keys.tokens))
     if weights.shape != expected:
         raise ViewError(
@@ -36,6 +38,12 @@ def numbers_of(tensor: Any) -> np.ndarray:
     return tensor.detach().cpu().float().numpy()
 
 
+def array_of(parts: Mapping[int, Any], layer: int) -> np.ndarray:
+    """One layer of a trace as a float32 array; a stored trace has it without torch."""
+    read = getattr(parts, "array", None)
+    return numbers_of(parts[layer]) if read is None else read(layer)
+
+
 def times(shape: Iterable[int]) -> str:
     """A shape as people write it: 2 × 3."""
     return " × ".join(map(str, shape))
@@ -49,8 +57,21 @@ def chosen_weights(
         return [0], _rollout(stack, layer)
     weights = checked_weights(stack, layer)
     if kind == "norm":
-        weights = weights * _factors(stack, layer)[:, None, :]
+        weights = weights * norm_factors(stack, layer)[:, None, :]
     return list(heads), weights[[stack.heads.index(head) for head in heads]]
+
+
+def shown_weights(
+    stack: "StackTrace", state: "ViewState", heads: Sequence[int]
+) -> tuple[list[int], np.ndarray]:
+    """What one picture shows: some heads of a layer, or the summary of the chosen ones as one."""
+    if state.summary == "each" or state.weights == "rollout":
+        return chosen_weights(stack, state.weights, state.layer, heads)
+    parts = (chosen_weights(stack, state.weights, layer, state.heads)[1] for layer in state.layers)
+    if state.summary == "max":
+        return [0], functools.reduce(np.maximum, (part.max(0, initial=0.0) for part in parts))[None]
+    total = functools.reduce(np.add, (part.sum(0, dtype=float) for part in parts))
+    return [0], (total / max(1, len(state.layers) * len(state.heads)))[None]
 
 
 def reference(kind: str, weights: np.ndarray) -> float:
@@ -104,10 +125,11 @@ def _rollout(stack: "StackTrace", layer: int) -> np.ndarray:
     return rollout([checked_weights(stack, number) for number in below])[-1][None]
 
 
-def _factors(stack: "StackTrace", layer: int) -> np.ndarray:
+def norm_factors(stack: "StackTrace", layer: int) -> np.ndarray:
+    """‖v_j W_O‖ of every head and key, by which a weight becomes a norm."""
     if stack.value_norms is None:
         raise ViewError(f"Norm-weighted attention is not available: {stack.no_norms}.")
-    return stack.value_norms[layer].double().numpy()
+    return array_of(stack.value_norms, layer).astype(np.float64)
 
 
 def _mixed(average: np.ndarray) -> np.ndarray:

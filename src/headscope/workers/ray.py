@@ -9,7 +9,7 @@ tried on another worker; and a worker whose node cannot do the work is left out.
 import logging
 import pickle
 import time
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -44,14 +44,20 @@ class RayEngine:
     def open(self) -> Iterator["RayPool"]:
         """Connect to the cluster, or start one on this machine and stop it at the end."""
         with connected(self.address):
-            yield RayPool(self.workers)
+            pool = RayPool(self.workers)
+            try:
+                yield pool
+            finally:
+                pool.close()
 
 
-@dataclass(frozen=True)
+@dataclass
 class RayPool:
-    """Workers on a cluster."""
+    """Workers on a cluster. Their processes go from one work to the next: each imports torch."""
 
     workers: int | None
+    _placement: Placement | None = None
+    _actors: list[Any] = field(default_factory=list)  # that have no work now
 
     def share(self, threads: int, *, needs_gpu: bool) -> int:
         """One thread per core of a worker; workers on GPUs share the cores of their nodes."""
@@ -67,11 +73,22 @@ class RayPool:
         placement = place_workers(
             find_nodes(), workers=self.workers, threads=work.threads, needs_gpu=work.needs_gpu
         )
-        workers = RayWorkers(work, placement)
+        if placement != self._placement:
+            self.close()
+        actors, self._actors, self._placement = self._actors, [], placement
+        workers = RayWorkers(work, placement, actors)
         try:
             yield from workers.results(Pieces(pieces))
-        finally:
+        except BaseException:  # also when nobody asks for the rest
             workers.stop()
+            raise
+        self._actors = workers.free()
+
+    def close(self) -> None:
+        """End the processes that have no work."""
+        for actor in self._actors:
+            import_ray().kill(actor)
+        self._actors = []
 
 
 class Process:
@@ -154,14 +171,19 @@ class RayWorker(Generic[Piece]):
 class RayWorkers(Generic[Piece, Outcome]):
     """Actors of one kind, each with one piece at a time."""
 
-    def __init__(self, work: Work[Piece, Outcome], placement: Placement) -> None:
+    def __init__(
+        self, work: Work[Piece, Outcome], placement: Placement, actors: Sequence[Any] = ()
+    ) -> None:
         self._ray: Any = import_ray()
         self._work = work
         self._placement = placement
         self._content = self._ray.put(self._ray.cloudpickle.dumps(work))
         self._started = time.monotonic()
         self._has_said_waiting = False
-        self._workers = [self._start(number) for number in range(placement.workers)]
+        started = [self._start() for _ in range(placement.workers - len(actors))]
+        self._workers = [
+            self._open(RayWorker(number, actor)) for number, actor in enumerate([*actors, *started])
+        ]
 
     def results(self, pieces: Pieces[Piece]) -> Iterator[tuple[Piece, Outcome]]:
         """Every piece with its outcome, as they arrive."""
@@ -177,7 +199,13 @@ class RayWorkers(Generic[Piece, Outcome]):
         for worker in [*self._workers]:
             self._remove(worker)
 
-    def _start(self, number: int) -> RayWorker[Piece]:
+    def free(self) -> list[Any]:
+        """The actors that are ready for another work, at the end of this one; others are ended."""
+        for worker in [worker for worker in self._workers if worker.busy is not None]:
+            self._remove(worker)
+        return [worker.actor for worker in self._workers]
+
+    def _start(self) -> Any:
         # Opening is retried by Ray when it restarts the process; a piece may go to another worker.
         actor = self._ray.remote(Process).options(
             num_cpus=self._placement.cpus,
@@ -186,7 +214,7 @@ class RayWorkers(Generic[Piece, Outcome]):
             max_restarts=RESTARTS,
             max_task_retries=-1,
         )
-        return self._open(RayWorker(number, actor.remote()))
+        return actor.remote()
 
     def _open(self, worker: RayWorker[Piece]) -> RayWorker[Piece]:
         worker.node = None

@@ -18,6 +18,7 @@ export interface RunDetail {
   corpus: string | null;
   layers: number[];
   heads: number[];
+  records: boolean;
   closed: Record<string, string>;
   about: Record<string, unknown>;
   measures: MeasureEntry[];
@@ -42,11 +43,9 @@ export interface Picture {
   published: Published | null;
 }
 
-/** Pearson's r of two measures over heads, and its p. */
-export interface Correlation {
-  r: number | null;
-  p: number | null;
-  heads: number;
+/** Every head of a run. */
+export interface Heads {
+  heads: HeadEntry[];
 }
 
 /** Everything the run knows about one head. */
@@ -58,10 +57,32 @@ export interface Card {
   looks: HeadRoles | null;
   measures: Line[];
   groups: Group[];
+  histograms: Histogram[];
   mentions: Mention[];
   choices: Choice[];
   nearest: Neighbours;
   exemplars: Exemplar[];
+}
+
+/** What a run keeps of one head besides numbers. */
+export interface HeadRecords {
+  name: string;
+  tops: TopTokens[];
+  bands: Band[];
+  samples: Samples;
+  spaces: Space[];
+  raises: WrittenToken[];
+  lowers: WrittenToken[];
+  no_writes: string | null;
+}
+
+/** The tokens of an input, to be shown, and where they are from. */
+export interface InputText {
+  input: number;
+  document: string;
+  start: number;
+  tokens: string[];
+  rtl: boolean;
 }
 
 /** The map of heads. */
@@ -117,6 +138,7 @@ export interface TextRequest {
   layer?: number | null;
   head?: number | null;
   blocks?: number[] | null;
+  chat?: boolean;
 }
 
 /** What the pages need to know about the model. */
@@ -129,6 +151,7 @@ export interface ModelFacts {
   causal: boolean | null;
   encoder_decoder: boolean | null;
   max_length: number | null;
+  chat: boolean | null;
 }
 
 /** What may be asked of the model. */
@@ -151,6 +174,13 @@ export interface Neighbours {
   heads: Neighbour[];
 }
 
+/** Tokens in context, each list in one order. */
+export interface Samples {
+  input: number[];
+  position: number[];
+  token: string[];
+}
+
 /** One run in the menus; layers and heads are their numbers, not how many there are. */
 export interface RunSummary {
   slug: string;
@@ -161,6 +191,7 @@ export interface RunSummary {
   corpus: string | null;
   layers: number[];
   heads: number[];
+  records: boolean;
   closed: Record<string, string>;
 }
 
@@ -188,6 +219,16 @@ export interface Published {
   at: Record<string, string>;
 }
 
+/** A head in the search. */
+export interface HeadEntry {
+  name: string;
+  layer: number;
+  head: number;
+  behaviour: string | null;
+  looks: string | null;
+  tokens: string[];
+}
+
 /** What one head looks at: its roles, strongest first. */
 export interface HeadRoles {
   name: string;
@@ -202,7 +243,6 @@ export interface HeadRoles {
 export interface Line {
   spec: string;
   title: string;
-  label: string;
   unit: string;
   value: number | null;
   error: number | null;
@@ -210,7 +250,6 @@ export interface Line {
   of: number;
   mean: number | null;
   baseline: BaselineValue | null;
-  rare: boolean;
 }
 
 /** The slices of a measure that has many, at one head. */
@@ -219,7 +258,16 @@ export interface Group {
   title: string;
   axis: string;
   enough: number;
-  lines: Line[];
+  bars: LabelBar[];
+}
+
+/** How something of one head is distributed. */
+export interface Histogram {
+  name: string;
+  title: string;
+  meaning: string;
+  axis: string;
+  bins: Bin[];
 }
 
 /** A row of a stored table that names the head. */
@@ -250,6 +298,36 @@ export interface Exemplar {
   pieces: string[];
   spaces: boolean[];
   rtl: boolean;
+}
+
+/** The first tokens of one side in one order. */
+export interface TopTokens {
+  side: "query" | "key";
+  by: "mass" | "lift";
+  tokens: TokenRow[];
+}
+
+/** Examples whose largest weight lies in one part of all inputs, low to high; last the top. */
+export interface Band {
+  name: string;
+  examples: Example[];
+}
+
+/** Where one of the head's spaces puts sampled tokens, each list in one order. */
+export interface Space {
+  name: "query" | "key" | "value" | "output";
+  sample: number[];
+  component1: number[];
+  component2: number[];
+  x: number[];
+  y: number[];
+  cluster: number[];
+}
+
+/** A token whose logit the head's output raises or lowers. */
+export interface WrittenToken {
+  token: string;
+  logit: number;
 }
 
 /** A head's place on the map. */
@@ -336,4 +414,38 @@ export interface HeadRole {
   against: string;
   strength: number;
   q: number | null;
+}
+
+/** One label of a measure that has many, at one head that has a value there. */
+export interface LabelBar {
+  label: string;
+  value: number;
+  error: number | null;
+  rank: number;
+  of: number;
+  baseline: BaselineValue | null;
+  rare: boolean;
+}
+
+/** A bar of a histogram: from `low`, which is included, to below `high`. */
+export interface Bin {
+  low: number;
+  high: number;
+  value: number;
+  error: number | null;
+}
+
+/** A token that a head looks from or at; lift: its share beside what even attention gives. */
+export interface TokenRow {
+  token: string;
+  share: number;
+  lift: number;
+  count: number;
+}
+
+/** An input with the largest weights of its rows. */
+export interface Example {
+  peak: number;
+  input: number;
+  rows: number[][];
 }

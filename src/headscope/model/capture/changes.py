@@ -44,7 +44,8 @@ def run_changed(
             return output, weights, *more
         slot = progress.next()
         if slot is not None and slot.stack == first:
-            output = change(slot.layer, output)
+            home = expected[first].device
+            output = change(slot.layer, output.to(home)).to(output.device)
         return output, weights, *more
 
     result = run_with(forward, attend)

@@ -1,7 +1,11 @@
 """One captured forward pass: calls become layers, each validated and shown once."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from headscope.errors import CaptureError
 from headscope.model.attention import LayerAttention, Stack
@@ -30,8 +34,9 @@ def capture(
         slot = progress.next()
         if slot is None:
             return
-        layer = _layer(call, slot)
-        checks.see(layer.weights, slot.layer, expected[slot.stack])
+        layer = _layer(_brought(call, expected[slot.stack].device), slot)
+        wanted = expected[slot.stack].of_keys(layer.weights.shape[-1])
+        checks.see(layer.weights, slot.layer, wanted)
         observer(layer)
 
     output = plan.backend.run(forward, watch)
@@ -66,6 +71,22 @@ class Progress:
             f"{model} computed attention {found} {len(self._slots)} times, as often as on the "
             "probe; load the model again, without gradient checkpointing or changes to its layers."
         )
+
+
+def _brought(call: Call, home: torch.device) -> Call:
+    """The call with its tensors where the inputs are: layers may be on devices of their own.
+
+    Gradients are asked of the very tensor that the network computed, so that one stays.
+    """
+    if call.weights.device == home or call.weights.requires_grad:
+        return call
+    parts = {each.name: getattr(call, each.name) for each in fields(call)}
+    extras = {name: _to(part, home) for name, part in call.extras.items()}
+    return Call(**{**{name: _to(part, home) for name, part in parts.items()}, "extras": extras})
+
+
+def _to(part: Any, home: torch.device) -> Any:
+    return part.to(home) if isinstance(part, Tensor) else part
 
 
 def _layer(call: Call, slot: Slot) -> LayerAttention:

@@ -123,9 +123,10 @@ def capture_rows(
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bind(resolved, args, kwargs)
         slot, queries = progress.next(), given["query"].shape[2]
+        home = next(iter(expected.values())).device
 
         def look(start: int, stop: int) -> Tensor:
-            return resolved(**cut(given, start, min(stop, queries)))[1]
+            return resolved(**cut(given, start, min(stop, queries)))[1].to(home)
 
         outputs: list[Tensor] = []
         for start in range(0, queries, block):
@@ -133,10 +134,12 @@ def capture_rows(
             output, weights = resolved(**cut(given, start, stop))[:2]
             outputs.append(output)
             if slot is not None:
+                weights = weights.to(home)  # a layer may be on a device of its own
                 check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
                 place = (slot.stack, slot.layer, start, queries)
-                own = given["query"][:, :, start:stop]
-                observer(RowAttention(*place, weights, look, given["value"], own, given["key"]))
+                own = given["query"][:, :, start:stop].to(home)
+                value, key = given["value"].to(home), given["key"].to(home)
+                observer(RowAttention(*place, weights, look, value, own, key))
         return torch.cat(outputs, dim=1), None
 
     output = run_with(forward, attend)

@@ -44,21 +44,38 @@ class Expectation:
     sink: bool
     padded: bool
     forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
+    window: bool = False  # a cache may have forgotten all but the last keys
 
     def __repr__(self) -> str:
         return f"Expectation({self.stack!r}, weights of shape {self.shape})"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the inputs are, and whatever is shown of a layer."""
+        return self.queries.device
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Batch × head × query × key."""
         return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
 
-    def of_rows(self, start: int, stop: int) -> "Expectation":
+    def of_rows(self, start: int, stop: int, *, window: bool = False) -> "Expectation":
         """What the weights of some query rows must look like."""
         queries = self.queries[:, start:stop]
         unseen = self.padded or self.causal
         forbidden = _forbidden(queries, self.keys, self.causal, start) if unseen else None
-        return replace(self, queries=queries, forbidden=forbidden)
+        return replace(self, queries=queries, forbidden=forbidden, window=window)
+
+    def of_keys(self, count: int) -> "Expectation":
+        """The same for the last keys alone, where a window may have left no more."""
+        queries, keys = self.queries.shape[1], self.keys.shape[1]
+        if not self.window or not queries <= count < keys:
+            return self
+        last = self.keys[:, keys - count :]
+        unseen = self.padded or self.causal
+        start = count - queries
+        forbidden = _forbidden(self.queries, last, self.causal, start) if unseen else None
+        return replace(self, keys=last, forbidden=forbidden)
 
 
 def expect(

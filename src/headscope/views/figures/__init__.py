@@ -1,7 +1,7 @@
 """The views on paper: vector figures with real text, made without a browser."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headscope.model.trace import Trace
 
-__all__ = ["figure", "render", "styled"]
+__all__ = ["figure", "render", "rendered", "styled"]
 
 # Where the user's rcParams are matplotlib's own: text stays text, searchable, and set in the fonts
 # of the document it goes into.
@@ -46,10 +46,32 @@ def render(
     size: float | None = None,
     dpi: float | None = None,
 ) -> bytes:
-    """The file of one view; written to memory first, for a full disk must not leave half of it."""
+    """The file of one view."""
+    return rendered(
+        trace,
+        lambda: figure(trace, kind, state, scores),
+        ending,
+        width=width,
+        font=font,
+        size=size,
+        dpi=dpi,
+    )
+
+
+def rendered(
+    trace: "Trace",
+    draw: "Callable[[], Figure]",
+    ending: str,
+    *,
+    width: float | None = None,
+    font: str | None = None,
+    size: float | None = None,
+    dpi: float | None = None,
+) -> bytes:
+    """The file of a drawing; written to memory first, for a full disk must not leave half of it."""
     _check_positive(width=width, size=size, dpi=dpi)
     with styled(trace, ending, font, size):
-        drawn = figure(trace, kind, state, scores)
+        drawn = draw()
         if width is not None:
             _resize(drawn, width, scale_text=size is None)
         buffer = io.BytesIO()

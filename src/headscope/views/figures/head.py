@@ -9,10 +9,11 @@ from matplotlib.path import Path
 
 from headscope.theme import PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
 from headscope.views.figures.fonts import points
+from headscope.views.figures.text import draw_text
 from headscope.views.labels import is_right_to_left, short
 from headscope.views.lines import Drawing, Lines, Units, drawing, lines, opacity, strongest, width
-from headscope.views.state import chosen_stack
-from headscope.views.weights import chosen_weights, reference
+from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers
+from headscope.views.weights import reference, shown_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +31,10 @@ MOST_LINES = 12_000  # as on screen; more is fog
 def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     """Lines from the attending to the attended tokens of one layer."""
     stack = chosen_stack(trace, state.stack)
-    heads, weights = chosen_weights(stack, state.weights, state.layer, state.heads)
+    heads, weights = shown_weights(stack, state, state.heads)
     picture = drawing(weights, stack, state)
+    if state.direction == "text":
+        return draw_text(trace, stack, state, picture)
     vertical = state.direction == "vertical"
     flipped = not vertical and is_right_to_left(picture.queries.labels)
     count = max(len(picture.queries.labels), len(picture.keys.labels))
@@ -49,7 +52,7 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     note = f" · {left_out:,} weaker lines left out" if left_out else ""
     if state.hide:
         note += f" · {' and '.join(state.hide)} hidden ({picture.hidden:.0%})"
-    _draw_title(figure, f"{trace.model} · layer {state.layer}{note}", heads, state.weights)
+    _draw_title(figure, f"{trace.model} · {shown_layers(state)}{note}", heads, state)
     return figure
 
 
@@ -67,9 +70,9 @@ def _axes(figure: Figure, along: float, across: float, vertical: bool, flipped: 
 def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
     if pinned is None:
         return all_lines
-    is_query = pinned[0] == "q"
-    index = int(pinned[1:]) - (picture.queries if is_query else picture.keys).first
-    kept = (all_lines.query if is_query else all_lines.key) == index
+    side, numbers = parse_pin(pinned)
+    index = np.array(numbers) - (picture.queries if side == "q" else picture.keys).first
+    kept = np.isin(all_lines.query if side == "q" else all_lines.key, index)
     return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
 
 
@@ -159,13 +162,14 @@ def _draw_boundary(
     axes.plot(*ends, color=PRINT_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
 
 
-def _draw_title(figure: Figure, text: str, heads: list[int], kind: str) -> None:
+def _draw_title(figure: Figure, text: str, heads: list[int], state: "ViewState") -> None:
     """What is shown, and the heads in their colours."""
     wide, tall = figure.get_size_inches()
     line = 0.13 / tall
     figure.text(0.5, 1 - line, short(text, 60), ha="center", va="center", color=PRINT_FAINT)
-    if kind == "rollout":
-        figure.text(0.5, 1 - 2.2 * line, "rollout", ha="center", va="center", color=PRINT_FAINT)
+    said = picture_name(state)
+    if said is not None:
+        figure.text(0.5, 1 - 2.2 * line, said, ha="center", va="center", color=PRINT_FAINT)
         return
     step = min(0.3 / wide, 0.9 / len(heads))
     for place, head in enumerate(heads):

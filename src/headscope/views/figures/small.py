@@ -19,10 +19,10 @@ from headscope.views.figures import figure, styled
 from headscope.views.lines import binned, drawing, opacity
 from headscope.views.state import Kind, ViewState, chosen_stack
 from headscope.views.summary import title
-from headscope.views.weights import chosen_weights, reference
+from headscope.views.weights import chosen_weights, reference, shown_weights
 
 if TYPE_CHECKING:
-    from headscope.model.trace import Trace
+    from headscope.model.trace import StackTrace, Trace
 
 _MOST_TOKENS = 48
 _MOST_MASS = 0.7
@@ -49,7 +49,8 @@ def _figure(trace: "Trace", kind: Kind, state: ViewState) -> Figure:
     stack = chosen_stack(trace, state.stack)
     if kind == "model":
         return _mosaic(trace, state)
-    if max(len(stack.queries), len(stack.keys)) > _MOST_TOKENS:
+    long = max(len(stack.queries), len(stack.keys)) > _MOST_TOKENS
+    if long and state.unit != "span" and state.direction != "text":
         return _matrix(trace, kind, state)
     return figure(trace, kind, replace(state, mass=min(state.mass, _MOST_MASS)))
 
@@ -57,7 +58,8 @@ def _figure(trace: "Trace", kind: Kind, state: ViewState) -> Figure:
 def _matrix(trace: "Trace", kind: Kind, state: ViewState) -> Figure:
     """The mean of the shown heads as a matrix: attending tokens down, attended tokens across."""
     heads = state.heads if kind == "head" else (state.head,)
-    picture = _tile(trace, state, state.layer, heads, _MATRIX)
+    stack = chosen_stack(trace, state.stack)
+    picture = _tile(stack, state, shown_weights(stack, state, heads)[1], _MATRIX)
     drawn = Figure(figsize=(4.2, 4.5))
     axes = drawn.add_axes((0.08, 0.06, 0.86, 0.8))
     axes.imshow(picture, cmap=_colors(), vmin=0, vmax=1, interpolation="nearest", aspect="auto")
@@ -69,11 +71,13 @@ def _matrix(trace: "Trace", kind: Kind, state: ViewState) -> Figure:
 def _mosaic(trace: "Trace", state: ViewState) -> Figure:
     """Every layer (down) and head (across) as a small matrix, in one image."""
     heads = [0] if state.weights == "rollout" else list(state.heads)
+    stack = chosen_stack(trace, state.stack)
     step = _CELL + 2
     image = np.zeros((len(state.layers) * step, len(heads) * step))
     for row, layer in enumerate(state.layers):
         for column, head in enumerate(heads):
-            tile = _tile(trace, state, layer, (head,), _CELL)
+            _, weights = chosen_weights(stack, state.weights, layer, (head,))
+            tile = _tile(stack, state, weights, _CELL)
             tall, wide = tile.shape
             at = slice(row * step, row * step + tall), slice(column * step, column * step + wide)
             image[at] = tile
@@ -96,11 +100,7 @@ def _mosaic(trace: "Trace", state: ViewState) -> Figure:
     return drawn
 
 
-def _tile(
-    trace: "Trace", state: ViewState, layer: int, heads: tuple[int, ...], most: int
-) -> np.ndarray:
-    stack = chosen_stack(trace, state.stack)
-    _, weights = chosen_weights(stack, state.weights, layer, heads)
+def _tile(stack: "StackTrace", state: ViewState, weights: np.ndarray, most: int) -> np.ndarray:
     small = binned(drawing(weights, stack, state), most)
     return opacity(small.weights.mean(0) / reference(state.weights, weights))
 

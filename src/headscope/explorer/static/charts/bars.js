@@ -9,7 +9,7 @@ import { ink } from "../shell/look.js";
 const ROW = 22;
 
 /**
- * @typedef {import("../types.js").Line & {value: number}} Line  one that has a value
+ * @typedef {import("../types.js").LabelBar} Line
  *
  * @param {Line[]} lines
  * @param {{width: number, label: string}} options
@@ -41,7 +41,7 @@ function row(line, x, y, width) {
   const name = s("text", { x: x.from - 8, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: dark }, plain(line.label));
   const box = s("rect", { x: x.from, y: middle - 6, width: Math.max(0.5, at(x, line.value) - x.from), height: 12, rx: 2, fill: bar });
   const value = s("text", { x: width - 44, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: dark, "font-size": 11.5 }, number(line.value));
-  const rank = s("text", { x: width - 2, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: faint, "font-size": 11 }, line.rank === null ? "" : `#${line.rank}`);
+  const rank = s("text", { x: width - 2, y: middle, "text-anchor": "end", "dominant-baseline": "central", fill: faint, "font-size": 11 }, `#${line.rank}`);
   const tick = line.baseline ? s("line", { x1: at(x, line.baseline.value), x2: at(x, line.baseline.value), y1: middle - 9, y2: middle + 9, stroke: mark, "stroke-width": 2 }) : "";
   const said = `${plain(line.label)}: ${withError(line.value, line.error)}, rank ${line.rank} of ${line.of}${line.baseline ? `; ${line.baseline.means} ${number(line.baseline.value)}` : ""}`;
   return s("g", {}, s("title", {}, said), name, box, tick, value, rank);

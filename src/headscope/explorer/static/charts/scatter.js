@@ -3,14 +3,19 @@
 import { across, at, extent, upward, valueAt } from "./axes.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../shell/dom.js";
-import { number } from "../shell/format.js";
+import { withError } from "../shell/format.js";
 import { ink } from "../shell/look.js";
 
 /**
+ * @typedef {{x: number[], y: number[]}} Box  from the least to the most
+ *
  * @typedef {object} Point
  * @property {string} name
  * @property {number} x
  * @property {number} y
+ * @property {number | null} [dx]  standard errors, drawn while the point is looked at
+ * @property {number | null} [dy]
+ * @property {string} [said]  what it is called instead of its name and place
  * @property {string} [color]
  * @property {boolean} [hollow]  an outline only
  * @property {number} [shape]  0 circle, 1 square, 2 diamond, 3 triangle, 4 cross
@@ -25,7 +30,8 @@ import { ink } from "../shell/look.js";
  * @property {boolean} [named]  write the names beside the points
  * @property {Set<string>} selected
  * @property {(name: string) => void} onOpen
- * @property {(names: string[]) => void} [onBrush]
+ * @property {"link" | "button"} [opens]  what a point is for those who cannot see it
+ * @property {(names: string[], box: Box) => void} [onBrush]
  * @property {(name: string | null) => void} [onLook]
  */
 
@@ -44,6 +50,7 @@ export function scatter(points, options) {
   const ground = s("rect", { x: x.from, y: y.to, width: x.to - x.from, height: y.from - y.to, fill: "transparent" });
   const drawing = s("svg", attributes, ...frame, ground, ...marks);
   listen(drawing, options);
+  showErrors(drawing, points, x, y);
   if (options.onBrush) brush(drawing, points, x, y, options.onBrush);
   return drawing;
 }
@@ -68,8 +75,8 @@ function sameUnit(x, y) {
 function dot(point, cx, cy, options) {
   const chosen = options.selected.has(point.name);
   const fill = chosen ? ink().mark : (point.color ?? ink().bar);
-  const said = options.bare ? point.name : `${point.name}: ${number(point.x)}, ${number(point.y)}`;
-  const about = { class: "dot", "data-head": point.name, role: "link", tabindex: -1, "aria-label": said };
+  const said = point.said ?? (options.bare ? point.name : `${point.name}: ${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`);
+  const about = { class: "dot", "data-head": point.name, role: options.opens ?? "link", tabindex: -1, "aria-label": said };
   const edge = point.hollow && !chosen ? { fill: ink().paper, stroke: fill, "stroke-width": 1.5 } : { fill, stroke: ink().paper, "stroke-width": 1 };
   const look = { ...edge, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
   const inside = cx + NAME < options.width;
@@ -114,12 +121,27 @@ function listen(drawing, options) {
   });
 }
 
+/** One standard error to each side of the point that is looked at. @param {SVGSVGElement} drawing @param {Point[]} points @param {import("./axes.js").Scale} x @param {import("./axes.js").Scale} y */
+function showErrors(drawing, points, x, y) {
+  if (!points.some((one) => one.dx || one.dy)) return;
+  const cross = s("path", { class: "errors", fill: "none", stroke: ink().ink, "stroke-width": 1.5, "pointer-events": "none" });
+  drawing.append(cross);
+  const show = (/** @type {Event} */ event) => {
+    const name = event.target instanceof Element ? event.target.closest("[data-head]")?.getAttribute("data-head") : null;
+    const one = points.find((point) => point.name === name);
+    const across = one?.dx ? `M${at(x, one.x - one.dx)} ${at(y, one.y)}H${at(x, one.x + one.dx)}` : "";
+    const up = one?.dy ? `M${at(x, one.x)} ${at(y, one.y - one.dy)}V${at(y, one.y + one.dy)}` : "";
+    cross.setAttribute("d", across + up);
+  };
+  for (const kind of ["pointerover", "focusin", "focusout"]) drawing.addEventListener(kind, show);
+}
+
 /**
  * @param {SVGSVGElement} drawing
  * @param {Point[]} points
  * @param {import("./axes.js").Scale} x
  * @param {import("./axes.js").Scale} y
- * @param {(names: string[]) => void} onBrush
+ * @param {(names: string[], box: Box) => void} onBrush
  */
 function brush(drawing, points, x, y, onBrush) {
   /** @type {[number, number] | null} */
@@ -153,6 +175,6 @@ function brush(drawing, points, x, y, onBrush) {
     const [xs, ys] = [0, 1].map((i) => [from[i], to[i]].map((edge) => valueAt(i === 0 ? x : y, edge)).sort((a, b) => a - b));
     const small = Math.abs(from[0] - to[0]) + Math.abs(from[1] - to[1]) < 6;
     const inside = points.filter((one) => one.x >= xs[0] && one.x <= xs[1] && one.y >= ys[0] && one.y <= ys[1]);
-    onBrush(small ? [] : inside.map((one) => one.name));
+    onBrush(small ? [] : inside.map((one) => one.name), { x: xs, y: ys });
   });
 }

@@ -17,16 +17,17 @@ import { headIn, number } from "../shell/format.js";
  * @param {string} parts.sort  "" or a column's name, with a minus for downward
  * @param {(sort: string) => void} parts.onSort
  * @param {string} [parts.kind]
+ * @param {number} [parts.most]  rows that are drawn
  * @returns {HTMLElement}
  */
-export function sortable({ title, note, columns, rows, sort, onSort, kind = "" }) {
+export function sortable({ title, note, columns, rows, sort, onSort, kind = "", most = Infinity }) {
   const body = h("tbody");
   const head = h("tr");
   let order = sort;
   const numeric = columns.map((column, place) => column.numeric ?? rows.every((row) => row[place] === null || typeof row[place] === "number"));
   const draw = () => {
     head.replaceChildren(...columns.map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)));
-    body.replaceChildren(...sorted(columns, rows, order).map((row) => line(columns, row, numeric)));
+    body.replaceChildren(...sorted(columns, rows, order).slice(0, most).map((row) => line(columns, row, numeric)));
   };
   const choose = (/** @type {string} */ next) => {
     order = next;
@@ -38,7 +39,8 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "" }
   const csv = saveButton("CSV", `Download “${title}” as CSV`, () => saveRows([columns.map((one) => one.name), ...sorted(columns, rows, order)], title));
   const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), h("span", { class: "space" }), csv);
   const table = h("table", {}, h("caption", { class: "hidden" }, title), h("thead", {}, head), body);
-  return h("section", { class: `figure ${kind}` }, bar, scrolling(table, title), note ? h("p", { class: "caption" }, note) : null);
+  const cut = rows.length > most ? h("p", { class: "caption" }, `The first ${most} of ${rows.length} rows in this order.`) : null;
+  return h("section", { class: `figure ${kind}` }, bar, scrolling(table, title), cut, note ? h("p", { class: "caption" }, note) : null);
 }
 
 /** A table that may be wider or longer than its place: where it is, a line says so. @param {HTMLElement} table @param {string} title @returns {HTMLElement} */

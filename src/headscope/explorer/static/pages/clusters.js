@@ -2,19 +2,19 @@
 
 import { askClusters, askPicture, askRun } from "../shell/api.js";
 import { measureMenus, menu, validSpec } from "../shell/controls.js";
-import { h, s } from "../shell/dom.js";
-import { canvasOf, figure } from "../charts/figure.js";
+import { h } from "../shell/dom.js";
+import { figure } from "../charts/figure.js";
 import { number, plain } from "../shell/format.js";
-import { byName, colorOf, domainOf } from "../charts/heatmap.js";
-import { ink, kindColor, sequential } from "../shell/look.js";
+import { byLayer, byMeasure, legendItem } from "../charts/coloring.js";
+import { ink, kindColor } from "../shell/look.js";
 import { change, go } from "../shell/place.js";
-import { scatter, shape } from "../charts/scatter.js";
+import { scatter } from "../charts/scatter.js";
 
 /** @typedef {import("../shell/main.js").Context} Context */
 /** @typedef {import("../types.js").RunDetail} RunDetail */
 /** @typedef {import("../types.js").Clusters} Clusters */
 /** @typedef {import("../types.js").MappedHead} Head */
-/** @typedef {{color: (head: Head) => string, shape: (head: Head) => number, hollow?: (head: Head) => boolean, legend: Node}} Coloring  hollow: heads without a behaviour of their own */
+/** @typedef {import("../charts/coloring.js").Coloring & {shape?: (head: Head) => number, hollow?: (head: Head) => boolean}} Coloring  hollow: heads without a behaviour of their own */
 
 const MOST_NAMES = 40;
 
@@ -27,7 +27,7 @@ export const clustersPage = {
     const [run, map] = await Promise.all([askRun(slug), askClusters(slug)]);
     const by = ["layer", "behaviour", "measure"].includes(context.params.color) ? context.params.color : map.behaviours.length ? "behaviour" : "layer";
     const spec = validSpec(run.measures, context.params.measure, "entropy");
-    const coloring = by === "layer" ? byLayer(run) : by === "behaviour" ? byBehaviour(map) : byMeasure(await askPicture(slug, spec));
+    const coloring = by === "layer" ? byLayer(run.layers) : by === "behaviour" ? byBehaviour(map) : byMeasure(await askPicture(slug, spec));
     return { nodes: page(context, run, map, by, spec, coloring) };
   },
 };
@@ -40,7 +40,7 @@ function page(context, run, map, by, spec, coloring) {
     readout.replaceChildren(...(head ? [h("strong", {}, head.name), head.behaviour ? h("span", { class: "faint" }, `  ${plain(head.behaviour)}`) : "", head.looks ? h("span", {}, ` ${head.looks.slice(head.name.length)}`) : ""] : ["Point at a head for its name; click or Enter opens its card."]));
   };
   tell(null);
-  const points = map.heads.flatMap((one) => (one.x === null || one.y === null ? [] : [{ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape(one), hollow: coloring.hollow?.(one) ?? false }]));
+  const points = map.heads.flatMap((one) => (one.x === null || one.y === null ? [] : [{ name: one.name, x: one.x, y: one.y, color: coloring.color(one), shape: coloring.shape?.(one) ?? 0, hollow: coloring.hollow?.(one) ?? false }]));
   const width = context.room - 34;
   const drawing = scatter(points, { width, height: Math.min(600, Math.max(360, width * 0.62)), label: "Map of heads", bare: true, named: points.length <= MOST_NAMES, selected: new Set(), onOpen: (name) => go("head", { run: run.slug, head: name }), onLook: tell });
   const rows = () => [["name", "x", "y", "behaviour"], ...map.heads.map((one) => [one.name, one.x, one.y, one.behaviour])];
@@ -52,13 +52,6 @@ function page(context, run, map, by, spec, coloring) {
   return [h("div", { class: "title" }, h("h1", {}, "Which heads are alike?")), h("div", { class: "controls" }, ...controls), figure({ title: "Map of heads", drawing, rows, caption })];
 }
 
-/** @param {RunDetail} run @returns {Coloring} */
-function byLayer(run) {
-  const color = (/** @type {number} */ layer) => sequential(0.25 + (0.75 * run.layers.indexOf(layer)) / Math.max(1, run.layers.length - 1));
-  const items = run.layers.map((layer) => legendItem(color(layer), 0, `Layer ${layer}`));
-  return { color: (head) => color(head.layer), shape: () => 0, legend: h("p", { class: "legend" }, ...items) };
-}
-
 /** @param {Clusters} map @returns {Coloring} */
 function byBehaviour(map) {
   const kinds = map.behaviours.filter((one) => one !== "other");
@@ -67,27 +60,5 @@ function byBehaviour(map) {
   // Colours that come round again, or nearly, come with another shape.
   const shapeAt = (/** @type {number} */ i) => (i < 0 ? 0 : (i + 1 + 2 * Math.floor(i / 5)) % 5);
   const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), shapeAt(kinds.indexOf(name)), plain(name), name === "other"));
-  return { color: (head) => colorAt(place(head)), shape: (head) => shapeAt(place(head)), hollow: (head) => place(head) < 0, legend: h("p", { class: "legend" }, ...items) };
-}
-
-/** @param {import("../types.js").Picture} picture @returns {Coloring} */
-function byMeasure(picture) {
-  const values = byName(picture);
-  const domain = domainOf(picture.values);
-  const color = (/** @type {Head} */ head) => {
-    const value = values.get(head.name) ?? null;
-    return value === null ? ink().none : colorOf(value, domain);
-  };
-  const items = [0, 0.25, 0.5, 0.75, 1].map((share) => {
-    const value = domain[0] + share * (domain[1] - domain[0]);
-    return legendItem(colorOf(value, domain), 0, number(value));
-  });
-  return { color, shape: () => 0, legend: h("p", { class: "legend" }, h("strong", {}, picture.title), ...items) };
-}
-
-/** @param {string} color @param {number} kind @param {string} text @param {boolean} [hollow] */
-function legendItem(color, kind, text, hollow = false) {
-  const look = hollow ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 } : { fill: color, stroke: ink().rule, "stroke-width": 0.5 };
-  const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, look));
-  return h("span", { class: "legend-item" }, mark, text);
+  return { color: (head) => colorAt(place(/** @type {Head} */ (head))), shape: (head) => shapeAt(place(head)), hollow: (head) => place(head) < 0, legend: h("p", { class: "legend" }, ...items) };
 }

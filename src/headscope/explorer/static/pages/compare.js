@@ -9,11 +9,13 @@ import { domainOf, gridRows, heatmap } from "../charts/heatmap.js";
 import { intervals } from "../charts/intervals.js";
 import { sentences } from "../shell/messages.js";
 import { address, change, go } from "../shell/place.js";
+import { whyNoPair } from "../shell/top.js";
 import { sortable } from "../charts/table.js";
 
 /** @typedef {import("../shell/main.js").Context} Context */
 /** @typedef {import("../types.js").Difference} Difference */
 /** @typedef {import("../types.js").Comparison} Comparison */
+/** @typedef {import("../types.js").RunSummary} Run */
 
 const MOST_INTERVALS = 20;
 
@@ -24,10 +26,13 @@ export const comparePage = {
   async render(context) {
     const runs = context.session.runs.filter((one) => one.state === "complete");
     const title = h("div", { class: "title" }, h("h1", {}, "What changed?"));
-    if (runs.length < 2) return { nodes: [title, h("div", { class: "note" }, sentences("Comparing needs two finished runs of one study: `headscope serve RUN_A RUN_B`."))] };
-    const a = runs.find((one) => one.slug === context.params.a) ?? runs.find((one) => one.slug === context.run?.slug) ?? runs[0];
-    const b = runs.find((one) => one.slug === context.params.b) ?? runs.find((one) => one.slug !== a.slug && one.study === a.study) ?? runs[1];
-    const choose = h("div", { class: "controls" }, runMenu("a", "First", runs, a.slug), runMenu("b", "Second", runs, b.slug));
+    const closed = whyNoPair(context.session);
+    if (closed) return { nodes: [title, h("div", { class: "note" }, sentences(`${closed} Open two: \`headscope serve RUN_A RUN_B\`.`))] };
+    const partners = (/** @type {Run} */ run) => runs.filter((one) => one.study === run.study && one.slug !== run.slug);
+    const paired = runs.filter((one) => partners(one).length);
+    const a = paired.find((one) => one.slug === context.params.a) ?? paired.find((one) => one.slug === context.run?.slug) ?? paired[0];
+    const b = partners(a).find((one) => one.slug === context.params.b) ?? partners(a)[0];
+    const choose = h("div", { class: "controls" }, runMenu("a", "First", paired, a.slug), runMenu("b", "Second", partners(a), b.slug));
     return { nodes: [title, choose, ...(await body(context, a.slug, b.slug))] };
   },
 };
@@ -140,6 +145,7 @@ const difference = (value) => (typeof value === "number" ? signed(value) : "–"
 /** @param {Context} context @param {Comparison} found @param {string} a @param {string} b @param {string} title */
 function largestTable(context, found, a, b, title) {
   const rows = found.rows.map((one) => [one.first_at, one.second_at, one.title, one.first, one.second, one.difference, one.low, one.high, one.q, one.effect, one.spec]);
+  if (!rows.length) return h("div", { class: "note", id: "no-difference" }, sentences("The two runs do not differ in any value."));
   const measure = (/** @type {import("../charts/table.js").Value} */ value, /** @type {import("../charts/table.js").Value[]} */ row) => h("a", { href: address("compare", { run: context.params.run, a, b, measure: String(row[10]) }) }, String(value));
   return sortable({
     title, rows, sort: context.params.sort ?? "", onSort: (sort) => change({ sort }, { replace: true, quiet: true }), kind: "tall",

@@ -12,6 +12,7 @@ import { EXAMPLE, ViewHost } from "./viewhost.js";
 /** @typedef {import("../types.js").Exemplar} Exemplar */
 /** @typedef {import("../types.js").Card} Card */
 
+const NO_MODEL = "No model is loaded; start `headscope serve` with --model to see every weight.";
 const PAUSE = 450; // milliseconds without a key before a typed text is traced
 
 /** @param {Context} context @param {Card} card @returns {{node: HTMLElement, ready: () => void, leave: () => void}} */
@@ -42,6 +43,16 @@ export function exemplarSection(context, card) {
     else if (!rows.length && context.session.model.name) show(null, EXAMPLE);
   };
   return { node, ready, leave: () => state.host?.leave() };
+}
+
+/** The sentences alone, where nothing can be opened. @param {Card} card @returns {{node: HTMLElement | null, ready: () => void}} */
+export function exemplarLines(card) {
+  const lines = card.exemplars.map((one) => {
+    const { drawing, middle } = sentenceArc(one);
+    return h("li", {}, h("span", { class: "exemplar" }, h("span", { class: "weight" }, number(one.weight)), h("span", { class: "line", "data-middle": middle, tabindex: 0, role: "group", "aria-label": one.text }, drawing)));
+  });
+  const node = h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Exemplar sentences")), h("ol", { class: "exemplars" }, ...lines));
+  return { node: lines.length ? node : null, ready: () => lines.forEach(scrollToArc) };
 }
 
 /** @param {Exemplar} one @param {number} i @param {() => void} act */
@@ -88,7 +99,7 @@ function fillOpened(open, context, card, one, text) {
 
 /** @param {Exemplar | null} one @param {import("../types.js").ModelFacts} model @returns {Node[]} */
 function withoutModel(one, model) {
-  const why = model.state === "failed" ? `The model ${model.name} could not be loaded: ${model.reason}` : "No model is loaded, so only the strongest pair is known; start `headscope serve` with --model to see every weight.";
+  const why = model.state === "failed" ? `The model ${model.name} could not be loaded: ${model.reason}` : `Only the strongest pair is known here. ${model.reason ?? NO_MODEL}`;
   const note = h("p", { class: "note" }, ...why.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)));
   if (!one) return [note];
   const drawing = pairDrawing(one);

@@ -1,6 +1,6 @@
 /** Head card: everything the run knows about one head, and the sentences that show it. */
 
-import { askCard, askRun } from "../shell/api.js";
+import { askCard, askRecords, askRun } from "../shell/api.js";
 import { labelBars } from "../charts/bars.js";
 import { h } from "../shell/dom.js";
 import { figure } from "../charts/figure.js";
@@ -8,6 +8,8 @@ import { headNames, number, ordinal, plain, withError } from "../shell/format.js
 import { menu } from "../shell/controls.js";
 import { address, change } from "../shell/place.js";
 import { exemplarSection } from "./exemplars.js";
+import { histogramPair, recordSections } from "./records.js";
+import { shareBox } from "./share.js";
 import { sortable } from "../charts/table.js";
 
 /**
@@ -24,15 +26,18 @@ export const headPage = {
   async render(context) {
     const slug = context.run?.slug ?? "";
     const run = await askRun(slug);
-    const card = await askCard(slug, context.params.head || headNames(run)[0]);
+    const name = context.params.head || headNames(run)[0];
+    const [card, records] = await Promise.all([askCard(slug, name), run.records ? askRecords(slug, name) : null]);
     const examples = exemplarSection(context, card);
+    const kept = records ? recordSections(slug, records, context.params, context.room) : [];
     const nodes = [
       title(run, card), summary(run, card),
       h("div", { class: "split top-aligned", "data-wide": String(context.room > 900) }, measures(run, card, context), nearest(run, card)),
-      examples.node,
+      histogramPair(card.histograms, context.room), ...kept,
+      kept.length && !card.exemplars.length && !context.session.model.name ? null : examples.node,
       h("div", { class: "pair" }, ...card.groups.map((group) => bars(group, context.room))),
     ];
-    return { nodes, ready: examples.ready, leave: examples.leave };
+    return { nodes: nodes.flatMap((node) => node ?? []), ready: examples.ready, leave: examples.leave };
   },
 };
 
@@ -44,7 +49,7 @@ function title(run, card) {
     h("button", { type: "button", class: "button", id, "aria-label": label, disabled: !all[place + by], click: () => change({ head: all[place + by], exemplar: null, text: null }) }, text);
   const chooser = menu({ id: "head", label: "Head", options: all.map((name) => ({ value: name, text: name })), value: card.name, onChange: (name) => change({ head: name, exemplar: null, text: null }) });
   const badge = card.behaviour ? h("span", { class: "badge" }, plain(card.behaviour)) : null;
-  return h("div", { class: "title" }, h("h1", {}, `Head ${card.name}`), badge, h("span", { class: "space" }), h("div", { class: "controls bare" }, step(-1, "previous", "‹", "Previous head"), chooser, step(1, "next", "›", "Next head")));
+  return h("div", { class: "title" }, h("h1", {}, `Head ${card.name}`), badge, h("span", { class: "space" }), h("div", { class: "controls bare" }, step(-1, "previous", "‹", "Previous head"), chooser, step(1, "next", "›", "Next head"), shareBox(run.slug, card.name)));
 }
 
 /** What the run says of the head: its best rank, the tables that name it, why it was chosen. @param {RunDetail} run @param {Card} card */
@@ -107,7 +112,7 @@ function nearest(run, card) {
 
 /** @param {import("../types.js").Group} group @param {number} room */
 function bars(group, room) {
-  const ordered = group.lines.flatMap((one) => (one.value === null ? [] : [{ ...one, value: one.value }])).sort((a, b) => b.value - a.value);
+  const ordered = [...group.bars].sort((a, b) => b.value - a.value);
   const frequent = ordered.filter((one) => !one.rare);
   const shown = frequent.slice(0, MOST_BARS);
   const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);

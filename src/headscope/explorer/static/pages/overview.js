@@ -1,22 +1,22 @@
 /** Overview: one measure over all heads, its layers, its distribution, and its relation to another. */
 
-import { askCorrelation, askPicture, askRun, askStatements } from "../shell/api.js";
+import { askPicture, askRun, askStatements } from "../shell/api.js";
 import { measureMenus, validSpec } from "../shell/controls.js";
 import { h } from "../shell/dom.js";
 import { figure } from "../charts/figure.js";
-import { counted, finite, headIn, headNames, number, probability, withError } from "../shell/format.js";
+import { counted, finite, headIn, headNames, number, withError } from "../shell/format.js";
 import { byName, gridRows, heatmap, lookUp } from "../charts/heatmap.js";
 import { histogram } from "../charts/histogram.js";
 import { ink } from "../shell/look.js";
-import { change, go } from "../shell/place.js";
+import { address, change, go, here } from "../shell/place.js";
 import { layerProfile } from "../charts/profile.js";
 import { scatter } from "../charts/scatter.js";
+import { relation } from "../charts/relation.js";
 
 /**
  * @typedef {import("../shell/main.js").Context} Context
  * @typedef {import("../types.js").RunDetail} RunDetail
  * @typedef {import("../types.js").Picture} Picture
- * @typedef {import("../types.js").Correlation} Correlation
  */
 
 /** @type {import("../shell/main.js").Page} */
@@ -29,12 +29,8 @@ export const overviewPage = {
     if (!run.measures.length) return { nodes: await withoutMeasures(run) };
     const spec = validSpec(run.measures, context.params.measure, firstMeasure(run.measures));
     const other = validSpec(run.measures, context.params.other, spec === "entropy" ? "distance" : "entropy");
-    const [picture, second, relation] = await Promise.all([
-      askPicture(slug, spec),
-      askPicture(slug, other),
-      askCorrelation(slug, other, spec),
-    ]);
-    return { nodes: page(context, run, picture, second, relation, spec, other) };
+    const [picture, second] = await Promise.all([askPicture(slug, spec), askPicture(slug, other)]);
+    return { nodes: page(context, run, picture, second, spec, other) };
   },
 };
 
@@ -49,8 +45,8 @@ function firstMeasure(measures) {
   return ["dependency_alignment", "special_share", "entropy"].find((name) => measures.some((one) => one.name === name)) ?? measures[0]?.name;
 }
 
-/** @param {Context} context @param {RunDetail} run @param {Picture} picture @param {Picture} second @param {Correlation} relation @param {string} spec @param {string} other @returns {Node[]} */
-function page(context, run, picture, second, relation, spec, other) {
+/** @param {Context} context @param {RunDetail} run @param {Picture} picture @param {Picture} second @param {string} spec @param {string} other @returns {Node[]} */
+function page(context, run, picture, second, spec, other) {
   const selected = selectedHeads(context);
   const readout = h("p", { class: "readout", id: "readout" });
   const tell = (/** @type {string | null} */ name) => readout.replaceChildren(...describe(picture, name));
@@ -68,7 +64,7 @@ function page(context, run, picture, second, relation, spec, other) {
       figure({ title: picture.title, drawing: map.drawing, rows: () => gridRows(picture), caption: mapCaption(picture, readout), kind: "grow" }),
       profileFigure(picture, map, side)),
     selectionBar(selected, picture),
-    h("div", { class: "pair" }, distribution(picture, context.room), against(context, run, picture, second, relation, other, selected)),
+    h("div", { class: "pair" }, distribution(picture, context.room), against(context, run, picture, second, other, selected)),
     leftOut(run),
   ].filter((node) => node !== null);
 }
@@ -120,8 +116,8 @@ function distribution(picture, room) {
   return figure({ title: "Distribution", drawing, rows: () => gridRows(picture), caption });
 }
 
-/** @param {Context} context @param {RunDetail} run @param {Picture} picture @param {Picture} second @param {Correlation} relation @param {string} other @param {Set<string>} selected */
-function against(context, run, picture, second, relation, other, selected) {
+/** @param {Context} context @param {RunDetail} run @param {Picture} picture @param {Picture} second @param {string} other @param {Set<string>} selected */
+function against(context, run, picture, second, other, selected) {
   const ys = byName(picture);
   const points = [...byName(second)].flatMap(([name, x]) => {
     const y = ys.get(name) ?? null;
@@ -132,8 +128,7 @@ function against(context, run, picture, second, relation, other, selected) {
     width, height: 300, label: `${picture.title} against ${second.title}`, xTitle: second.title, yTitle: picture.title, selected,
     onOpen: (name) => go("head", { run: run.slug, head: name }), onBrush: (names) => select(new Set(names)),
   });
-  const r = relation.r === null ? "r is undefined here" : `r = ${number(relation.r)}, ${probability(relation.p)}`;
-  const caption = h("p", {}, h("strong", { id: "correlation" }, r), ` over ${counted(relation.heads, "head")}. Drag a rectangle to select heads.`);
+  const caption = h("p", {}, h("strong", { id: "correlation" }, relation(points)), ` over ${counted(points.length, "head")}. Drag a rectangle to select heads.`);
   const rows = () => [["name", second.title, picture.title], ...points.map((one) => [one.name, one.x, one.y])];
   const menus = measureMenus("other", "Against", run.measures, other, (next) => change({ other: next }));
   return figure({ title: "Two measures", drawing, rows, caption, extra: menus });
@@ -162,7 +157,7 @@ function selectionBar(selected, picture) {
   const names = [...selected].filter((name) => known.includes(name));
   if (!names.length) return h("div", { class: "selection" }, h("span", { class: "faint" }, "No heads selected."));
   const most = 24;
-  const chips = names.slice(0, most).map((name) => h("a", { class: "chip", href: `/head?${new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(location.search)), head: name })}` }, name, h("span", { class: "faint" }, ` ${number(lookUp(picture, name).value)}`)));
+  const chips = names.slice(0, most).map((name) => h("a", { class: "chip", href: address("head", { ...here().params, head: name }) }, name, h("span", { class: "faint" }, ` ${number(lookUp(picture, name).value)}`)));
   const rest = names.length > most ? h("span", { class: "faint" }, `and ${names.length - most} more`) : null;
   return h("div", { class: "selection" }, h("strong", {}, `${names.length} selected`), ...chips, rest, h("button", { type: "button", class: "button small", id: "clear", click: () => select(new Set()) }, "Clear"));
 }

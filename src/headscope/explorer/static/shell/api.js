@@ -1,4 +1,9 @@
-/** Asking the server. Answers to GET are kept: a run does not change under a visitor's eyes until a reload. */
+/**
+ * Asking the server, or the files of a site, which hold the same answers.
+ * Answers are kept: a run does not change under a visitor's eyes until a reload.
+ */
+
+import { fileBeside, isSite } from "./home.js";
 
 /**
  * @typedef {import("../types.js").Session} Session
@@ -24,7 +29,7 @@ export const askSession = () => ask(["session"]);
 
 /** @returns {Promise<Session>} the session as it is now */
 export function askSessionAgain() {
-  known.delete("/api/session");
+  known.delete(addressOf(["session"], {}));
   return askSession();
 }
 
@@ -32,13 +37,19 @@ export function askSessionAgain() {
 export const askRun = (run) => ask(["runs", run]);
 
 /** @param {string} run @param {string} spec @returns {Promise<import("../types.js").Picture>} */
-export const askPicture = (run, spec) => ask(["runs", run, "measures", spec]);
+export const askPicture = (run, spec) => (isSite ? askSlice(["runs", run, "measures"], spec) : ask(["runs", run, "measures", spec]));
 
-/** @param {string} run @param {string} x @param {string} y @returns {Promise<import("../types.js").Correlation>} */
-export const askCorrelation = (run, x, y) => ask(["runs", run, "correlation"], { x, y });
+/** @param {string} run @returns {Promise<import("../types.js").Heads>} */
+export const askHeads = (run) => ask(["runs", run, "heads"]);
 
 /** @param {string} run @param {string} head @returns {Promise<import("../types.js").Card>} */
 export const askCard = (run, head) => ask(["runs", run, "heads", head]);
+
+/** @param {string} run @param {string} head @returns {Promise<import("../types.js").HeadRecords>} */
+export const askRecords = (run, head) => ask(["runs", run, "records", head]);
+
+/** @param {string} run @param {number} input @returns {Promise<import("../types.js").InputText>} */
+export const askInput = (run, input) => ask(["runs", run, "inputs", String(input)]);
 
 /** @param {string} run @returns {Promise<import("../types.js").Clusters>} */
 export const askClusters = (run) => ask(["runs", run, "clusters"]);
@@ -47,10 +58,23 @@ export const askClusters = (run) => ask(["runs", run, "clusters"]);
 export const askStatements = (run) => ask(["runs", run, "statements"]);
 
 /** @param {string} a @param {string} b @returns {Promise<import("../types.js").Comparison>} */
-export const askComparison = (a, b) => ask(["compare"], { a, b });
+export const askComparison = (a, b) => (isSite ? ask(["compare", a, b]) : ask(["compare"], { a, b }));
 
 /** @param {string} a @param {string} b @param {string} spec @returns {Promise<import("../types.js").Difference>} */
-export const askDifference = (a, b, spec) => ask(["compare", spec], { a, b });
+export const askDifference = (a, b, spec) => (isSite ? askSlice(["compare", a, b], spec) : ask(["compare", spec], { a, b }));
+
+/**
+ * A file of a site holds all slices of a measure.
+ * @template Answer
+ * @param {string[]} path
+ * @param {string} spec
+ * @returns {Promise<Answer>}
+ */
+async function askSlice(path, spec) {
+  const all = /** @type {Record<string, Answer>} */ (await ask([...path, spec.split("~")[0]]));
+  if (!(spec in all)) throw new Refused(404, `This site has no ${spec}.`);
+  return all[spec];
+}
 
 /**
  * @template Answer
@@ -59,18 +83,34 @@ export const askDifference = (a, b, spec) => ask(["compare", spec], { a, b });
  * @returns {Promise<Answer>}
  */
 function ask(path, query = {}) {
-  const search = new URLSearchParams(query).toString();
-  const address = `/api/${path.map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
+  const address = addressOf(path, query);
   const answer = known.get(address) ?? fetch(address).then(read);
   known.set(address, answer);
   answer.catch(() => known.delete(address));
   return /** @type {Promise<Answer>} */ (answer);
 }
 
+/** @param {string[]} path @param {Record<string, string>} query @returns {string} */
+function addressOf(path, query) {
+  const parts = path.map(encodeURIComponent).join("/");
+  const search = new URLSearchParams(query).toString();
+  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}${search ? `?${search}` : ""}`;
+}
+
+/** A site's files have lists of equal things as tables; see `compact` in site.py. @param {any} value @returns {any} */
+function unpacked(value) {
+  if (Array.isArray(value)) return value.map(unpacked);
+  if (value === null || typeof value !== "object") return value;
+  const { $same: same, $names: names, $rows: rows } = value;
+  if (rows) return rows.map((/** @type {unknown[]} */ row) => ({ ...unpacked(same), ...Object.fromEntries(row.map((part, i) => [names[i], unpacked(part)])) }));
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
+}
+
 /** @param {Response} response @returns {Promise<unknown>} */
 async function read(response) {
-  const body = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
-  if (!response.ok) throw new Refused(response.status, body.error);
+  if (isSite && response.status === 404) throw new Refused(404, "This site has no file for what the address names.");
+  const body = await response.json().then(isSite ? unpacked : (whole) => whole, () => ({ error: `The server answered ${response.status}.` }));
+  if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error); // a site's file may hold a refusal
   return body;
 }
 

@@ -31,7 +31,9 @@ import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 /** Loaded when they are first opened. @type {Record<string, () => Promise<Page>>} */
 const PAGES = {
   overview: async () => (await import("../pages/overview.js")).overviewPage,
+  finder: async () => (await import("../pages/finder.js")).finderPage,
   head: async () => (await import("../pages/head.js")).headPage,
+  embed: async () => (await import("../pages/embed.js")).embedPage,
   clusters: async () => (await import("../pages/clusters.js")).clustersPage,
   findings: async () => (await import("../pages/findings.js")).findingsPage,
   tables: async () => (await import("../pages/tables.js")).tablesPage,
@@ -65,20 +67,22 @@ async function render(page, params) {
   const [session, found] = await Promise.all([askSession(), (PAGES[page] ?? PAGES.overview)()]);
   const run = chosenRun(session, params.run);
   fillTop(top_, session, run, page in PAGES ? page : "overview", redrawAll);
-  document.title = `${PAGE_NAMES[page] ?? "Overview"} · ${run?.slug ?? "Headscope"}`;
+  document.title = `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Overview")} · ${run?.slug ?? "Headscope"}`;
+  document.documentElement.toggleAttribute("data-embedded", page === "embed");
   fluid = found.fluid ?? false;
   if (found.needsRun && !run) return { nodes: [startPage(session)] };
   const room = Math.max(280, content.clientWidth - 2 * parseFloat(getComputedStyle(content).paddingLeft));
   if (found.needsRun && run?.state !== "complete") return { nodes: [h("h1", {}, run?.slug ?? ""), runNotes(run)] };
   const shown = await found.render({ params, session, run, room });
   const notes = found.needsRun && run && run.notes.length ? [runNotes(run)] : [];
-  const other = page === "compare" ? null : modelNote(session, run);
+  const other = page === "compare" || page === "embed" ? null : modelNote(session, run);
   return { ...shown, nodes: [...notes, ...(other ? [other] : []), ...withHelp(page, shown.nodes)] };
 }
 
 /** The line that says what the page is for, under its title. @param {string} page @param {Node[]} nodes @returns {Node[]} */
 function withHelp(page, nodes) {
   const place = nodes.findIndex((node) => node instanceof HTMLElement && node.classList.contains("title"));
+  if (page === "embed") return nodes;
   const help = h("p", { class: "help" }, HELP[page] ?? HELP.overview);
   return [...nodes.slice(0, place + 1), help, ...nodes.slice(place + 1)];
 }

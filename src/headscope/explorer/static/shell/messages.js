@@ -2,15 +2,21 @@
 
 import { Refused } from "./api.js";
 import { h } from "./dom.js";
+import { isSite } from "./home.js";
+import { address } from "./place.js";
 
 /** @typedef {import("../types.js").Session} Session */
 /** @typedef {import("../types.js").RunSummary} RunSummary */
+
+const UNANSWERED = "The explorer's server does not answer; is `headscope serve` still running?";
+const OPENED_AS_FILE = "The site's files cannot be read from here; a browser reads them from a web server only: `python -m http.server` in their folder is one.";
 
 /** @param {unknown} error @returns {HTMLElement} */
 export function failure(error) {
   const known = error instanceof Refused;
   if (!known) console.error(error);
-  const said = known ? error.message : error instanceof TypeError && /fetch/i.test(error.message) ? "The explorer's server does not answer; is `headscope serve` still running?" : String(error);
+  const silent = error instanceof TypeError && /fetch/i.test(error.message);
+  const said = known ? error.message : silent ? (isSite ? OPENED_AS_FILE : UNANSWERED) : String(error);
   return h("div", { class: "note", role: "alert" }, h("h1", {}, "This cannot be shown"), sentences(said));
 }
 
@@ -35,7 +41,7 @@ export function sentences(text) {
 /** @param {Session} session @returns {HTMLElement} */
 export function startPage(session) {
   const commands = "headscope study vig2019 --model mini-gpt2 --corpus demo --out runs/mini\nheadscope serve runs/mini --model mini-gpt2";
-  const model = session.model.state === "none" ? null : h("p", {}, "A model is loaded: ", h("a", { href: "/text" }, "try a text"), ".");
+  const model = session.model.state === "none" ? null : h("p", {}, "A model is loaded: ", h("a", { href: address("text", {}) }, "try a text"), ".");
   return h(
     "div", { class: "note" }, h("h1", {}, "No run is open"),
     h("p", {}, "Make one and open it:"), h("pre", {}, commands), model,

@@ -1,5 +1,7 @@
 /** Where the visitor is: the page and its settings, all of it in the address. */
 
+import { ENDING, isSite } from "./home.js";
+
 /** @typedef {{page: string, params: Record<string, string>}} Place */
 
 /** @type {() => void} */
@@ -7,15 +9,16 @@ let onMove = () => {};
 
 /** @returns {Place} */
 export function here() {
-  const page = window.location.pathname.replace(/^\/+/, "") || "overview";
-  return { page, params: Object.fromEntries(new URLSearchParams(window.location.search)) };
+  const file = window.location.pathname.replace(/^.*\//, "");
+  const page = file.endsWith(ENDING) ? file.slice(0, file.length - ENDING.length) : file;
+  return { page: page === "index" || !page ? "overview" : page, params: Object.fromEntries(new URLSearchParams(window.location.search)) };
 }
 
 /** @param {string} page @param {Record<string, string | null | undefined>} params @returns {string} */
 export function address(page, params) {
   const kept = Object.entries(params).filter((pair) => pair[1] !== null && pair[1] !== undefined && pair[1] !== "");
   const search = new URLSearchParams(/** @type {[string, string][]} */ (kept)).toString();
-  return `/${page}${search ? `?${search}` : ""}`;
+  return `${isSite ? "" : "/"}${page}${ENDING}${search ? `?${search}` : ""}`;
 }
 
 /**
@@ -37,13 +40,19 @@ export function change(patch, how) {
   go(page, { ...params, ...patch }, how);
 }
 
+/** Whether a link leads to a page of the explorer, which needs no new document. @param {HTMLAnchorElement} link @returns {boolean} */
+function isPage(link) {
+  const href = link.getAttribute("href") ?? "";
+  return !link.target && (isSite ? /^[a-z]+\.html(\?|$)/ : /^\/[a-z]*(\?|$)/).test(href);
+}
+
 /** @param {() => void} act  called whenever the place has changed */
 export function watchPlace(act) {
   onMove = act;
   window.addEventListener("popstate", act);
   document.addEventListener("click", (event) => {
-    const link = event.target instanceof Element ? event.target.closest("a[href^='/']") : null;
-    if (!(link instanceof HTMLAnchorElement && event instanceof MouseEvent)) return;
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (!(link instanceof HTMLAnchorElement && event instanceof MouseEvent) || !isPage(link)) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0 || link.hasAttribute("download")) return;
     event.preventDefault();
     window.history.pushState(null, "", link.href);

@@ -7,12 +7,16 @@ import { address, here, go } from "./place.js";
 /** @typedef {import("../types.js").Session} Session */
 /** @typedef {import("../types.js").RunSummary} RunSummary */
 
+const NO_MODEL = "No model is loaded; start headscope serve with --model.";
+const ICON = new URL("../icon.svg", import.meta.url).href;
+
 /** @type {Record<string, string>} */
-export const PAGE_NAMES = { overview: "Overview", head: "Head card", clusters: "Clusters", findings: "Findings", tables: "Tables", text: "Try a text", compare: "Compare" };
+export const PAGE_NAMES = { overview: "Overview", finder: "Find heads", head: "Head card", clusters: "Clusters", findings: "Findings", tables: "Tables", text: "Try a text", compare: "Compare" };
 
 /** What each page is for, in a line. @type {Record<string, string>} */
 export const HELP = {
   overview: "Every square is a head; its colour says how large the measure is. Choose a measure, point at a head, click it for its card.",
+  finder: "Keep the heads whose measures lie where you want them; any two measures are the axes, a third the colour. The address holds all of it.",
   head: "Everything the run measured about one head, and the sentences in which it is surest; click a sentence to see all of its weights.",
   clusters: "Heads that attend alike lie close together. Point at one for its name, click it for its card.",
   findings: "What the paper claims, beside what this run measured, and whether it holds here.",
@@ -23,10 +27,17 @@ export const HELP = {
 
 /** Why a page would be empty. @param {string} name @param {Session} session @param {RunSummary | null} run @returns {string | undefined} */
 export function whyClosed(name, session, run) {
-  if (name === "text") return session.model.state === "none" ? "No model is loaded; start headscope serve with --model." : undefined;
-  if (name === "compare") return session.runs.filter((one) => one.state === "complete").length < 2 ? "Comparing needs two finished runs." : undefined;
+  if (name === "text") return session.model.state === "none" ? (session.model.reason ?? NO_MODEL).replaceAll("`", "") : undefined;
+  if (name === "compare") return whyNoPair(session);
   if (!run) return "No run is open.";
   return run.closed[name]?.replaceAll("`", "");
+}
+
+/** Why there is nothing to compare. @param {Session} session @returns {string | undefined} */
+export function whyNoPair(session) {
+  const studies = session.runs.filter((one) => one.state === "complete").map((one) => one.study);
+  if (studies.length < 2) return "Comparing needs two finished runs of one study.";
+  return new Set(studies).size === studies.length ? `No two of these runs are of one study: ${studies.join(", ")}.` : undefined;
 }
 
 /**
@@ -38,7 +49,7 @@ export function whyClosed(name, session, run) {
  */
 export function fillTop(top, session, run, page, onTheme) {
   const focused = document.activeElement?.id;
-  const brand = h("a", { class: "brand", href: "/overview" }, h("img", { src: "/explorer/static/icon.svg", alt: "", width: 26, height: 26 }), "Headscope");
+  const brand = h("a", { class: "brand", href: address("overview", {}) }, h("img", { src: ICON, alt: "", width: 26, height: 26 }), "Headscope");
   const links = Object.entries(PAGE_NAMES).map(([name, text]) => {
     const closed = whyClosed(name, session, run);
     const about = { "aria-current": name === page ? "page" : null, id: `nav-${name}` };

@@ -8,6 +8,7 @@
  * @property {number[]} segments
  * @property {number[]} wordOf
  * @property {string[]} words
+ * @property {number[]} gaps  what stands before each token in running text: 0 nothing, 1 a space, 2 a new line
  * @property {boolean} rtl
  *
  * @typedef {{block: number, shape: number[]}} FloatBlock
@@ -45,7 +46,7 @@
  * @property {number[]} start  the first query and the first key token that it has
  * @property {number} rows
  * @property {number} columns
- * @property {Uint16Array} levels  head × row × column
+ * @property {Uint16Array | Float32Array} levels  head × row × column
  * @property {number[]} scales  weight of one level, by position of the head
  * @property {Float32Array | null} factors  head × column: what turns weights into norms
  * @property {number} reference  drawn fully opaque: 1, or the layer's largest where weights are norms
@@ -71,6 +72,8 @@ export class Data {
     this.cache = new Map();
     /** @type {Map<number, number>} */
     this.references = new Map();
+    /** The last summary, by what it is made of. @type {{key: string, value: Promise<LayerWeights>} | null} */
+    this.last = null;
   }
 
   /** @param {string} name @returns {Stack} */
@@ -96,6 +99,33 @@ export class Data {
     const factors = "tiles" in entry ? columnsOf(values, all, found.start[1], found.columns) : values;
     const normed = { ...found, factors };
     return { ...normed, reference: "tiles" in entry ? largestWeight(normed) : this.largest(entry.block, normed) };
+  }
+
+  /**
+   * What one picture shows: a layer, or the summary of the chosen layers and heads as one head.
+   * @param {Stack} stack
+   * @param {import("./state.js").State} state
+   * @returns {Promise<LayerWeights>}
+   */
+  shown(stack, state) {
+    if (!isSummary(state)) return this.weights(stack, state.weights, state.layer, state.window);
+    const key = JSON.stringify([stack.name, state.weights, state.layers, state.heads, state.window, state.summary]);
+    if (this.last?.key !== key) this.last = { key, value: this.summary(stack, state) };
+    return this.last.value;
+  }
+
+  /** @param {Stack} stack @param {import("./state.js").State} state @returns {Promise<LayerWeights>} */
+  async summary(stack, { weights, layers, heads, window, summary }) {
+    const isMean = summary === "mean";
+    const share = isMean ? 1 / Math.max(1, layers.length * heads.length) : 1;
+    const first = await this.weights(stack, weights, layers[0] ?? stack.layers[0], window);
+    const levels = new Float32Array(first.rows * first.columns);
+    for (const layer of layers) {
+      const found = await this.weights(stack, weights, layer, window);
+      for (const head of heads) addTo(levels, found, found.heads.indexOf(head), isMean);
+    }
+    const together = { ...first, heads: [0], levels, scales: [share], factors: null };
+    return { ...together, reference: first.factors ? largestWeight(together) : 1 };
   }
 
   /** @param {Stack} stack @param {WeightSet} chosen @param {{block: number, scales: number[]}} entry @returns {Promise<LayerWeights>} */
@@ -199,6 +229,24 @@ export class Data {
 /** @param {Stack} stack @returns {Side} */
 export function keysOf(stack) {
   return stack.keys ?? stack.queries;
+}
+
+/** Whether heads and layers are shown as one picture. @param {import("./state.js").State} state @returns {boolean} */
+export function isSummary({ summary, weights }) {
+  return summary !== "each" && weights !== "rollout";
+}
+
+/** Add one head's weights, or keep the larger ones. @param {Float32Array} sum @param {LayerWeights} layer @param {number} place @param {boolean} isMean */
+function addTo(sum, { rows, columns, levels, scales, factors }, place, isMean) {
+  const start = place * rows * columns;
+  const scale = Float64Array.from({ length: columns }, (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1));
+  for (let row = 0, at = 0; row < rows; row++) {
+    for (let key = 0; key < columns; key++, at++) {
+      const weight = levels[start + at] * scale[key];
+      if (isMean) sum[at] += weight;
+      else if (weight > sum[at]) sum[at] = weight;
+    }
+  }
 }
 
 /** @param {LayerWeights} layer @returns {number} */

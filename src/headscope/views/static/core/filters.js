@@ -116,6 +116,44 @@ export function massControl(store) {
   return made;
 }
 
+/** Tokens, words, or spans where there are any. @param {Store} store @returns {Control} */
+export function unitControl(store) {
+  const why = (/** @type {string} */ value) => (value === "span" && store.state.spans.length === 0 ? "There are no spans: choose tokens and name them." : undefined);
+  return settingControl(store, "unit", why);
+}
+
+/**
+ * Each head, or mean or maximum of several; a summary begins with all heads of the shown layer.
+ * @param {Data} data
+ * @param {Store} store
+ * @returns {Control}
+ */
+export function summaryControl(data, store) {
+  const { title, meaning } = SETTINGS.summary;
+  const write = (/** @type {string} */ summary) => {
+    const stack = data.stack(store.state.stack);
+    const isNew = store.state.summary === "each" && summary !== "each";
+    if (data.header.kind === "head") store.set(isNew ? { summary, heads: stack.heads, layers: [store.state.layer] } : { summary });
+    else store.set({ summary, enlarged: true });
+  };
+  const made = segments(title, options("summary"), () => store.state.summary, write, () => (store.state.weights === "rollout" ? "Rollout already puts all heads together." : undefined));
+  made.node.title = meaning;
+  return made;
+}
+
+/** Which span looks, and which is looked at. @param {Store} store @returns {Control[]} */
+export function spanControls(store) {
+  const offered = () => {
+    const names = store.state.spans.map((written) => written.slice(written.indexOf(" ") + 1));
+    return names.length ? [{ value: "", text: "everything" }, ...names.map((name) => ({ value: name, text: name }))] : [];
+  };
+  return /** @type {const} */ (["attending", "attended"]).map((side) => {
+    const made = choice(SETTINGS[side].title, offered, () => store.state[side] ?? "", (name) => store.set({ [side]: name || null }));
+    made.node.title = SETTINGS[side].meaning;
+    return made;
+  });
+}
+
 /** @param {Data} data @param {Store} store @returns {Control} */
 export function pairControl(data, store) {
   const offered = () => {
@@ -142,8 +180,10 @@ export function hideControls(data, store) {
     first.note.textContent = toFirst;
     special.note.textContent = toSpecial;
   };
-  const showMass = (/** @type {Drawing} */ drawing) =>
-    showShares(percent(massTo(drawing, (key) => key === 0)), percent(massTo(drawing, (key) => drawing.keys.special[key])));
+  const showMass = (/** @type {Drawing} */ drawing) => {
+    if (drawing.keys.bySpan) showShares("", "");
+    else showShares(percent(massTo(drawing, (key) => key === 0)), percent(massTo(drawing, (key) => drawing.keys.special[key])));
+  };
   return { controls: [first, special], showMass, showShares };
 }
 

@@ -6,17 +6,21 @@
  * @typedef {object} State
  * @property {string} stack  self, encoder, decoder or cross
  * @property {number} layer  the layer shown; model view: that of the enlarged head
- * @property {number[]} layers  the rows shown
+ * @property {number[]} layers  model view: the rows shown; summary: the layers put together
  * @property {number[]} heads  the heads shown
  * @property {number} head  the head that is enlarged or taken apart
  * @property {number[]} window  long inputs: first tile shown of queries and of keys
- * @property {string | null} pinned  q3 is query token 3, k0 is key token 0
+ * @property {string | null} pinned  q3 is query token 3, k0 is key token 0, q3-7+9 are several
+ * @property {string} summary  each head by itself, or the chosen heads and layers as one picture
  * @property {string} weights  raw: as the model computed them; norm: times the size of what is passed on; rollout: followed through all layers up to this one
  * @property {string} unit  what the lines join
+ * @property {string[]} spans  parts of the text by name: 12-45 Document 1
+ * @property {string | null} attending  only what this span looks at
+ * @property {string | null} attended  only what looks at this span
  * @property {number} mass  of every attending token, the strongest lines that together hold this share
  * @property {string[]} hide  tokens left out
  * @property {string} pair  which sentence of a pair looks at which
- * @property {string} direction  tokens in columns or in rows
+ * @property {string} direction  tokens in columns, in rows, or as a text that is shaded by the attention it gets
  * @property {string} theme  auto is what the system has
  * @property {string} thumbnail  how a head is drawn small
  * @property {string} order  number, or the score that heads are ordered by
@@ -31,17 +35,21 @@
 export const SETTINGS = {
   stack: {"title": "Attention", "meaning": "self, encoder, decoder or cross", "kinds": ["head", "model", "neuron"], "choices": {}},
   layer: {"title": "Layer", "meaning": "the layer shown; model view: that of the enlarged head", "kinds": ["head", "model", "neuron"], "choices": {}},
-  layers: {"title": "Layers", "meaning": "the rows shown", "kinds": ["model"], "choices": {}},
+  layers: {"title": "Layers", "meaning": "model view: the rows shown; summary: the layers put together", "kinds": ["head", "model"], "choices": {}},
   heads: {"title": "Heads", "meaning": "the heads shown", "kinds": ["head", "model"], "choices": {}},
   head: {"title": "Head", "meaning": "the head that is enlarged or taken apart", "kinds": ["model", "neuron"], "choices": {}},
   window: {"title": "Window", "meaning": "long inputs: first tile shown of queries and of keys", "kinds": ["head", "model"], "choices": {}},
-  pinned: {"title": "Pinned", "meaning": "q3 is query token 3, k0 is key token 0", "kinds": ["head", "model", "neuron"], "choices": {}},
+  pinned: {"title": "Pinned", "meaning": "q3 is query token 3, k0 is key token 0, q3-7+9 are several", "kinds": ["head", "model", "neuron"], "choices": {}},
+  summary: {"title": "Show", "meaning": "each head by itself, or the chosen heads and layers as one picture", "kinds": ["head", "model"], "choices": {"each": "Each head", "mean": "Mean", "max": "Maximum"}},
   weights: {"title": "Weights", "meaning": "raw: as the model computed them; norm: times the size of what is passed on; rollout: followed through all layers up to this one", "kinds": ["head", "model"], "choices": {"raw": "Raw", "norm": "Norm", "rollout": "Rollout"}},
-  unit: {"title": "Between", "meaning": "what the lines join", "kinds": ["head", "model"], "choices": {"token": "Tokens", "word": "Words"}},
+  unit: {"title": "Between", "meaning": "what the lines join", "kinds": ["head", "model"], "choices": {"token": "Tokens", "word": "Words", "span": "Spans"}},
+  spans: {"title": "Spans", "meaning": "parts of the text by name: 12-45 Document 1", "kinds": ["head", "model"], "choices": {}},
+  attending: {"title": "From", "meaning": "only what this span looks at", "kinds": ["head", "model"], "choices": {}},
+  attended: {"title": "To", "meaning": "only what looks at this span", "kinds": ["head", "model"], "choices": {}},
   mass: {"title": "Strongest lines", "meaning": "of every attending token, the strongest lines that together hold this share", "kinds": ["head", "model", "neuron"], "choices": {}},
   hide: {"title": "Hide", "meaning": "tokens left out", "kinds": ["head", "model"], "choices": {"first": "Hide first token", "special": "Hide special tokens"}},
   pair: {"title": "Sentences", "meaning": "which sentence of a pair looks at which", "kinds": ["head", "model"], "choices": {"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"}},
-  direction: {"title": "Layout", "meaning": "tokens in columns or in rows", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal"}},
+  direction: {"title": "Layout", "meaning": "tokens in columns, in rows, or as a text that is shaded by the attention it gets", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"}},
   theme: {"title": "Theme", "meaning": "auto is what the system has", "kinds": ["head", "model", "neuron"], "choices": {"auto": "Auto", "light": "Light", "dark": "Dark"}},
   thumbnail: {"title": "Draw heads as", "meaning": "how a head is drawn small", "kinds": ["model"], "choices": {"lines": "Lines", "matrix": "Matrix"}},
   order: {"title": "Order by", "meaning": "number, or the score that heads are ordered by", "kinds": ["model"], "choices": {}},

@@ -3,12 +3,12 @@
  *
  * @typedef {import("./settings.js").State} State
  * @typedef {import("./data.js").Header} Header
- * @typedef {import("./data.js").Stack} Stack
  */
 
 import { keysOf } from "./data.js";
 import { keepHash } from "./host.js";
 import { SETTINGS } from "./settings.js";
+import { parsePin, spansOf, writePin, writeSpan } from "./spans.js";
 import { validWindow } from "./window.js";
 
 /** Holds the state, keeps it valid, and tells who listens what changed. */
@@ -80,8 +80,18 @@ export function valid(next, before, header) {
   if (!(state.mass > 0 && state.mass <= 1)) state.mass = before.mass;
   state.hide = Object.keys(SETTINGS.hide.choices).filter((name) => next.hide.includes(name));
   state.window = validWindow(next.window, [stack.queries.labels.length, keysOf(stack).labels.length], header.tile);
+  const tokens = keysOf(stack).labels.length;
+  const other = header.stacks.find((one) => one.name === before.stack) ?? stack;
+  const isOther = state.spans === before.spans && String(keysOf(other).labels) !== String(keysOf(stack).labels);
+  const spans = isOther || !Array.isArray(next.spans) ? [] : spansOf(next.spans, tokens);
+  state.spans = spans.map(writeSpan);
+  for (const side of /** @type {const} */ (["attending", "attended"])) {
+    if (!spans.some(({ name }) => name === state[side])) state[side] = null;
+  }
+  if (state.unit === "span" && spans.length === 0) state.unit = before.unit === "span" ? "token" : before.unit;
   const moved = state.stack !== before.stack || state.unit !== before.unit;
-  state.pinned = moved && state.pinned === before.pinned ? null : validPin(state.pinned, stack);
+  const pin = parsePin(state.pinned, stack.queries.labels.length, tokens);
+  state.pinned = (moved && state.pinned === before.pinned) || !pin ? null : writePin(pin);
   return state;
 }
 
@@ -91,19 +101,12 @@ function kept(wanted, available) {
   return both.length > 0 || wanted.length === 0 ? both : available;
 }
 
-/** @param {string | null} pinned @param {Stack} stack @returns {string | null} */
-function validPin(pinned, stack) {
-  const found = /^([qk])(\d+)$/.exec(pinned ?? "");
-  if (!found) return null;
-  const side = found[1] === "q" ? stack.queries : keysOf(stack);
-  return Number(found[2]) < side.labels.length ? found[0] : null;
-}
-
 /** @param {State} state @param {State} initial @returns {string} */
 export function toHash(state, initial) {
   const pairs = [...changedKeys(initial, state)].map((key) => {
     const value = state[/** @type {keyof State} */ (key)];
-    return `${key}=${encodeURIComponent(value === null ? "" : String(value))}`;
+    const text = Array.isArray(value) ? value.map((one) => encodeURIComponent(one)).join() : String(value ?? "");
+    return `${key}=${encodeURIComponent(text)}`;
   });
   return pairs.join("&");
 }
@@ -123,8 +126,17 @@ function parsed(text, example) {
   if (typeof example === "number") return Number(text);
   if (typeof example === "boolean") return text === "true";
   if (!Array.isArray(example)) return text === "" ? null : text;
-  const parts = text === "" ? [] : text.split(",");
+  const parts = text === "" ? [] : text.split(",").map(decoded);
   return parts.every((part) => /^\d+$/.test(part)) ? parts.map(Number) : parts;
+}
+
+/** Parts of a list may hold commas of their own. @param {string} part @returns {string} */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /**

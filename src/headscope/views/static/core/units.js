@@ -11,7 +11,9 @@
  * @property {number[][]} members  token indices of each unit
  * @property {boolean[]} special
  * @property {number[]} segments
- * @property {Uint8Array} kept  0 where hidden
+ * @property {Uint8Array} kept  0 where hidden or filtered out
+ * @property {Uint8Array} hidden  1 where hidden
+ * @property {boolean} bySpan
  * @property {boolean} rtl
  * @property {number} start  the first token, of all tokens of the side
  * @property {number} first  number of the first unit, of all units of the side
@@ -26,32 +28,61 @@
  */
 
 import { keysOf } from "./data.js";
+import { ownerOf, spansOf } from "./spans.js";
 
 /**
  * The units of some tokens of a side; members are counted from the first of these tokens.
  * @param {Side} side
- * @param {string} unit
- * @param {string[]} hide
- * @param {number} [start]
- * @param {number} [count]
+ * @param {State} state
+ * @param {number} start
+ * @param {number} count
+ * @param {{bySpan: boolean, within: string | null}} how  whether spans are of this side, and which of them is shown
  * @returns {Units}
  */
-export function unitsOf(side, unit, hide, start = 0, count = side.labels.length) {
-  const isWord = unit === "word";
+export function unitsOf(side, state, start, count, how) {
+  const bySpan = state.unit === "span" && how.bySpan;
+  const isWord = state.unit === "word";
   const wordOf = side.wordOf.slice(start, start + count);
-  const members = isWord ? wordGroups(wordOf) : wordOf.map((_, token) => [token]);
-  const labels = members.map(([token]) => (isWord && wordOf[token] >= 0 ? side.words[wordOf[token]] : side.labels[start + token]));
+  const hiddenToken = wordOf.map((_, token) => isHidden(side, state.hide, start + token));
+  const spans = spansOf(state.spans, side.labels.length);
+  const groups = bySpan ? spanGroups(spans.map(({ name }) => name), ownerOf(spans, start, count), hiddenToken) : null;
+  const members = groups ? groups.members : isWord ? wordGroups(wordOf) : wordOf.map((_, token) => [token]);
+  const labels = groups ? groups.labels : members.map(([token]) => (isWord && wordOf[token] >= 0 ? side.words[wordOf[token]] : side.labels[start + token]));
   const special = members.map((group) => group.every((token) => side.special[start + token] === 1));
   const segments = members.map(([token]) => side.segments[start + token]);
-  const first = isWord ? wordGroups(side.wordOf.slice(0, start)).length : start;
-  const kept = Uint8Array.from(members, (_, i) =>
-    (hide.includes("first") && first + i === 0) || (hide.includes("special") && special[i]) ? 0 : 1,
-  );
-  return { labels, members, special, segments, kept, rtl: side.rtl, start, first };
+  const first = bySpan ? 0 : isWord ? wordGroups(side.wordOf.slice(0, start)).length : start;
+  const hidden = Uint8Array.from(members, (group, i) => ((i === 0 && start === 0 && state.hide.includes("first")) || group.every((token) => hiddenToken[token]) ? 1 : 0));
+  const wanted = how.within === null ? null : new Set(spans.find(({ name }) => name === how.within)?.tokens);
+  const kept = hidden.map((one, i) => (one || (wanted && !wanted.has(start + members[i][0])) ? 0 : 1));
+  return { labels, members, special, segments, kept, hidden, bySpan, rtl: side.rtl, start, first };
+}
+
+/** @param {Side} side @param {string[]} hide @param {number} token */
+function isHidden(side, hide, token) {
+  return (hide.includes("special") && side.special[token] === 1) || (hide.includes("first") && token === 0);
+}
+
+/**
+ * The tokens of each span; all others are one unit, and so are hidden ones, and that one is hidden.
+ * @param {string[]} names
+ * @param {Int32Array} owner
+ * @param {boolean[]} hidden
+ * @returns {{members: number[][], labels: string[]}}
+ */
+function spanGroups(names, owner, hidden) {
+  /** @type {Map<string, number[]>} */
+  const groups = new Map();
+  owner.forEach((number, token) => {
+    const name = hidden[token] ? "hidden" : number >= 0 ? names[number] : "everything else";
+    const group = groups.get(name);
+    if (group) group.push(token);
+    else groups.set(name, [token]);
+  });
+  return { members: [...groups.values()], labels: [...groups.keys()] };
 }
 
 /** @param {number[]} wordOf @returns {number[][]} */
-function wordGroups(wordOf) {
+export function wordGroups(wordOf) {
   /** @type {number[][]} */
   const groups = [];
   wordOf.forEach((word, token) => {
@@ -70,8 +101,9 @@ function wordGroups(wordOf) {
  * @returns {Drawing}
  */
 export function drawingOf(stack, layer, state, heads) {
-  const queries = unitsOf(stack.queries, state.unit, state.hide, layer.start[0], layer.rows);
-  const keys = unitsOf(keysOf(stack), state.unit, state.hide, layer.start[1], layer.columns);
+  const same = stack.keys === null;
+  const queries = unitsOf(stack.queries, state, layer.start[0], layer.rows, { bySpan: same, within: same ? state.attending : null });
+  const keys = unitsOf(keysOf(stack), state, layer.start[1], layer.columns, { bySpan: true, within: state.attended });
   const present = heads.filter((head) => layer.heads.includes(head));
   const weights = present.map((head) => merged(layer, layer.heads.indexOf(head), queries, keys));
   return { queries, keys, heads: present, weights, pair: state.pair, reference: layer.reference };
@@ -132,7 +164,7 @@ export function isShown(drawing, query, key) {
  * Mean share of attention that goes to the keys in `hidden`, over heads and kept queries.
  * @param {Drawing} drawing
  * @param {(key: number) => boolean} hidden
- * @param {number | null} [only]  one query instead of all
+ * @param {number[] | null} [only]  some queries instead of all
  * @returns {number}
  */
 export function massTo(drawing, hidden, only = null) {
@@ -141,7 +173,7 @@ export function massTo(drawing, hidden, only = null) {
   let count = 0;
   for (const values of drawing.weights) {
     for (let query = 0; query < drawing.queries.labels.length; query++) {
-      if (only === null ? !drawing.queries.kept[query] : query !== only) continue;
+      if (only === null ? !drawing.queries.kept[query] : !only.includes(query)) continue;
       let total = 0;
       let share = 0;
       for (let key = 0; key < columns; key++) {

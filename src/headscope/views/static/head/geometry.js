@@ -26,16 +26,18 @@ const GAP = 8;
 const LARGEST = 78; // "H11 0.123"
 const LARGE = 1800; // pixels from which on everything is drawn larger
 const NARROW = 560;
+export const NAME = 11; // size of the names of spans
 
 /**
  * @param {Drawing} drawing
  * @param {string} direction
  * @param {number} room  pixels across the page
  * @param {(text: string, size: number) => number} measure
- * @param {boolean} [touched]  by fingers, which need room
+ * @param {boolean} touched  by fingers, which need room
+ * @param {string[]} names  of spans, which stand beside the tokens where there is room
  * @returns {Geometry}
  */
-export function geometryOf(drawing, direction, room, measure, touched = false) {
+export function geometryOf(drawing, direction, room, measure, touched, names) {
   const count = Math.max(drawing.queries.labels.length, drawing.keys.labels.length);
   const vertical = direction === "vertical";
   const close = Math.round((count <= 48 ? 23 : count <= 160 ? 19 : 16) * (room >= LARGE ? 1.25 : 1));
@@ -44,7 +46,9 @@ export function geometryOf(drawing, direction, room, measure, touched = false) {
   const label = labelDepth(drawing, size, measure, vertical ? Math.max(96, room * 0.3) : 180);
   const least = room < NARROW ? 56 : 160;
   const beside = vertical ? (room - least) / 2 - label - GAP : Infinity;
-  const { columns, cell, numbers } = numberRoom(drawing.heads.length, beside, vertical);
+  const { columns, cell, ...found } = numberRoom(drawing.heads.length, beside, vertical);
+  const wanted = names.reduce((most, name) => Math.max(most, Math.ceil(measure(name, NAME)) + 14), 0);
+  const numbers = vertical && found.numbers ? Math.max(found.numbers, Math.min(wanted, 140, beside)) : found.numbers;
   const free = vertical ? room - 2 * (numbers + label + GAP) : 260;
   const span = Math.max(least, Math.min(room >= LARGE ? 640 : 420, free));
   const margin = pitch * 1.5;

@@ -13,15 +13,19 @@
  * @property {Theme} theme
  * @property {number | null} prompt  unit at which generated text begins
  * @property {boolean} crossing  queries and keys are different sequences
+ * @property {{q: Run[], k: Run[]}} runs  neighbours that belong to one span
  *
- * @typedef {{side: "q" | "k", index: number}} Pin
+ * @typedef {{from: number, to: number, name: string, color: string}} Run  units from `from` up to, not with, `to`
+ * @typedef {import("../core/spans.js").Pin} Pin
  */
 
 import { headColor, lineWidth, opacity } from "../core/colors.js";
 import { nameWithinLayer } from "../core/heads.js";
 import { COLORS } from "../core/theme.js";
-import { cellBox, headShift, labelStart, lineEnd, middle, numberAt, place } from "./geometry.js";
+import { cellBox, headShift, labelStart, lineEnd, middle, NAME, numberAt, place } from "./geometry.js";
 import { isShown } from "../core/units.js";
+
+const LEAST_NAME = 44; // pixels for the name of a span
 
 /**
  * @param {Line} line
@@ -45,11 +49,32 @@ export function curveOf(line, drawing, g, look, sharing) {
   };
 }
 
-/** @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {number[]} one for each head */
-function weightsBetween(drawing, pin, other) {
-  const columns = drawing.keys.labels.length;
-  const at = pin.side === "q" ? pin.index * columns + other : other * columns + pin.index;
-  return drawing.weights.map((values) => values[at]);
+/**
+ * The weight of one head between the pinned units and another: of several attending ones the mean, of several attended
+ * ones the sum.
+ * @param {Float32Array} values
+ * @param {number} columns
+ * @param {Pin} pin
+ * @param {number} other
+ * @returns {number}
+ */
+export function weightBetween(values, columns, { side, indices }, other) {
+  const isQuery = side === "q";
+  if (indices.length === 1) return values[isQuery ? indices[0] * columns + other : other * columns + indices[0]];
+  let sum = 0;
+  for (const index of indices) sum += values[isQuery ? index * columns + other : other * columns + index];
+  return isQuery ? sum / indices.length : sum;
+}
+
+/** The same of every head. @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {number[]} */
+export function weightsBetween(drawing, pin, other) {
+  return drawing.weights.map((values) => weightBetween(values, drawing.keys.labels.length, pin, other));
+}
+
+/** Whether any of the pinned units may be drawn with another. @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {boolean} */
+export function isShownWith(drawing, { side, indices }, other) {
+  if (indices.length === 1) return side === "q" ? isShown(drawing, indices[0], other) : isShown(drawing, other, indices[0]);
+  return indices.some((index) => (side === "q" ? isShown(drawing, index, other) : isShown(drawing, other, index)));
 }
 
 /**
@@ -63,7 +88,7 @@ function weightsBetween(drawing, pin, other) {
  */
 export function numberShapes(drawing, pin, g, look, seen = () => true) {
   const side = pin.side === "q" ? "k" : "q";
-  const shown = (/** @type {number} */ other) => (side === "k" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index));
+  const shown = (/** @type {number} */ other) => isShownWith(drawing, pin, other);
   const others = Array.from({ length: (side === "k" ? drawing.keys : drawing.queries).labels.length }, (_, other) => other);
   const rows = others.filter((other) => seen(middle(g, other)) && shown(other)).map((other) => ({ other, row: weightsBetween(drawing, pin, other) }));
   return g.columns ? everyNumber(drawing, rows, side, g, look) : largestNumbers(drawing, rows, side, g, look);
@@ -140,12 +165,36 @@ export function shortened(text, most) {
   return chars.length <= most ? text : `${chars.slice(0, most - 1).join("")}…`;
 }
 
-/** @param {Drawing} drawing @param {Geometry} g @param {Look} look @returns {Shape[]} */
-export function markShapes(drawing, g, look) {
-  const shapes = look.prompt === null ? [] : boundary(g, look, look.prompt, "prompt", "generated", true);
+/**
+ * Where generated text or the second sentence begins, and the spans.
+ * @param {Drawing} drawing
+ * @param {Geometry} g
+ * @param {Look} look
+ * @param {boolean} named  whether there is room for the names of spans beside the attending tokens
+ * @returns {Shape[]}
+ */
+export function markShapes(drawing, g, look, named) {
+  const spans = [...runShapes("q", g, look, named), ...runShapes("k", g, look, false)];
+  const [before, after] = look.runs.q.length ? ["", ""] : ["prompt", "generated"];
+  const shapes = look.prompt === null ? spans : [...spans, ...boundary(g, look, look.prompt, before, after, true)];
   if (look.crossing) return shapes;
   const change = drawing.queries.segments.findIndex((segment, i) => i > 0 && segment !== drawing.queries.segments[i - 1] && segment === 1);
   return change < 0 ? shapes : [...shapes, ...boundary(g, look, change, "A", "B", false)];
+}
+
+/** A bar along the tokens of each span, between labels and lines. @param {"q" | "k"} side @param {Geometry} g @param {Look} look @param {boolean} named @returns {Shape[]} */
+function runShapes(side, g, look, named) {
+  const depth = side === "q" ? lineEnd(g, "q") - 6 : lineEnd(g, "k") + 3;
+  return look.runs[side].flatMap(({ from, to, name, color }) => {
+    const [a, b] = [place(g, g.margin + from * g.pitch + 1, depth), place(g, g.margin + to * g.pitch - 1, depth + 3)];
+    const box = [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.abs(b[0] - a[0]), Math.abs(b[1] - a[1])];
+    /** @type {Shape[]} */
+    const shapes = [{ kind: "cells", boxes: box, color, alpha: 1 }];
+    if (named && name && g.vertical && g.numbers >= LEAST_NAME) {
+      shapes.push({ kind: "text", at: [4, middle(g, from)], text: shortened(name, Math.floor((g.numbers - 8) / (NAME * 0.52))), size: NAME, color, bold: true });
+    }
+    return shapes;
+  });
 }
 
 /**

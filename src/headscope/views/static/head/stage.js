@@ -5,7 +5,8 @@
  * @typedef {import("../core/lines.js").Line} Line
  * @typedef {import("./geometry.js").Geometry} Geometry
  * @typedef {import("./shapes.js").Look} Look
- * @typedef {import("./shapes.js").Pin} Pin
+ * @typedef {import("../core/spans.js").Pin} Pin
+ * @typedef {import("../core/select.js").Place} Place
  * @typedef {import("../core/scene.js").Scene} Scene
  * @typedef {import("../core/scene.js").Shape} Shape
  *
@@ -26,6 +27,8 @@ import { geometryOf, labelBox } from "./geometry.js";
 import { curveOf, labelShapes, markShapes, numberShapes } from "./shapes.js";
 import { cutoffs, overviewLines, tokenLines } from "../core/lines.js";
 import { paintAll, SANS } from "../core/scene.js";
+import { Selecting } from "../core/select.js";
+import { samePin } from "../core/spans.js";
 
 const MOST_PIXELS = 16e6;
 const MARGIN = 160;
@@ -43,8 +46,8 @@ export class Stage {
     this.overview = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
     this.detail = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
     this.columns = {
-      q: element("div", { class: "hs-tokens", role: "listbox", "aria-label": "Attending tokens", "data-side": "q" }),
-      k: element("div", { class: "hs-tokens", role: "listbox", "aria-label": "Attended tokens", "data-side": "k" }),
+      q: element("div", { class: "hs-tokens", role: "listbox", "aria-multiselectable": "true", "aria-label": "Attending tokens", "data-side": "q" }),
+      k: element("div", { class: "hs-tokens", role: "listbox", "aria-multiselectable": "true", "aria-label": "Attended tokens", "data-side": "k" }),
     };
     this.root.append(this.overview, this.detail, this.columns.q, this.columns.k);
     parent.append(this.root);
@@ -62,16 +65,13 @@ export class Stage {
     /** @type {Line[]} */
     this.drawn = [];
     this.onScroll = () => this.picture && this.paintDetail(this.active());
-    this.listen();
-  }
-
-  listen() {
-    this.root.addEventListener("pointerover", (event) => this.setHover(pinOf(event.target)));
-    this.root.addEventListener("pointerleave", () => this.setHover(null));
-    this.root.addEventListener("focusin", (event) => this.setHover(pinOf(event.target)));
-    this.root.addEventListener("focusout", () => this.setHover(null));
-    this.root.addEventListener("click", (event) => this.togglePin(pinOf(event.target)));
-    this.root.addEventListener("keydown", (event) => this.onKey(event));
+    this.selecting = new Selecting(this.root, {
+      pinned: () => this.picture?.pin ?? null,
+      onHover: (hover) => this.setHover(hover),
+      onPin: (pin) => this.onPin(pin),
+      next: (event, at) => this.nextPlace(event.key, at),
+      focus: ({ side, index }) => this.focusToken(side, index),
+    });
     window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
     window.addEventListener("resize", this.onScroll);
   }
@@ -82,7 +82,8 @@ export class Stage {
     this.picture = picture;
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
-    const geometry = geometryOf(picture.drawing, picture.direction, room, measure, isTouched());
+    const names = picture.look.runs.q.map(({ name }) => name);
+    const geometry = geometryOf(picture.drawing, picture.direction, room, measure, isTouched(), names);
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;
@@ -108,7 +109,7 @@ export class Stage {
     for (const side of /** @type {("q" | "k")[]} */ (["q", "k"])) {
       const units = side === "q" ? drawing.queries : drawing.keys;
       Array.from(this.columns[side].children).forEach((child, index) => {
-        const pinned = pin?.side === side && pin.index === index;
+        const pinned = pin?.side === side && pin.indices.includes(index);
         child.classList.toggle("hs-hidden", !units.kept[index]);
         child.classList.toggle("hs-special", units.special[index]);
         child.setAttribute("aria-selected", String(pinned));
@@ -122,14 +123,14 @@ export class Stage {
     const found = overviewLines(drawing, this.cuts);
     this.overviewDrawn = found.lines;
     this.total = found.total;
-    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look), ...this.curves(found.lines, drawing.heads.length)]);
+    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look, true), ...this.curves(found.lines, drawing.heads.length)]);
   }
 
   drawDetail() {
     const { drawing, look, pin } = this.current();
     const active = this.active();
     this.root.classList.toggle("hs-focused", active !== null);
-    this.drawn = active ? tokenLines(drawing, this.cuts, active.side, active.index) : this.overviewDrawn;
+    this.drawn = active ? active.indices.flatMap((index) => tokenLines(drawing, this.cuts, active.side, index)) : this.overviewDrawn;
     this.paintDetail(active);
     this.markActive(active);
     const pair = pin && this.hover && this.hover.side !== pin.side ? this.hover : null;
@@ -165,7 +166,7 @@ export class Stage {
   detailShapes(active, seen) {
     const { drawing, look } = this.current();
     const g = this.placed();
-    return [...markShapes(drawing, g, look), ...this.curves(this.drawn, 1), ...numberShapes(drawing, active, g, look, seen)];
+    return [...markShapes(drawing, g, look, active.side === "q"), ...this.curves(this.drawn, 1), ...numberShapes(drawing, active, g, look, seen)];
   }
 
   /** @param {Line[]} lines @param {number} sharing @returns {Shape[]} */
@@ -174,16 +175,18 @@ export class Stage {
     return lines.map((line) => curveOf(line, drawing, this.placed(), look, sharing)).filter((curve) => curve.alpha >= 1 / 255);
   }
 
-  /** The token whose lines are shown: the hovered one, unless it only picks a partner of the pinned one. */
+  /** Whose lines are shown: the hovered token's, unless it is one of the pinned ones or only picks a partner of them. */
   active() {
     const { pin } = this.current();
-    return pin && (!this.hover || this.hover.side !== pin.side) ? pin : this.hover;
+    if (!pin || !this.hover) return pin ?? this.hover;
+    const isOwn = this.hover.indices.length === 1 && pin.indices.includes(this.hover.indices[0]);
+    return this.hover.side !== pin.side || isOwn ? pin : this.hover;
   }
 
   /** @param {Pin | null} active */
   markActive(active) {
-    this.root.querySelector(".hs-active")?.classList.remove("hs-active");
-    if (active) this.columns[active.side].children[active.index]?.classList.add("hs-active");
+    this.root.querySelectorAll(".hs-active").forEach((token) => token.classList.remove("hs-active"));
+    if (active) for (const index of active.indices) this.columns[active.side].children[index]?.classList.add("hs-active");
   }
 
   /** @param {Pin | null} hover */
@@ -193,37 +196,25 @@ export class Stage {
     this.drawDetail();
   }
 
-  /** @param {Pin | null} pin */
-  togglePin(pin) {
-    this.onPin(pin && samePin(pin, this.current().pin) ? null : pin);
-  }
-
-  /** @param {KeyboardEvent} event */
-  onKey(event) {
-    const at = pinOf(event.target);
-    if (!at) return;
-    const vertical = this.placed().vertical;
-    const [back, forth, left, right] = vertical
+  /** @param {string} key @param {Place} at @returns {Place | null} */
+  nextPlace(key, { side, index }) {
+    const [back, forth, left, right] = this.placed().vertical
       ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
       : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
-    if (event.key === back) this.focusToken(at.side, at.index - 1);
-    else if (event.key === forth) this.focusToken(at.side, at.index + 1);
-    else if (event.key === left) this.focusToken("q", at.index);
-    else if (event.key === right) this.focusToken("k", at.index);
-    else if (event.key === "Enter" || event.key === " ") this.togglePin(at);
-    else if (event.key === "Escape") this.onPin(null);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    if (key === back) return { side, index: index - 1 };
+    if (key === forth) return { side, index: index + 1 };
+    if (key === left) return { side: "q", index };
+    return key === right ? { side: "k", index } : null;
   }
 
-  /** @param {"q" | "k"} side @param {number} index */
+  /** @param {"q" | "k"} side @param {number} index @returns {boolean} whether there is such a token */
   focusToken(side, index) {
     const next = this.columns[side].children[index];
-    if (!(next instanceof HTMLElement)) return;
+    if (!(next instanceof HTMLElement)) return false;
     this.root.querySelectorAll(".hs-token[tabindex='0']").forEach((one) => one.setAttribute("tabindex", "-1"));
     next.tabIndex = 0;
     next.focus();
+    return true;
   }
 
   /** @param {HTMLCanvasElement} canvas @param {Shape[]} shapes @param {number} [top]  where the canvas begins */
@@ -242,11 +233,12 @@ export class Stage {
     const g = this.placed();
     const active = this.active();
     const numbers = active ? numberShapes(drawing, active, g, look) : [];
-    const shapes = [...markShapes(drawing, g, look), ...this.curves(this.drawn, active ? 1 : drawing.heads.length), ...labelShapes(drawing, g, look), ...numbers];
+    const shapes = [...markShapes(drawing, g, look, active?.side !== "k"), ...this.curves(this.drawn, active ? 1 : drawing.heads.length), ...labelShapes(drawing, g, look), ...numbers];
     return { width: g.width, height: g.height, paper: COLORS[look.theme].paper, shapes };
   }
 
   remove() {
+    this.selecting.remove();
     window.removeEventListener("scroll", this.onScroll, { capture: true });
     window.removeEventListener("resize", this.onScroll);
   }
@@ -283,19 +275,6 @@ function reaches(shape, top, bottom) {
   return Math.max(a, b) >= top && Math.min(a, b) <= bottom;
 }
 
-/** @param {EventTarget | null} target @returns {Pin | null} */
-function pinOf(target) {
-  const found = target instanceof Element ? target.closest(".hs-token") : null;
-  const side = found?.parentElement?.dataset.side;
-  if (!(found instanceof HTMLElement) || !side) return null;
-  return { side: /** @type {"q" | "k"} */ (side), index: Number(found.dataset.index) };
-}
-
-/** @param {Pin | null} a @param {Pin | null} b */
-function samePin(a, b) {
-  return a?.side === b?.side && a?.index === b?.index;
-}
-
 /** @param {Drawing} a @param {Drawing} b */
 function sameLabels(a, b) {
   return a.queries.labels.join("\0") === b.queries.labels.join("\0") && a.keys.labels.join("\0") === b.keys.labels.join("\0");
@@ -315,7 +294,7 @@ function fit(canvas, width, height) {
 let ruler = null;
 
 /** @param {string} text @param {number} size @returns {number} */
-function measure(text, size) {
+export function measure(text, size) {
   ruler ??= document.createElement("canvas").getContext("2d");
   if (!ruler) return text.length * size * 0.6;
   ruler.font = `${size}px ${SANS}`;

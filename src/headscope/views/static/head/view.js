@@ -8,7 +8,10 @@
  * @typedef {import("./stage.js").Focus} Focus
  * @typedef {import("../core/units.js").Drawing} Drawing
  * @typedef {import("./shapes.js").Look} Look
- * @typedef {import("./shapes.js").Pin} Pin
+ * @typedef {import("./shapes.js").Run} Run
+ * @typedef {import("../core/spans.js").Pin} Pin
+ * @typedef {import("../core/units.js").Units} Units
+ * @typedef {import("../core/controls.js").Control} Control
  * @typedef {import("../core/colors.js").Theme} Theme
  * @typedef {import("../app.js").View} View
  */
@@ -16,11 +19,16 @@
 import { controlBar } from "../core/bar.js";
 import { headColor } from "../core/colors.js";
 import { chips, element } from "../core/controls.js";
-import { hideControls, layerControl, massControl, pairControl, percent, settingControl, stackControl, weightsControl, windowControls } from "../core/filters.js";
+import { isSummary, keysOf } from "../core/data.js";
+import { hideControls, layerControl, massControl, pairControl, percent, settingControl, spanControls, stackControl, summaryControl, unitControl, weightsControl, windowControls } from "../core/filters.js";
 import { nameHead, nameLayer } from "../core/heads.js";
-import { format } from "./shapes.js";
+import { selectionBar } from "../core/selection.js";
+import { SETTINGS } from "../core/settings.js";
+import { ownerOf, parsePin, ranges, spanColor, spansOf, writePin } from "../core/spans.js";
+import { format, isShownWith, weightBetween, weightsBetween } from "./shapes.js";
 import { Stage } from "./stage.js";
-import { drawingOf, isShown, massTo } from "../core/units.js";
+import { TextStage } from "./text.js";
+import { drawingOf, massTo } from "../core/units.js";
 import { hiddenControl, worthControl } from "../core/worth.js";
 
 const TOLD = 3; // tokens, or heads, that the readout names
@@ -36,37 +44,59 @@ export function headView(root, data, store, theme) {
   const hide = hideControls(data, store);
   const hidden = hiddenControl(store);
   const heads = headChips(data, store, theme);
-  const worth = worthControl(data, store, () => store.state, ({ layer, head }) => store.set({ layer, heads: [head], pinned: null }));
-  const first = [stackControl(data, store), layerControl(data, store), ...windowControls(data, store), heads];
-  const rest = [massControl(store), ...hide.controls, settingControl(store, "unit"), pairControl(data, store), weightsControl(data, store), settingControl(store, "direction")];
-  const controls = [...first, ...rest, worth, hidden];
+  const worth = worthControl(data, store, () => (isSummary(store.state) ? { layer: -1, heads: [] } : store.state), ({ layer, head }) => store.set({ layer, heads: [head], pinned: null, summary: "each" }));
+  const first = [stackControl(data, store), layersControl(data, store), ...windowControls(data, store), heads, summaryControl(data, store), ...spanControls(store)];
+  const rest = [massControl(store), ...hide.controls, unitControl(store), pairControl(data, store), weightsControl(data, store), settingControl(store, "direction")];
+  const selection = selectionBar(data, store, theme, (adding) => (stage.selecting.adding = text.selecting.adding = adding));
+  const controls = [...first, ...rest, worth, hidden, selection];
   const readout = element("p", { class: "hs-readout", role: "status" });
   const frame = element("div", { class: "hs-frame" });
-  root.append(controlBar(first, rest), worth.node, hidden.node, readout, frame);
+  root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, readout, frame);
 
   /** @type {Drawing | null} */
   let drawing = null;
-  const stage = new Stage(
-    frame,
-    (pin) => store.set({ pinned: pin && drawing && pinName(pin, drawing) }),
-    (focus) => drawing && readout.replaceChildren(...describe(drawing, focus, nameOf(store.state))),
-  );
+  const onPin = (/** @type {Pin | null} */ pin) => store.set({ pinned: pin && drawing && pinName(pin, drawing) });
+  const onFocus = (/** @type {Focus} */ focus) => drawing && readout.replaceChildren(...describe(drawing, focus, nameOf(store.state)));
+  const stage = new Stage(frame, onPin, onFocus);
+  const text = new TextStage(frame, onPin, onFocus);
+  root.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() === "s" && event.target instanceof Element && event.target.matches(".hs-token") && !event.ctrlKey && !event.metaKey && selection.name()) event.preventDefault();
+  });
 
   const update = async () => {
     for (const control of controls) control.update();
     const state = store.state;
     const stack = data.stack(state.stack);
-    const layer = await data.weights(stack, state.weights, state.layer, state.window);
+    const layer = await data.shown(stack, state);
     if (state !== store.state) return;
-    const rollout = state.weights === "rollout";
-    heads.node.toggleAttribute("inert", rollout);
-    drawing = drawingOf(stack, layer, state, rollout ? layer.heads : state.heads);
+    heads.node.toggleAttribute("inert", state.weights === "rollout");
+    drawing = drawingOf(stack, layer, state, state.weights === "rollout" || isSummary(state) ? layer.heads : state.heads);
     hide.showMass(drawing);
     hidden.say(`${percent(hiddenMass(drawing))} of the attention shown here goes there.`);
     const look = lookOf(data, stack, state, drawing, theme());
-    stage.show({ drawing, look, direction: state.direction, mass: state.mass, pin: pinFrom(state.pinned, drawing) });
+    const isText = state.direction === "text";
+    stage.root.hidden = isText;
+    text.root.hidden = !isText;
+    const picture = { drawing, look, direction: state.direction, mass: state.mass, pin: pinFrom(state.pinned, drawing) };
+    if (isText) text.show({ ...picture, stack, layer });
+    else stage.show(picture);
   };
-  return { update, scene: () => stage.scene(), lines: () => stage.drawn, title: () => titleOf(data, store.state), remove: () => stage.remove() };
+  const shown = () => (store.state.direction === "text" ? text : stage);
+  const remove = () => [stage, text].forEach((one) => one.remove());
+  return { update, scene: () => shown().scene(), lines: () => shown().drawn, title: () => titleOf(data, store.state), remove };
+}
+
+/** One layer, or in a summary the layers that are put together. @param {Data} data @param {Store} store @returns {Control} */
+function layersControl(data, store) {
+  const one = layerControl(data, store);
+  const several = chips("Layers", () => data.stack(store.state.stack).layers, () => store.state.layers, (layers) => store.set({ layers }), () => null);
+  const node = element("div", { class: "hs-either" }, one.node);
+  const update = () => {
+    const shown = isSummary(store.state) ? several : one;
+    shown.update();
+    if (node.firstChild !== shown.node) node.replaceChildren(shown.node);
+  };
+  return { node, update };
 }
 
 /** @param {Data} data @param {Store} store @param {() => Theme} theme */
@@ -82,37 +112,65 @@ function headChips(data, store, theme) {
 
 /** @param {Drawing} drawing @returns {number} share of the shown tokens' attention that goes to hidden ones */
 function hiddenMass(drawing) {
-  return massTo(drawing, (key) => !drawing.keys.kept[key]);
+  return massTo(drawing, (key) => drawing.keys.hidden[key] === 1);
 }
 
 /** @param {Data} data @param {Stack} stack @param {State} state @param {Drawing} drawing @param {Theme} theme @returns {Look} */
 export function lookOf(data, stack, state, drawing, theme) {
   const begins = stack.name === "encoder" ? null : data.header.prompt;
   const unit = begins === null ? -1 : drawing.queries.members.findIndex((tokens) => drawing.queries.start + tokens[0] >= begins);
-  return { theme, prompt: unit > 0 ? unit : null, crossing: stack.name === "cross" };
+  const crossing = stack.name === "cross";
+  const runs = { q: stack.keys ? [] : runsOf(drawing.queries, state, stack.queries.labels.length, theme), k: runsOf(drawing.keys, state, keysOf(stack).labels.length, theme) };
+  return { theme, prompt: unit > 0 && !drawing.queries.bySpan ? unit : null, crossing, runs };
 }
 
-/** The pinned token's place in the drawing, null where it lies outside. @param {string | null} pinned @param {Drawing} drawing @returns {Pin | null} */
+/** Neighbours that belong to one span. @param {Units} units @param {State} state @param {number} tokens @param {Theme} theme @returns {Run[]} */
+function runsOf({ members, start, bySpan }, state, tokens, theme) {
+  const spans = spansOf(state.spans, tokens);
+  if (!spans.length) return [];
+  const owner = ownerOf(spans, start, members.reduce((most, group) => Math.max(most, group[group.length - 1] + 1), 0));
+  /** @type {Run[]} */
+  const runs = [];
+  let before = -1;
+  members.forEach(([token], unit) => {
+    const number = owner[token];
+    if (number >= 0 && number === before) runs[runs.length - 1].to = unit + 1;
+    else if (number >= 0) runs.push({ from: unit, to: unit + 1, name: bySpan ? "" : spans[number].name, color: spanColor(theme, number) });
+    before = number;
+  });
+  return runs;
+}
+
+/** The pinned tokens that are in the drawing, by their place there. @param {string | null} pinned @param {Drawing} drawing @returns {Pin | null} */
 export function pinFrom(pinned, drawing) {
-  if (!pinned) return null;
-  const side = /** @type {"q" | "k"} */ (pinned[0]);
-  const { first, labels } = side === "q" ? drawing.queries : drawing.keys;
-  const index = Number(pinned.slice(1)) - first;
-  return index >= 0 && index < labels.length ? { side, index } : null;
+  const pin = parsePin(pinned, Infinity, Infinity);
+  if (!pin) return null;
+  const { first, labels } = pin.side === "q" ? drawing.queries : drawing.keys;
+  const indices = pin.indices.map((index) => index - first).filter((index) => index >= 0 && index < labels.length);
+  return indices.length ? { side: pin.side, indices } : null;
 }
 
 /** @param {Pin} pin @param {Drawing} drawing @returns {string} */
-export function pinName({ side, index }, drawing) {
-  return `${side}${index + (side === "q" ? drawing.queries : drawing.keys).first}`;
+export function pinName({ side, indices }, drawing) {
+  const { first } = side === "q" ? drawing.queries : drawing.keys;
+  return writePin({ side, indices: indices.map((index) => index + first) });
 }
 
 /** How the readout names a head. @param {State} state @returns {(head: number) => string} */
 export function nameOf(state) {
-  return (head) => (state.weights === "rollout" ? `rollout up to ${nameLayer(state.layer)}` : nameHead(state.layer, head));
+  if (state.weights === "rollout") return () => `rollout up to ${nameLayer(state.layer)}`;
+  return isSummary(state) ? () => state.summary : (head) => nameHead(state.layer, head);
+}
+
+/** What a summary puts together. @param {State} state @returns {string} */
+export function summaryName({ summary, layers, heads }) {
+  const some = (/** @type {string} */ name, /** @type {number[]} */ numbers) => `${name}${numbers.length === 1 ? "" : "s"} ${ranges(numbers).replaceAll("+", ", ").replaceAll("-", "–")}`;
+  return `${SETTINGS.summary.choices[summary]} of ${some("layer", layers)}, ${some("head", heads)}`;
 }
 
 /** @param {Data} data @param {State} state @returns {string} */
 function titleOf(data, state) {
+  if (isSummary(state)) return `${data.header.model} · ${summaryName(state)}`;
   const heads = state.weights === "rollout" ? "rollout" : `heads ${state.heads.join(", ")}`;
   return `${data.header.model} · layer ${state.layer} · ${heads}`;
 }
@@ -141,29 +199,35 @@ function overviewNote({ drawn, total }) {
 /** @param {Drawing} drawing @param {Pin} pin @param {(head: number) => string} nameOf @returns {(Node | string)[]} */
 function describeToken(drawing, pin, nameOf) {
   const isQuery = pin.side === "q";
-  const units = isQuery ? drawing.queries : drawing.keys;
   const others = isQuery ? drawing.keys : drawing.queries;
-  const name = bold(units.labels[pin.index]);
-  const place = units.first + pin.index;
   const told = strongest(drawing, pin).flatMap(({ head, other, weight }, i) => [
     i ? " · " : "", number(`${nameOf(head)} ${format(weight)}`), isQuery ? " to " : " from ", bold(others.labels[other]),
   ]);
-  const hidden = isQuery ? massTo(drawing, (key) => !drawing.keys.kept[key], pin.index) : 0;
+  const hidden = isQuery ? massTo(drawing, (key) => drawing.keys.hidden[key] === 1, pin.indices) : 0;
   const rest = hidden > 0 ? ` · ${percent(hidden)} of it to hidden tokens` : "";
-  return [name, isQuery ? ` (${place}) looks at these tokens: ` : ` (${place}) as seen from every token: `, ...told, rest];
+  return [...named(drawing, pin), ...told, rest];
 }
 
-/** The strongest lines of a token. @param {Drawing} drawing @param {Pin} pin @returns {{head: number, other: number, weight: number}[]} */
+/** Whose attention is told. @param {Drawing} drawing @param {Pin} pin @returns {(Node | string)[]} */
+function named(drawing, { side, indices }) {
+  const units = side === "q" ? drawing.queries : drawing.keys;
+  const [index] = indices;
+  const isOne = indices.length === 1;
+  const who = isOne ? [bold(units.labels[index]), ` (${units.first + index})`] : [bold(units.labels[index]), " … ", bold(units.labels[indices[indices.length - 1]]), ` (${indices.length})`];
+  if (side === "q") return [...who, isOne ? " looks at these tokens: " : " look on average at these tokens: "];
+  return [...who, isOne ? " as seen from every token: " : " together as seen from every token: "];
+}
+
+/** The strongest of what is pinned. @param {Drawing} drawing @param {Pin} pin @returns {{head: number, other: number, weight: number}[]} */
 function strongest(drawing, pin) {
-  const shown = (/** @type {number} */ other) => (pin.side === "q" ? isShown(drawing, pin.index, other) : isShown(drawing, other, pin.index));
   /** @type {{head: number, other: number, weight: number}[]} */
   const best = [];
-  const columns = drawing.keys.labels.length;
   const others = (pin.side === "q" ? drawing.keys : drawing.queries).labels.length;
+  const columns = drawing.keys.labels.length;
   drawing.weights.forEach((values, place) => {
     for (let other = 0; other < others; other++) {
-      const weight = values[pin.side === "q" ? pin.index * columns + other : other * columns + pin.index];
-      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) || !shown(other)) continue;
+      const weight = weightBetween(values, columns, pin, other);
+      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) || !isShownWith(drawing, pin, other)) continue;
       best.push({ head: drawing.heads[place], other, weight });
       best.sort((a, b) => b.weight - a.weight).splice(TOLD);
     }
@@ -173,11 +237,10 @@ function strongest(drawing, pin) {
 
 /** @param {Drawing} drawing @param {Pin} pin @param {Pin} other @param {(head: number) => string} nameOf @returns {(Node | string)[]} */
 function describePair(drawing, pin, other, nameOf) {
-  const query = pin.side === "q" ? pin.index : other.index;
-  const key = pin.side === "k" ? pin.index : other.index;
-  const columns = drawing.keys.labels.length;
-  const each = drawing.heads.map((head, place) => `${nameOf(head)} ${format(drawing.weights[place][query * columns + key])}`);
-  return [bold(drawing.queries.labels[query]), " → ", bold(drawing.keys.labels[key]), "  ", number(each.join("  "))];
+  const each = weightsBetween(drawing, pin, other.indices[0]).map((weight, place) => `${nameOf(drawing.heads[place])} ${format(weight)}`);
+  const pinned = pin.indices.length === 1 ? bold((pin.side === "q" ? drawing.queries : drawing.keys).labels[pin.indices[0]]) : `${pin.indices.length} chosen`;
+  const [query, key] = pin.side === "q" ? [pinned, bold(drawing.keys.labels[other.indices[0]])] : [bold(drawing.queries.labels[other.indices[0]]), pinned];
+  return [query, " → ", key, "  ", number(each.join("  "))];
 }
 
 /** @param {string} text @returns {HTMLElement} */

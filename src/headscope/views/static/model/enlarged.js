@@ -8,7 +8,8 @@
  */
 
 import { button, element } from "../core/controls.js";
-import { describe, lookOf, nameOf, pinFrom, pinName } from "../head/view.js";
+import { isSummary } from "../core/data.js";
+import { describe, lookOf, nameOf, pinFrom, pinName, summaryName } from "../head/view.js";
 import { Stage } from "../head/stage.js";
 import { drawingOf } from "../core/units.js";
 
@@ -39,11 +40,12 @@ export class Enlarged {
     this.root.hidden = !state.enlarged;
     if (!state.enlarged) return;
     const stack = this.data.stack(state.stack);
-    const layer = await this.data.weights(stack, state.weights, state.layer, state.window);
+    const layer = await this.data.shown(stack, state);
     if (state !== this.store.state) return;
     const rollout = state.weights === "rollout";
-    this.title.textContent = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
-    this.drawing = drawingOf(stack, layer, state, rollout ? layer.heads : [state.head]);
+    const one = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
+    this.title.textContent = isSummary(state) ? summaryName(state) : one;
+    this.drawing = drawingOf(stack, layer, state, rollout || isSummary(state) ? layer.heads : [state.head]);
     const look = lookOf(this.data, stack, state, this.drawing, theme);
     this.stage.show({ drawing: this.drawing, look, direction: "vertical", mass: state.mass, pin: pinFrom(state.pinned, this.drawing) });
   }

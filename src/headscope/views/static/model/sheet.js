@@ -13,6 +13,7 @@
 import { headColor } from "../core/colors.js";
 import { isTouched } from "../core/bar.js";
 import { element } from "../core/controls.js";
+import { isSummary } from "../core/data.js";
 import { nameHead, nameLayer, nameWithinLayer } from "../core/heads.js";
 import { cellRows, neighbour, same } from "./grid.js";
 import { paintAll } from "../core/scene.js";
@@ -123,7 +124,7 @@ export class Sheet {
 
   /** Show which thumbnail is the current one. */
   mark() {
-    const { enlarged } = this.store.state;
+    const enlarged = this.store.state.enlarged && !isSummary(this.store.state);
     const current = this.thumbs.find(({ cell }) => same(cell, this.current())) ?? this.thumbs[0];
     for (const thumb of this.thumbs) {
       thumb.node.tabIndex = thumb === current ? 0 : -1;
@@ -196,7 +197,7 @@ export class Sheet {
   open(target) {
     const thumb = this.thumbs.find(({ node }) => target instanceof Node && node.contains(target));
     if (!thumb) return;
-    this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true });
+    this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true, summary: "each" });
     this.onOpen();
   }
 
@@ -212,11 +213,11 @@ export class Sheet {
 
 /** @param {Drawing} drawing @returns {Shares} */
 function sharesOf(drawing) {
-  const { special, kept } = drawing.keys;
+  const { special, hidden } = drawing.keys;
   return {
     first: massTo(drawing, (key) => key === 0),
     special: special.includes(true) ? massTo(drawing, (key) => special[key]) : 0,
-    hidden: kept.includes(0) ? massTo(drawing, (key) => !kept[key]) : 0,
+    hidden: hidden.includes(1) ? massTo(drawing, (key) => hidden[key] === 1) : 0,
   };
 }
 

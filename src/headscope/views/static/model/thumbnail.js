@@ -54,7 +54,7 @@ function bins(units, most) {
   const members = Array.from({ length: size }, () => []);
   for (let i = 0; i < count; i++) members[binOf(i, count, size)].push(i);
   const none = members.map(() => false);
-  return { ...units, labels: members.map(() => ""), members, special: none, segments: members.map(() => 0), kept: new Uint8Array(size).fill(1) };
+  return { ...units, labels: members.map(() => ""), members, special: none, segments: members.map(() => 0), kept: new Uint8Array(size).fill(1), hidden: new Uint8Array(size) };
 }
 
 /**

@@ -10,7 +10,9 @@
 
 import { controlBar } from "../core/bar.js";
 import { button, chips, choice, element, toggle } from "../core/controls.js";
-import { hideControls, massControl, pairControl, percent, settingControl, stackControl, weightsControl, windowControls } from "../core/filters.js";
+import { isSummary } from "../core/data.js";
+import { hideControls, massControl, pairControl, percent, settingControl, spanControls, stackControl, summaryControl, unitControl, weightsControl, windowControls } from "../core/filters.js";
+import { selectionBar } from "../core/selection.js";
 import { Enlarged } from "./enlarged.js";
 import { modelScene } from "./scene.js";
 import { Sheet } from "./sheet.js";
@@ -26,12 +28,13 @@ import { hiddenControl, worthControl } from "../core/worth.js";
 export function modelView(root, data, store, theme) {
   const hide = hideControls(data, store);
   const hidden = hiddenControl(store);
-  const shown = () => ({ layer: store.state.layer, heads: store.state.enlarged ? [store.state.head] : [] });
-  const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head, enlarged: true }));
-  const first = [stackControl(data, store), ...windowControls(data, store), ...numberControls(data, store)];
-  const rest = [...orderControls(data, store), settingControl(store, "thumbnail"), massControl(store), ...hide.controls, settingControl(store, "unit"), pairControl(data, store), weightsControl(data, store)];
+  const shown = () => ({ layer: store.state.layer, heads: store.state.enlarged && !isSummary(store.state) ? [store.state.head] : [] });
+  const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head, enlarged: true, summary: "each" }));
+  const first = [stackControl(data, store), ...windowControls(data, store), ...numberControls(data, store), summaryControl(data, store), ...spanControls(store)];
+  const rest = [...orderControls(data, store), settingControl(store, "thumbnail"), massControl(store), ...hide.controls, unitControl(store), pairControl(data, store), weightsControl(data, store)];
+  const selection = selectionBar(data, store, theme, (adding) => (enlarged.stage.selecting.adding = adding));
   const body = element("div", { class: "hs-model-body" });
-  root.append(controlBar(first, rest), worth.node, hidden.node, body);
+  root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, body);
   // Where the enlarged head stands below the grid, a click leads to it.
   const sheet = new Sheet(body, data, store, () => enlarged.root.scrollIntoView({ block: "nearest" }));
   const enlarged = new Enlarged(body, data, store);
@@ -41,7 +44,7 @@ export function modelView(root, data, store, theme) {
 
   let drawnWith = "";
   const update = async () => {
-    for (const control of [...first, ...rest, worth, hidden]) control.update();
+    for (const control of [...first, ...rest, worth, hidden, selection]) control.update();
     const state = store.state;
     body.classList.toggle("hs-split", state.enlarged);
     enlarged.root.hidden = !state.enlarged;
@@ -50,7 +53,7 @@ export function modelView(root, data, store, theme) {
     if (wanted !== drawnWith) {
       drawnWith = wanted;
       sheet.build(theme());
-      void sheet.finished.then(() => showShares(sheet, hide, hidden));
+      void sheet.finished.then(() => showShares(sheet, hide, hidden, state.unit === "span"));
     } else {
       sheet.fit();
     }
@@ -66,17 +69,17 @@ export function modelView(root, data, store, theme) {
   };
 }
 
-/** The shares of all heads in the grid, once all are drawn. @param {Sheet} sheet @param {{showShares: (toFirst: string, toSpecial: string) => void}} hide @param {{say: (share: string) => void}} hidden */
-function showShares({ shares, thumbs }, hide, hidden) {
+/** The shares of all heads in the grid, once all are drawn. @param {Sheet} sheet @param {{showShares: (toFirst: string, toSpecial: string) => void}} hide @param {{say: (share: string) => void}} hidden @param {boolean} bySpan */
+function showShares({ shares, thumbs }, hide, hidden, bySpan) {
   if (shares.length === 0 || shares.length !== thumbs.length) return;
   const mean = (/** @type {"first" | "special" | "hidden"} */ name) => percent(shares.reduce((sum, one) => sum + one[name], 0) / shares.length);
-  hide.showShares(mean("first"), mean("special"));
+  hide.showShares(...(bySpan ? /** @type {const} */ (["", ""]) : /** @type {const} */ ([mean("first"), mean("special")])));
   hidden.say(`${mean("hidden")} of the attention of these heads goes there.`);
 }
 
 /** What the thumbnails depend on. @param {State} state */
 function gridState(state) {
-  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, ...rest } = state;
+  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, summary, ...rest } = state;
   return rest;
 }
 

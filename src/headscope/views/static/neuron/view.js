@@ -56,7 +56,7 @@ export function neuronView(root, data, store, theme) {
   let linked = [];
   const stage = new Stage(
     frame,
-    (pin) => pin?.side === "q" && store.set({ pinned: `q${pin.index}` }),
+    (pin) => pin?.side === "q" && store.set({ pinned: `q${pin.indices[0]}` }),
     (focus) => drawing && !store.state.expanded && readout.replaceChildren(...describe(drawing, focus, nameOf({ ...store.state, weights: "raw" }))),
   );
 
@@ -69,10 +69,10 @@ export function neuronView(root, data, store, theme) {
     const query = queryOf(stack, state);
     body.hidden = steps.hidden = !state.expanded;
     frame.hidden = state.expanded;
-    drawing = drawingOf(stack, weights, { ...state, unit: "token", pair: "all", hide: [] }, [state.head]);
+    drawing = drawingOf(stack, weights, { ...state, unit: "token", pair: "all", hide: [], attending: null, attended: null }, [state.head]);
     if (!state.expanded) {
       const look = lookOf(data, stack, state, drawing, theme());
-      stage.show({ drawing, look, direction: "vertical", mass: state.mass, pin: { side: "q", index: query } });
+      stage.show({ drawing, look, direction: "vertical", mass: state.mass, pin: { side: "q", indices: [query] } });
       return;
     }
     const rows = await rowsOf(data, stack, state, query, theme(), body.clientWidth || root.clientWidth);
@@ -114,7 +114,7 @@ function neuronControls(data, store) {
 
 /** The pinned query token, or the last one that is not special. @param {Stack} stack @param {State} state */
 function queryOf(stack, state) {
-  if (state.pinned?.startsWith("q")) return Number(state.pinned.slice(1));
+  if (state.pinned?.startsWith("q")) return parseInt(state.pinned.slice(1), 10); // the first of several
   return Math.max(0, stack.queries.special.lastIndexOf(0));
 }
 

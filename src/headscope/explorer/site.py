@@ -1,0 +1,300 @@
+"""The explorer as plain files: the same pages, reading from files what they would ask a server.
+
+```
+index.html overview.html head.html …   one document under every page's name
+explorer/static views/static theme.css   what a server would send
+data/session.json                        the runs
+data/runs/RUN.json                       a run and its measures
+data/runs/RUN/measures/NAME.json         all slices of a measure
+data/runs/RUN/heads/L0H0.json            a head's card; records/ and inputs/ beside it
+data/compare/A/B.json                    two runs of one study
+site.json                                says that the folder is a site
+```
+
+No file names another by more than a relative path: the folder works wherever it is put.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from importlib.resources import files
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+import headscope
+from headscope import theme
+from headscope.errors import HeadscopeError, RunError
+from headscope.explorer.answers import detail, heads, map_of, said, session
+from headscope.explorer.card import card
+from headscope.explorer.columns import Column
+from headscope.explorer.limits import Limits, RefusedError
+from headscope.explorer.pictures import comparison, differences, picture_of
+from headscope.explorer.records import head_records, input_text
+from headscope.explorer.runs import Library, OpenRun
+from headscope.explorer.schemas import (
+    PAGES,
+    Example,
+    HeadRecords,
+    ModelFacts,
+    Picture,
+    Space,
+    TextLimits,
+)
+from headscope.files import find_place
+from headscope.head import name_head, read_head
+from headscope.progress import show_progress
+from headscope.results.measure import GRID
+
+MARKER = "site.json"
+PACKAGES = ("explorer", "views")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+NO_MODEL = (
+    "These pages are plain files; tracing a text needs a model: "
+    "`headscope serve RUN --model M` on your own machine."
+)
+DIGITS = 6  # significant, of every number
+PLACES = 4  # of a place on a map
+LONG = 3  # things of one type that are written as a table
+EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
+EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
+TOKENS = 20  # of a list
+
+Answer = tuple[str, Callable[[], Any]]  # where it lies below data/, and how it is made
+
+
+def site(runs: Sequence[str | Path], out: str | Path) -> Path:
+    """Write a site of the runs into a new or empty folder, or over an earlier site."""
+    library, folder = Library(runs), find_place(out)
+    finished = [library.run(slug) for slug in library.slugs]
+    _require_something(finished)
+    try:
+        _claim(folder)
+        _write_all(folder, library)
+    except OSError as error:
+        raise RunError(
+            f"The site cannot be written to {folder} ({error.strerror or error}); make room or "
+            "choose another with --out."
+        ) from error
+    return folder
+
+
+def _write_all(folder: Path, library: Library) -> None:
+    """The pages come last: a folder without them is no site yet."""
+    _write_files(folder)
+    answers = list(_answers(library))
+    for path, make in show_progress(answers, len(answers), "files", label="Site"):
+        _write(folder / "data" / path, make)
+    for name in ("index", *PAGES):
+        (folder / f"{name}.html").write_text(_document(), encoding="utf-8")
+
+
+def _require_something(runs: Sequence[OpenRun]) -> None:
+    if not runs:
+        raise RunError("A site needs a run: `headscope site RUN… --out DIR`.")
+    if not any(each.run.state == "complete" for each in runs):
+        raise RunError(runs[0].run.notes[-1])
+
+
+def _claim(folder: Path) -> None:
+    """Take a new or empty folder, or one that an earlier call filled; never anybody else's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    is_site = (folder / MARKER).is_file()
+    if not is_site and any(folder.iterdir()):
+        raise RunError(
+            f"{folder} already has something else in it; nothing was changed. "
+            "Choose an empty or new directory with --out."
+        )
+    if is_site:
+        shutil.rmtree(folder / "data", ignore_errors=True)
+    about = json.dumps({"headscope": headscope.__version__}) + "\n"
+    (folder / MARKER).write_text(about, encoding="utf-8")
+
+
+def _write_files(folder: Path) -> None:
+    """The modules and styles of both packages, under the paths that they have to each other."""
+    for package in PACKAGES:
+        source = Path(str(files(f"headscope.{package}").joinpath("static")))
+        for file in sorted(path for path in source.rglob("*") if path.is_file()):
+            if file.name.endswith((".d.ts", ".html")):
+                continue
+            target = folder / package / "static" / file.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.read_bytes())
+    (folder / "theme.css").write_text(theme.css_variables(), encoding="utf-8")
+
+
+def _document() -> str:
+    """The page of a server, with the policy that a server would send."""
+    page = files("headscope.explorer").joinpath("static", "index.html").read_text(encoding="utf-8")
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    page = page.replace("<html ", '<html data-site="files" ', 1)
+    return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)
+
+
+def _answers(library: Library) -> Iterator[Answer]:
+    """Everything that the pages may ask for."""
+    limits = Limits()
+    offered = TextLimits(limits.text, limits.generate, limits.weights)
+    facts = ModelFacts("", "none", NO_MODEL)
+    yield "session.json", lambda: session(library, facts, offered)
+    opened = [library.run(slug) for slug in library.slugs]
+    finished = [each for each in opened if each.run.state == "complete"]
+    for each in opened:
+        yield f"runs/{each.slug}.json", lambda each=each: detail(each)
+    for each in finished:
+        for path, make in _answers_of(each):
+            yield f"runs/{each.slug}/{path}", make
+    for a, b in permutations(finished, 2):
+        if a.run.study == b.run.study:
+            yield from _compared(a, b)
+
+
+def _answers_of(opened: OpenRun) -> Iterator[Answer]:
+    data = opened.data
+    for name, columns in opened.columns.items():
+        yield f"measures/{name}.json", partial(_pictures, data, columns)
+    yield "statements.json", lambda: said(opened)
+    yield "heads.json", lambda: heads(opened)
+    yield "clusters.json", lambda: map_of(opened)
+    for name in _head_names(opened):
+        yield f"heads/{name}.json", partial(card, opened, name)
+    if opened.run.records.files:
+        yield from _records(opened)
+
+
+def _head_names(opened: OpenRun) -> list[str]:
+    layers, numbers = (opened.data.variables[axis].values.tolist() for axis in GRID)
+    return [name_head(layer, number) for layer in layers for number in numbers]
+
+
+def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
+    """Every slice of a measure by its spec."""
+    return {one.chosen.spec: picture_of(data, one.chosen) for one in columns}
+
+
+def _records(opened: OpenRun) -> Iterator[Answer]:
+    """What is kept of every head, thinned, and the inputs that this names."""
+    named: set[int] = set()
+    for name in _head_names(opened):
+        found = thinned(head_records(opened, read_head(name)))
+        named |= {one.input for band in found.bands for one in band.examples}
+        named |= set(found.samples.input)
+        yield f"records/{name}.json", lambda found=found: found
+    for number in sorted(named):
+        yield f"inputs/{number}.json", lambda number=number: input_text(opened, str(number))
+
+
+def thinned(found: HeadRecords) -> HeadRecords:
+    """As much of a head as a small file holds."""
+    return replace(
+        found,
+        tops=[replace(one, tokens=one.tokens[:TOKENS]) for one in found.tops],
+        raises=found.raises[:TOKENS],
+        lowers=found.lowers[:TOKENS],
+        spaces=[_rounded(space) for space in found.spaces],
+        bands=[
+            replace(
+                band,
+                examples=[
+                    _thin(one)
+                    for one in band.examples[: TOP_EXAMPLES if band.name == "top" else EXAMPLES]
+                ],
+            )
+            for band in found.bands
+        ],
+    )
+
+
+def _rounded(space: Space) -> Space:
+    """A space with places as exact as a drawing shows them."""
+    parts = {
+        name: [shorten(one, PLACES) for one in getattr(space, name)]
+        for name in ("component1", "component2", "x", "y")
+    }
+    return replace(space, **parts)
+
+
+def _thin(example: Example) -> Example:
+    """The largest weights of every row; of what is left only those that can be seen."""
+    return replace(example, rows=[_largest(row) for row in example.rows])
+
+
+def _largest(row: list[int]) -> list[int]:
+    pairs = zip(row[0 : 2 * EDGES : 2], row[1 : 2 * EDGES : 2], strict=True)
+    return [part for key, weight in pairs if weight >= LEAST for part in (key, weight)]
+
+
+def _compared(a: OpenRun, b: OpenRun) -> Iterator[Answer]:
+    """Two runs of one study; each measure head with head where that is how they compare."""
+    place = f"compare/{a.slug}/{b.slug}"
+    try:
+        found = comparison(a, b)
+    except HeadscopeError as mistake:  # such as sums that an older version did not keep
+        reason = str(mistake)
+        yield f"{place}.json", lambda: _refused(reason)
+        return
+    yield f"{place}.json", lambda: found
+    for name in found.measures if "index" in found.by else ():
+        yield f"{place}/{name}.json", partial(differences, a, b, name)
+
+
+def _refused(reason: str) -> dict[str, str]:
+    return {"error": reason}
+
+
+def _write(path: Path, make: Callable[[], Any]) -> None:
+    """An answer as a file; what is refused is written as the refusal, which the page says."""
+    try:
+        made = make()
+    except (RefusedError, HeadscopeError) as mistake:
+        made = _refused(str(mistake))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(compact(made), ensure_ascii=False, separators=(",", ":"))
+    path.write_text(content, encoding="utf-8")
+
+
+def compact(value: Any) -> Any:
+    """What JSON can hold: every number to six digits, lists of equal things as a table."""
+    if isinstance(value, float):
+        return shorten(value, DIGITS)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: compact(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): compact(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return _table(value) if _is_table(value) else [compact(part) for part in value]
+    return value
+
+
+def shorten(value: float, digits: int) -> float | int:
+    """A number to some significant digits, whole ones without a point."""
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 10**DIGITS else short
+
+
+def _is_table(value: Sequence[Any]) -> bool:
+    first = value[0] if len(value) >= LONG else None
+    return is_dataclass(first) and all(type(one) is type(first) for one in value)
+
+
+def _table(value: Sequence[Any]) -> dict[str, Any]:
+    """Things of one type: what all share once, the names of the other fields once, then rows.
+
+    The pages read it back with `unpacked` in shell/api.js.
+    """
+    rows = [compact(one) for one in value]
+    same = {name: part for name, part in rows[0].items() if all(r[name] == part for r in rows)}
+    names = [name for name in rows[0] if name not in same]
+    return {
+        "$same": same,
+        "$names": names,
+        "$rows": [[row[name] for name in names] for row in rows],
+    }

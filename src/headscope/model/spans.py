@@ -1,0 +1,241 @@
+"""Named spans of tokens: turns of a chat, paragraphs, sentences, or what a pattern finds.
+
+Spans are found in the text, by characters, and hold the tokens that touch it there. A token that
+is only a marker of the template or the tokenizer belongs to no span but a turn.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from headscope.errors import ModelError
+from headscope.wording import shorten
+
+if TYPE_CHECKING:
+    from headscope.model.trace import Side
+
+By = Literal["turn", "message", "role", "paragraph", "sentence"]
+Characters = tuple[int, int]
+
+_PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*\S|\S")
+# A sentence ends with its mark, quotes and brackets included, or with its line.
+_SENTENCE = re.compile(
+    r"\S.*?(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”]*|(?=\n)|$)", re.MULTILINE
+)
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a chat in the text that the template wrote: where it begins, by characters."""
+
+    role: str
+    start: int
+    content: Characters | None  # the message alone, without what the template writes around it
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some tokens under a name."""
+
+    name: str
+    tokens: tuple[int, ...]  # ascending
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"Span({self.name!r}, tokens {ranges(self.tokens)})"
+
+    def __str__(self) -> str:
+        """As settings of views have it: "12-45 Document 1"."""
+        return f"{ranges(self.tokens)} {self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Span":
+        """The span that `str` wrote."""
+        where, _, name = text.partition(" ")
+        if not name.strip():
+            raise ModelError(f'{text!r} is no span; write its tokens and its name: "12-45 answer".')
+        return cls(name.strip(), parse_ranges(where))
+
+
+def ranges(tokens: Sequence[int]) -> str:
+    """Ascending numbers, neighbours as a range: "3-7+9"."""
+    runs: list[list[int]] = []
+    for token in tokens:
+        if runs and token == runs[-1][1] + 1:
+            runs[-1][1] = token
+        else:
+            runs.append([token, token])
+    return "+".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
+
+
+def parse_ranges(text: str) -> tuple[int, ...]:
+    """The numbers that `ranges` wrote, ascending and once each."""
+    found: set[int] = set()
+    for part in text.split("+"):
+        match = _RANGE.fullmatch(part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise ModelError(f"{text!r} are no tokens; write them like 3, 3-7 or 3-7+9.")
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(found))
+
+
+def spans_by(side: "Side", by: By) -> tuple[Span, ...]:
+    """The spans that a text has of itself."""
+    if by not in get_args(By):
+        raise ModelError(f"There are no spans by {by!r}; choose {', '.join(get_args(By))}.")
+    if by in ("turn", "message", "role") and not side.turns:
+        raise ModelError(
+            f"There are no spans by {by}: the text is no chat. Trace it with messages=, or take "
+            "paragraphs, sentences or a pattern."
+        )
+    if by == "turn":
+        return turns(side)
+    if by in ("message", "role"):
+        return _messages(side, numbered=by == "message")
+    pattern = _PARAGRAPH if by == "paragraph" else _SENTENCE
+    places = [match.span() for region in _regions(side) for match in pattern.finditer(*region)]
+    found = [tokens_within(side, place) for place in places]
+    return tuple(Span(f"{by} {n}", tokens) for n, tokens in enumerate(filter(None, found), 1))
+
+
+def turns(side: "Side") -> tuple[Span, ...]:
+    """The turns of a chat, markers and headers included; a role that comes twice is numbered."""
+    starts = [turn.start for turn in side.turns]
+    tokens: list[list[int]] = [[] for _ in starts]
+    for token, (start, _) in enumerate(side.offsets):
+        number = max((n for n, first in enumerate(starts) if first <= start), default=0)
+        if starts:
+            tokens[number].append(token)
+    names = _numbered([turn.role for turn in side.turns])
+    return tuple(Span(name, tuple(own)) for name, own in zip(names, tokens, strict=True) if own)
+
+
+def spans_of_characters(side: "Side", places: Mapping[str, Characters]) -> tuple[Span, ...]:
+    """Spans by name and by their first character and the one after their last."""
+    return tuple(Span(name, _tokens_at(side, place, name)) for name, place in places.items())
+
+
+def spans_of_pattern(side: "Side", pattern: str | re.Pattern[str]) -> tuple[Span, ...]:
+    """One span for every match; its first group names it, where it has one, else its own text.
+
+    The span is the group `span` where the pattern has that, else the whole match.
+    """
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ModelError(f"{pattern!r} is no regular expression: {error}.") from error
+    found = [match for match in compiled.finditer(side.text) if match[0]]
+    if not found:
+        raise ModelError(
+            f"{compiled.pattern!r} finds nothing in {shorten(side.text, _LONGEST_NAME)!r}; "
+            "every span needs at least one character."
+        )
+    inner = "span" if "span" in compiled.groupindex else 0
+    names = _numbered([_name(match) for match in found])
+    return tuple(
+        Span(name, _tokens_at(side, match.span(inner), name))
+        for name, match in zip(names, found, strict=True)
+    )
+
+
+def tokens_within(side: "Side", place: Characters) -> tuple[int, ...]:
+    """The tokens of what is written there, from its first to its last letter; no markers."""
+    written = side.text[slice(*place)]
+    start = place[0] + len(written) - len(written.lstrip())
+    end = start + len(written.strip())
+    return tuple(
+        token
+        for token, (first, last) in enumerate(side.offsets)
+        if not side.special[token] and max(start, first) < min(end, last)
+    )
+
+
+def check_spans(spans: Iterable[Span], tokens: int) -> tuple[Span, ...]:
+    """The spans, or an error for one that is empty, lies outside or has the name of another."""
+    checked = tuple(spans)
+    for span in checked:
+        if not span.tokens:
+            raise ModelError(f"The span {span.name!r} has no tokens; leave it out.")
+        if span.tokens[-1] >= tokens or span.tokens[0] < 0:
+            raise ModelError(
+                f"The span {span.name!r} lies outside the text: it has token {span.tokens[-1]}, "
+                f"but there are only tokens 0 to {tokens - 1}."
+            )
+    twice = [name for name, count in Counter(span.name for span in checked).items() if count > 1]
+    if twice:
+        raise ModelError(f"Two spans have the name {twice[0]!r}; give each its own.")
+    return checked
+
+
+def _tokens_at(side: "Side", place: Characters, name: str) -> tuple[int, ...]:
+    start, end = place
+    if not 0 <= start < end <= len(side.text):
+        raise ModelError(
+            f"The span {name!r} lies outside the text: it is {start} to {end}, but the text has "
+            f"characters 0 to {len(side.text)}."
+        )
+    tokens = tokens_within(side, place)
+    if not tokens:
+        said = shorten(side.text[start:end], _LONGEST_NAME)
+        raise ModelError(f"The span {name!r} has no tokens: {said!r} is a marker or blank.")
+    return tokens
+
+
+def _messages(side: "Side", *, numbered: bool) -> tuple[Span, ...]:
+    """What the messages say, without the template; those of a role together if not numbered."""
+    found = [
+        (turn.role, tokens_within(side, (start, end)))
+        for turn, (start, end) in zip(side.turns, _contents(side), strict=True)
+    ]
+    said = [(role, tokens) for role, tokens in found if tokens]
+    if numbered:
+        names = _numbered([role for role, _ in said])
+        return tuple(Span(name, tokens) for name, (_, tokens) in zip(names, said, strict=True))
+    together: dict[str, list[int]] = {}
+    for role, tokens in said:
+        together.setdefault(role, []).extend(tokens)
+    return tuple(Span(role, tuple(sorted(tokens))) for role, tokens in together.items())
+
+
+def _contents(side: "Side") -> Iterator[Characters]:
+    """The text of each turn; of one whose message is not placed exactly, all of the turn.
+
+    An answer that was begun goes on to the end: there the model has written.
+    """
+    ends = [*(turn.start for turn in side.turns[1:]), len(side.text)]
+    for turn, end in zip(side.turns, ends, strict=True):
+        if turn.content is None:
+            yield turn.start, end
+        elif turn is side.turns[-1] and turn.content[1] <= turn.content[0]:
+            yield turn.content[0], end
+        else:
+            yield turn.content
+
+
+def _regions(side: "Side") -> list[tuple[str, int, int]]:
+    """The text, or that of each message, as arguments of `finditer`."""
+    places = list(_contents(side)) if side.turns else [(0, len(side.text))]
+    return [(side.text, start, end) for start, end in places]
+
+
+def _name(match: re.Match[str]) -> str:
+    groups = {**match.groupdict()}
+    groups.pop("span", None)
+    given = groups.get("name") or next((group for group in match.groups() if group), None)
+    return shorten(given or match[0], _LONGEST_NAME)
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, those that come more than once with a number."""
+    total, seen = Counter(names), Counter[str]()
+    result = []
+    for name in names:
+        seen[name] += 1
+        result.append(f"{name} {seen[name]}" if total[name] > 1 else name)
+    return result

@@ -1,0 +1,211 @@
+"""Which part of a text looks at which: attention between spans, by layer and head.
+
+With a[i, j] the weight from token i to token j, the share that span F gives to span T is
+
+    Σ_{i∈F} Σ_{j∈T} a[i, j]  /  Σ_{i∈F} Σ_j a[i, j]
+
+A long span gets more than a short one even from a head that does not care. What it would get by
+its length alone is `expected`: every token of F spends the same attention, evenly over what it
+sees, so that a[i, j] becomes m[i] / |S[i]| for j in S[i], where S[i] are the tokens that any head
+of the layer gives any attention to, and m[i] = Σ_j a[i, j]. Hidden tokens count nowhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+
+from headscope.errors import ViewError
+from headscope.files import find_place
+from headscope.model.spans import Span, check_spans
+from headscope.views.state import chosen_stack
+from headscope.views.view import check_ending, write
+from headscope.views.weights import checked_weights, norm_factors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headscope.model.trace import Side, StackTrace, Trace
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Attention between spans: `data` has share and expected for each layer, head, from and to."""
+
+    trace: "Trace"
+    data: xr.Dataset
+
+    @property
+    def share(self) -> xr.DataArray:
+        """The attention that a span gives to another, of all that it gives."""
+        return self.data["share"]
+
+    @property
+    def expected(self) -> xr.DataArray:
+        """The same if every token spread its attention evenly over what it sees."""
+        return self.data["expected"]
+
+    def scores(self, source: str | None = None) -> dict[str, Float[np.ndarray, "layer head"]]:
+        """A score for each span that is looked at, to order the heads of the model view by."""
+        name = self.source(source)
+        above = (self.share - self.expected).sel({"from": name})
+        return {f"{name} → {to}": _whole(above.sel(to=to)) for to in self.targets(name)}
+
+    def source(self, name: str | None = None) -> str:
+        """The named span, or the last of those that look."""
+        names = [str(one) for one in self.data["from"].values]
+        if name is None:
+            return names[-1]
+        if name not in names:
+            raise ViewError(f"No span {name!r} looks here; there are {', '.join(names)}.")
+        return name
+
+    def targets(self, source: str) -> list[str]:
+        """The spans that are looked at, without the one that looks."""
+        return [str(one) for one in self.data["to"].values if str(one) != source]
+
+    def figure(self, source: str | None = None) -> "Figure":
+        """What one span looks at: a map of layers and heads for each other, and means by layer."""
+        from headscope.views.figures import styled
+        from headscope.views.figures.shares import draw
+
+        with styled(self.trace, ".png"):
+            return draw(self, self.source(source))
+
+    def save(self, path: str | Path, *, source: str | None = None, **print_options: Any) -> Path:
+        """Write the figure as .svg, .png or .pdf, with the options of `View.save` for print."""
+        from headscope.views.figures import rendered
+        from headscope.views.figures.shares import draw
+
+        target = find_place(path)
+        ending = check_ending(target)
+        if ending == ".html":
+            raise ViewError(
+                f"{target.name!r}: shares are a figure; save them as .svg, .png or .pdf, or see "
+                'them in a page by trace.model_view(unit="span", spans=…).'
+            )
+        name = self.source(source)
+        write(target, rendered(self.trace, lambda: draw(self, name), ending, **print_options))
+        return target
+
+    def _repr_html_(self) -> str:
+        return self.data._repr_html_()
+
+    def __repr__(self) -> str:
+        return f"Shares of {self.trace.model}\n{self.data}"
+
+
+def shares(
+    trace: "Trace",
+    spans: Sequence[Span] | None = None,
+    *,
+    sources: Sequence[Span] | None = None,
+    hide: str | Sequence[str] = (),
+    weights: str = "raw",
+    stack: str | None = None,
+) -> Shares:
+    """How much of the attention of each span goes to each, and how much length alone explains.
+
+    `spans` are looked at, those of the trace itself by default (`trace.segments`); `sources` look,
+    the same spans by default, in cross-attention everything that looks. `hide` leaves out the
+    first token or special ones ("first", "special"), on which many heads rest. `weights` are raw or
+    norm.
+    """
+    chosen = chosen_stack(trace, stack)
+    looked_at = _spans_of(trace, spans, chosen.keys)
+    is_self = chosen.queries.tokens == chosen.keys.tokens
+    everything = [Span("everything", tuple(range(len(chosen.queries))))]
+    looking = check_spans(sources or (looked_at if is_self else everything), len(chosen.queries))
+    kept = _kept(chosen.keys, (hide,) if isinstance(hide, str) else hide)
+    members = _masks(looking, len(chosen.queries)), _masks(looked_at, len(chosen.keys))
+    found = [
+        between(_weights(chosen, layer, weights), chosen_seen(chosen, layer), *members, kept)
+        for layer in chosen.layers
+    ]
+    share, expected = (np.stack(part) for part in zip(*found, strict=True))
+    dimensions = ("layer", "head", "from", "to")
+    data = xr.Dataset(
+        {"share": (dimensions, share), "expected": (dimensions, expected)},
+        coords={
+            "layer": list(chosen.layers),
+            "head": list(chosen.heads),
+            "from": [span.name for span in looking],
+            "to": [span.name for span in looked_at],
+        },
+        attrs={"model": trace.model, "weights": weights, "hide": ", ".join(
+            (hide,) if isinstance(hide, str) else hide
+        )},
+    )  # fmt: skip
+    return Shares(trace, data)
+
+
+def between(
+    weights: Float[np.ndarray, "head query key"],
+    seen: Bool[np.ndarray, "query key"],
+    looking: Bool[np.ndarray, "source query"],
+    looked_at: Bool[np.ndarray, "span key"],
+    kept: Bool[np.ndarray, "key"],
+) -> tuple[Float[np.ndarray, "head source span"], Float[np.ndarray, "head source span"]]:
+    """Share and expected share of one layer; not a number where a span gives no attention."""
+    rows, columns = looking.astype(float), (looked_at & kept).astype(float)
+    spent = weights[..., kept].sum(-1, dtype=float)  # head query
+    total = spent @ rows.T  # head source
+    given = np.einsum("fq,hqt->hft", rows, weights @ columns.T)
+    visible = (seen & kept).astype(float)
+    count = np.maximum(visible.sum(-1, keepdims=True), 1)
+    even = visible @ columns.T / count  # query span
+    expected = np.einsum("fq,hq,qt->hft", rows, spent, even, optimize=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return given / total[..., None], expected / total[..., None]
+
+
+def chosen_seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
+    """What any head of a layer gives any attention to: masked tokens get none."""
+    return np.any(checked_weights(stack, layer) > 0, axis=0)
+
+
+def _spans_of(trace: "Trace", spans: Sequence[Span] | None, side: "Side") -> tuple[Span, ...]:
+    found = check_spans(trace.segments if spans is None else spans, len(side))
+    if not found:
+        raise ViewError(
+            "There are no spans: the text is no chat, no pair and has no continuation. Name them, "
+            'for example by trace.spans("sentence").'
+        )
+    return found
+
+
+def _weights(stack: "StackTrace", layer: int, kind: str) -> np.ndarray:
+    weights = checked_weights(stack, layer)
+    if kind == "raw":
+        return weights
+    if kind != "norm":
+        raise ViewError(f"weights is {kind!r}; choose raw or norm.")
+    return weights * norm_factors(stack, layer)[:, None, :]
+
+
+def _kept(side: "Side", hide: Sequence[str]) -> Bool[np.ndarray, "key"]:
+    kept = np.ones(len(side), bool)
+    for one in hide:
+        if one not in ("first", "special"):
+            raise ViewError(f"hide is {one!r}; choose first or special.")
+        kept &= ~np.array(side.special, bool) if one == "special" else np.arange(len(side)) > 0
+    return kept
+
+
+def _masks(spans: Sequence[Span], tokens: int) -> Bool[np.ndarray, "span token"]:
+    masks = np.zeros((len(spans), tokens), bool)
+    for mask, span in zip(masks, spans, strict=True):
+        mask[list(span.tokens)] = True
+    return masks
+
+
+def _whole(table: xr.DataArray) -> Float[np.ndarray, "layer head"]:
+    """By the numbers of layers and heads, those that were not captured as not a number."""
+    layers, heads = table["layer"].values, table["head"].values
+    whole = np.full((int(layers.max()) + 1, int(heads.max()) + 1), np.nan)
+    whole[np.ix_(layers, heads)] = table.values
+    return whole
