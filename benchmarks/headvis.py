@@ -36,7 +36,8 @@ from headscope.text.sentence import Sentence
 CONTEXT = 512
 BINS, ROWS, LEAST_SHOWN = 50, 8, 0.005
 LEAST = 0.01  # of a weight that counts for induction
-SIZES = (32, 256)  # inputs whose memory is compared
+SIZES = (8, 64)  # documents, of about 15 inputs of SHORT tokens each, whose memory is compared
+SHORT = 64
 
 
 def make_inputs(model: Model, count: int) -> Corpus:
@@ -113,11 +114,11 @@ def sparse_rows(a: np.ndarray) -> Iterator[tuple[int, float]]:
                 yield i * len(a) + int(j), float(row[j])
 
 
-def run_study(model: Model, corpus: Corpus) -> None:
+def run_study(model: Model, corpus: Corpus, context: int = CONTEXT) -> None:
     """Everything that luger2026 does, with its files, but the maps of queries and keys."""
     model.network.set_attn_implementation("eager")
     with tempfile.TemporaryDirectory() as folder:
-        hs.study("luger2026", model, corpus, folder, context=CONTEXT, points=0)
+        hs.study("luger2026", model, corpus, folder, context=context, points=0)
 
 
 def run_pass(model: Model, corpus: Corpus) -> None:
@@ -166,7 +167,7 @@ def main() -> None:
     given = parser.parse_args()
     model = load_shape(given.shape)
     if given.memory:
-        run_study(model, make_inputs(model, given.memory))
+        run_study(model, make_inputs(model, given.memory), SHORT)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         return
     print_table(model, given)
