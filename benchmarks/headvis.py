@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import cycle, islice
 
@@ -38,6 +38,7 @@ BINS, ROWS, LEAST_SHOWN = 50, 8, 0.005
 LEAST = 0.01  # of a weight that counts for induction
 SIZES = (8, 64)  # documents, of about 15 inputs of SHORT tokens each, whose memory is compared
 SHORT = 64
+Sums = defaultdict[str, float]  # of one head, by what is summed
 
 
 def make_inputs(model: Model, count: int) -> Corpus:
@@ -56,22 +57,22 @@ def token_inputs(model: Model, corpus: Corpus) -> list[np.ndarray]:
     return np.split(columns.ids, columns.starts[1:])
 
 
-def run_plainly(model: Model, inputs: list[np.ndarray]) -> dict[tuple[int, int], Counter[str]]:
+def run_plainly(model: Model, inputs: list[np.ndarray]) -> dict[tuple[int, int], Sums]:
     """Every input through the network with all weights kept, then head by head."""
     model.network.set_attn_implementation("eager")
-    found: dict[tuple[int, int], Counter[str]] = {}
+    found: dict[tuple[int, int], Sums] = {}
     for ids in inputs:
         with torch.inference_mode():
             given = torch.from_numpy(ids)[None]
             made = model.network(input_ids=given, use_cache=False, output_attentions=True)
         for layer, weights in enumerate(made.attentions):
             for head in range(weights.shape[1]):
-                sums = found.setdefault((layer, head), Counter())
+                sums = found.setdefault((layer, head), defaultdict(float))
                 reduce_head(weights[0, head].numpy(), ids.tolist(), sums)
     return found
 
 
-def reduce_head(a: np.ndarray, tokens: list[int], sums: Counter[str]) -> None:
+def reduce_head(a: np.ndarray, tokens: list[int], sums: Sums) -> None:
     """What HeadVis keeps of one head and one input."""
     size = len(a)
     place = np.arange(size)
