@@ -197,7 +197,11 @@ def _tell(tokens: int) -> Callable[[str], None]:
     if sys.stderr.isatty():
         return lambda piece: typer.echo(plain(piece), nl=False, err=True)
     done = show_progress(range(tokens), tokens, "tokens", label="writing")
-    return lambda _: next(done, None) and None
+
+    def count(_: str) -> None:
+        next(done, None)
+
+    return count
 
 
 def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[str, Any]]:

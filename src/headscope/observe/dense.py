@@ -115,9 +115,14 @@ class DenseLayer:
     def peaks(self, with_self: bool) -> "DensePeaks":
         """The largest kept weight of every input and head, a token's own counting or not."""
         if with_self:
-            return DensePeaks(self.kept, self.batch.sought_from)
+            return self._peaks
         same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
         return DensePeaks(self.kept.masked_fill(same, 0.0), self.batch.sought_from)
+
+    @cached
+    def _peaks(self) -> "DensePeaks":
+        """With a token's own; several metrics ask for them."""
+        return DensePeaks(self.kept, self.batch.sought_from)
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs that count; weights below `least` are taken as zero."""
