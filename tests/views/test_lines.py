@@ -21,7 +21,7 @@ from headscope.views.lines import (
     units,
     width,
 )
-from headscope.views.state import initial_state
+from headscope.views.opening import initial_state
 from headscope.views.weights import shown_weights
 from tests.views.traces import known_trace, pair_side, random_trace
 
