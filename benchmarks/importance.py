@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.resources import files
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
@@ -27,7 +27,8 @@ from headscope.model.model import Model
 def gpt2_small(device: str) -> Model:
     name = str(files("headscope") / "model" / "bundled" / "mini-gpt2")
     torch.manual_seed(0)
-    network = GPT2LMHeadModel(GPT2Config()).to(device)
+    network = GPT2LMHeadModel(GPT2Config())
+    nn.Module.to(network, device)
     return Model(network, AutoTokenizer.from_pretrained(name), name="gpt2's shape")
 
 
