@@ -23,8 +23,10 @@ demo: setup   ## run the bundled models over the bundled corpus into headscope-d
 	$(BIN)/headscope demo
 	@echo "For the command headscope in this shell: source $(BIN)/activate"
 
+# A worker takes whole files, in the order of tests/conftest.py.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 test: setup lint types chromium   ## lint, types, then every test, Chromium included
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 $(BY_FILE)
 
 # Hosts want other versions than the project pins, so they have an environment of their own.
 HOSTS := .venv-hosts
@@ -45,7 +47,7 @@ test-lowest: chromium   ## every test with the lowest supported versions
 	$(LOWEST)/pip install --quiet --upgrade "pip>=25.1"
 	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt torch
 	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
-	$(LOWEST)/pytest -n 2 --dist loadgroup
+	$(LOWEST)/pytest -n 2 $(BY_FILE)
 
 lint: setup   ## style
 	$(BIN)/ruff check .

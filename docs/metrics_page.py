@@ -28,9 +28,9 @@ while the forward pass runs, keeps sums that add, and turns them into variables 
 the end. Nothing stores the weights.
 
 `a[i, j]` is the weight that query token *i* pays to key token *j*. Layers and heads count from 0.
-A cost is that of one input of *n* tokens for one head, beyond the forward pass. In vig2019 sums
-run over the whole corpus before they are divided; in clark2019 a segment is averaged first, then
-all segments weigh the same.
+A cost is that of one input of *n* tokens for one head, beyond the forward pass. In vig2019 and
+luger2026 sums run over the whole corpus before they are divided; in clark2019 a segment is averaged
+first, then all segments weigh the same.
 
 ## The null filter
 
@@ -38,7 +38,8 @@ Much attention goes to a token that stands for nothing: the first token of a cau
 the delimiters (`[CLS]`, `[SEP]`) of a bidirectional one. Everywhere in vig2019, attention *to*
 these tokens is dropped from numerator and denominator; rows are not renormalised. For a
 bidirectional model the delimiters are dropped as queries too. clark2019 drops nothing before it
-looks at words.
+looks at words, luger2026 nothing at all: there the first token is left out only where the largest
+weight of an input is sought.
 
 ```
 causal (token 0 is null)        bidirectional ([CLS] … [SEP] are null)
@@ -85,7 +86,7 @@ metric of every study to the same laws.
 """
 
 PACKAGES = ("headscope.metrics", "headscope.probes", "headscope.studies")
-BOTH, NEITHER, OWN = "Both studies", "Other measures", "Your own"
+SEVERAL, NEITHER, OWN = "Several studies", "Other measures", "Your own"
 CITED = re.compile(r" \([^()]*\d{4}[^()]*\)")
 
 
@@ -114,7 +115,7 @@ def variables_of(measure: Measure) -> list[str]:
 def explained(study: str) -> set[str]:
     """Every variable that the page explains for a study."""
     sections = _sections()
-    modules = [*sections[study], *sections[BOTH], *sections[NEITHER]]
+    modules = [*sections[study], *sections[SEVERAL], *sections[NEITHER]]
     return {
         name
         for module in modules
@@ -138,12 +139,12 @@ def _assigned(tree: ast.Module) -> Iterator[str]:
 
 def _sections() -> dict[str, list[ModuleType]]:
     """The modules with measures by the study that imports them."""
-    sections: dict[str, list[ModuleType]] = {name: [] for name in (*STUDIES, BOTH, NEITHER)}
+    sections: dict[str, list[ModuleType]] = {name: [] for name in (*STUDIES, SEVERAL, NEITHER)}
     users = {study: _imported(home) for study, home in STUDIES.items()}
     for module in _modules():
         if measures_of(module):
             found = [study for study in STUDIES if module.__name__ in users[study]]
-            title = found[0] if len(found) == 1 else BOTH if found else NEITHER
+            title = found[0] if len(found) == 1 else SEVERAL if found else NEITHER
             sections[title].append(module)
     return sections
 

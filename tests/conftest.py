@@ -2,7 +2,9 @@
 
 import os
 import tempfile
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["OMP_NUM_THREADS"] = "1"  # two workers share two cores
@@ -18,3 +20,28 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("headscope")
+
+# A worker takes a whole file, so that what its tests share is made once. The longest files come
+# first: the short ones at the end let two workers finish together.
+LONGEST_FIRST = (
+    "workers/test_ray.py",
+    "docs/test_examples.py",
+    "test_demo.py",
+    "browser/test_explorer.py",
+    "results/test_hostile.py",
+    "engine/test_study.py",
+    "explorer/test_process.py",
+    "browser/test_explorer_layout.py",
+    "report/test_report.py",
+    "docs/test_gallery.py",
+    "results/test_compare_networks.py",
+    "engine/test_killed.py",
+    "engine/test_stages.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files in the order in which they are handed out (--dist loadfile --no-loadscope-reorder)."""
+    tests = Path(__file__).parent
+    order = {tests / name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from headscope.demo import demo
-from headscope.errors import HeadscopeError
+from headscope.errors import HeadscopeError, RunError
 
 ROOT = Path(__file__).parents[1]
+BARE_PYTHON = str(getattr(sys, "_base_executable", sys.executable))
 NO_NETWORK = """
 import socket
 def refuse(*arguments, **options):
@@ -55,7 +56,7 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
     environment = {**os.environ, "PYTHONPATH": str(unpacked), "HF_HUB_OFFLINE": "0"}
     code = (
         "import headscope, sys; assert headscope.__file__.startswith(sys.argv[1])\n"
-        "from headscope.demo import demo; demo('out', sentences=24)"
+        "from headscope.demo import demo; demo('out', sentences=8)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(unpacked)],
@@ -74,7 +75,10 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
 
 
 def test_a_type_checker_sees_the_types_of_the_wheel(unpacked: Path, tmp_path: Path) -> None:
-    """A user's program against the installed package alone, a mistake in it included."""
+    """A user's program against the package alone, a mistake in it included.
+
+    The interpreter below the environment has no torch, whose types would take ten times as long.
+    """
     (tmp_path / "program.py").write_text(
         "import headscope as hs\n"
         "reveal_type(hs.load)\n"
@@ -84,7 +88,7 @@ def test_a_type_checker_sees_the_types_of_the_wheel(unpacked: Path, tmp_path: Pa
     (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{unpacked}"]}}')
     assert (unpacked / "headscope" / "py.typed").exists()
     done = subprocess.run(
-        [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--pythonpath", sys.executable],
+        [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--pythonpath", BARE_PYTHON],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "-> Model" in done.stdout and '.save(\'a.html\')" is "Path"' in done.stdout, done.stdout
@@ -106,3 +110,14 @@ def test_a_broken_installation_is_one_sentence(unpacked: Path, tmp_path: Path) -
     last = done.stderr.strip().splitlines()[-1]
     assert "mini-bert" in done.stderr and "install" in last
     assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_process_says_is_wrong_is_the_error_of_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headscope.demo.MODELS", (str(tmp_path / "none"),))
+    monkeypatch.setattr("headscope.demo.find_source", lambda name: None)
+    with pytest.raises(RunError, match=r"There is no model directory .*none") as said:
+        demo(tmp_path / "out")
+    assert "\n" not in str(said.value)

@@ -26,9 +26,13 @@ DOCS = ROOT / "docs"
 NAVIGATION = {
     "Tutorial": ("tutorial", "notebook"),
     "How to": (
+        "loading",
         "views",
+        "chat",
+        "traces",
         "embedding",
         "corpora",
+        "languages",
         "studies",
         "explorer",
         "reproducing",
@@ -63,6 +67,7 @@ NAVIGATION = {
         "design",
         "statistics",
         "clark2019",
+        "luger2026",
         "probes",
         "records",
         "training",

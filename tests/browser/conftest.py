@@ -1,5 +1,6 @@
 """A real Chromium for all browser tests, and pages that report what they must not do."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ PIXELS = """([selector, points]) => {
 }"""
 PATIENCE = 30_000  # milliseconds; a busy machine is slow, not wrong
 expect.set_options(timeout=PATIENCE)
+COLOURS = ["color-contrast", "link-in-text-block"]  # the rules of axe-core that look at colours
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")  # the fastest first
 ARTEFACTS = Path(__file__).parents[1] / "artefacts"
 
@@ -65,13 +67,18 @@ class Watched:
         return self.page.evaluate(PIXELS, [selector, points])
 
     def shot(self, name: str) -> None:
-        """Keep a picture for people to look at."""
-        ARTEFACTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
+        """Keep a picture for people to look at, where one is wanted: HEADSCOPE_PICTURES=1."""
+        if os.environ.get("HEADSCOPE_PICTURES"):
+            ARTEFACTS.mkdir(exist_ok=True)
+            self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
 
-    def barriers(self) -> list[str]:
-        """Serious and critical faults that axe-core finds, with the first element of each."""
-        found = Axe().run(self.page).response["violations"]
+    def barriers(self, *, of_colours: bool = False) -> list[str]:
+        """Serious and critical faults that axe-core finds, with the first element of each.
+
+        Only the faults of colours are asked for where nothing but the theme is another.
+        """
+        options = {"resultTypes": ["violations"]} | ({"runOnly": COLOURS} if of_colours else {})
+        found = Axe().run(self.page, options=options).response["violations"]
         return [
             f"{one['id']}: {one['help']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:160]}"
             for one in found

@@ -21,7 +21,8 @@ Open = Callable[..., Watched]
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("view", [head_view, model_view, neuron_view])
 def test_a_view_has_no_barriers(open_page: Open, view: Callable, theme: str) -> None:
-    assert open_page(view(random_trace(), theme=theme)).barriers() == []
+    page = open_page(view(random_trace(), theme=theme))
+    assert page.barriers(of_colours=theme == "dark") == []
 
 
 @pytest.mark.parametrize("study", ["vig2019", "clark2019"])

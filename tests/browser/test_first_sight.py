@@ -12,7 +12,7 @@ from headscope.views.lines import opacity
 from tests.browser.conftest import Watched
 from tests.views.traces import patterned_trace, random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 CURVES = "window.headscope.scene().shapes.filter(s => s.kind === 'curve')"
 

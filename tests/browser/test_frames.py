@@ -12,7 +12,7 @@ from tests.browser.conftest import watch
 from tests.browser.frames import HOME, Framed, framed, open_host
 from tests.views.traces import known_trace, random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 FRAMES = {
     "srcdoc": "",

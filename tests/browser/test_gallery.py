@@ -8,7 +8,7 @@ import headscope as hs
 from tests.browser.conftest import Watched
 from tests.views.traces import known_trace, random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 

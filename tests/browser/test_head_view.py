@@ -22,7 +22,7 @@ from tests.views.traces import (
     side,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 

@@ -9,7 +9,7 @@ from headscope.views.labels import label
 from tests.browser.conftest import Watched
 from tests.views.traces import HOSTILE, random_trace, side
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 TRACE = random_trace(tokens=side(HOSTILE))

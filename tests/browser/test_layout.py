@@ -12,7 +12,7 @@ from headscope.views import View, head_view, model_view, neuron_view
 from tests.browser.conftest import Watched
 from tests.views.traces import random_trace, side
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 WIDTHS = (320, 390, 768, 1144, 1400, 1920, 3840)
 WORDS = ["Unbelievably", "large", "crocodiles", "sat", "on", "the", "riverbank", "yesterday"]

@@ -13,7 +13,7 @@ from headscope.views.weights import head_scores
 from tests.browser.conftest import Watched
 from tests.views.traces import encoder_decoder_trace, known_trace, pair_side, random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 CURVES = "window.headscope.scene().shapes.filter(s => s.kind === 'curve')"

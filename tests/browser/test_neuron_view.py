@@ -14,7 +14,7 @@ from headscope.views.neurons import neurons_of, take_apart
 from tests.browser.conftest import Watched
 from tests.views.traces import random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 TABLE = """() => [...document.querySelectorAll(".hs-neuron-body .hs-neuron-row")].map(row => ({

@@ -12,7 +12,7 @@ from headscope.views import View, head_view, model_view, neuron_view
 from tests.browser.conftest import Watched
 from tests.views.traces import WORDS, known_trace, random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 SVG = "{http://www.w3.org/2000/svg}"
 

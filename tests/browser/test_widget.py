@@ -18,7 +18,7 @@ from headscope.views.state import SETTINGS
 from tests.browser.conftest import Watched, watch
 from tests.views.traces import known_trace, random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 HOME = "https://headscope.test/"
 # The least a notebook gives a widget: values by name, change events, a way to send changes back.

@@ -17,14 +17,15 @@ PAGE = load_page("metrics_page")
 # What a result says about the run that made it, not about heads.
 ABOUT_THE_RUN = {
     "study", "model", "is_causal", "corpus", "sentences", "tokens", "mean_tokens", "skipped",
-    "words", "left_out", "options", "weights", "exemplars_sha256", "shared_tokens", ATTRIBUTE,
+    "words", "left_out", "options", "weights", "exemplars_sha256", "records_sha256",
+    "shared_tokens", ATTRIBUTE,
 }  # fmt: skip
 
 
 def full_result(study: str, kind: str) -> xr.Dataset:
     options: dict[str, Any] = {"repeated_sequences": 2, "period": 8, "probe_seeds": 2}
-    chosen = options if study == "clark2019" else {}
-    return hs.study(study, MODELS[kind](), annotated(), **chosen)
+    chosen = {"clark2019": options, "luger2026": {"context": 12, "points": 8, "rest": True}}
+    return hs.study(study, MODELS[kind](), annotated(), **chosen.get(study, {}))
 
 
 def test_the_page_of_metrics_is_current() -> None:
@@ -32,7 +33,7 @@ def test_the_page_of_metrics_is_current() -> None:
 
 
 @pytest.mark.parametrize("kind", list(MODELS))
-@pytest.mark.parametrize("study", ["vig2019", "clark2019"])
+@pytest.mark.parametrize("study", ["vig2019", "clark2019", "luger2026"])
 def test_every_variable_of_a_full_result_is_on_the_page(study: str, kind: str) -> None:
     result = full_result(study, kind)
     names = {*map(str, result.data_vars), *result.attrs} - ABOUT_THE_RUN

@@ -1,4 +1,4 @@
-"""Run a study ten times in forked children, kill each of them with SIGKILL, then let it finish.
+"""Run studies ten times in forked children, kill each of them with SIGKILL, then let them finish.
 
 Started by test_killed.py as a process of its own: one import of torch serves all children.
 """
@@ -15,6 +15,7 @@ import torch
 
 import headscope as hs
 from headscope.engine import study as running
+from headscope.studies import STUDIES
 from tests.engine.tiny import causal_model, treebank
 
 KILLS = 10
@@ -68,16 +69,21 @@ def fork_and_kill(study: str, out: Path, rng: random.Random) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def main(study: str, folder: Path) -> None:
-    torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
-    running.SHARD_SENTENCES = 4
+def run_and_kill(study: str, folder: Path) -> None:
     run_study(study, folder / "calm")  # first: what it imports and compiles serves the children
     rng = random.Random(7)
     kills = sum(fork_and_kill(study, folder / "killed", rng) for _ in range(KILLS))
-    print(kills, len(list((folder / "killed" / "shards").glob("*.npz"))))
+    print(study, kills, len(list((folder / "killed" / "shards").glob("*.npz"))))
     run_study(study, folder / "killed")
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
+    running.SHARD_SENTENCES = 4
+    for study in STUDIES:
+        run_and_kill(study, folder / study)
 
 
 if __name__ == "__main__":
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

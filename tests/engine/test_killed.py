@@ -13,14 +13,21 @@ from headscope.studies import STUDIES
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("study", STUDIES)
-def test_a_run_killed_ten_times_gives_the_same_bits_as_a_calm_one(
-    study: str, tmp_path: Path
-) -> None:
-    command = [sys.executable, "-m", "tests.engine.killed_runs", study, str(tmp_path)]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for every study, with a calm and a killed run; what was counted is in `said`."""
+    folder = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, "-m", "tests.engine.killed_runs", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    kills, shards = map(int, done.stdout.split())
+    (folder / "said").write_text(done.stdout)
+    return folder
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_run_killed_ten_times_gives_the_same_bits_as_a_calm_one(study: str, folder: Path) -> None:
+    said = dict(line.split(" ", 1) for line in (folder / "said").read_text().splitlines())
+    kills, shards = map(int, said[study].split())
     assert kills == 10
     assert 0 < shards < 24, "the kills should fall in the middle of the run"
-    killed, calm = (results.load(tmp_path / name) for name in ("killed", "calm"))
+    killed, calm = (results.load(folder / study / name) for name in ("killed", "calm"))
     xr.testing.assert_identical(killed, calm)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,6 @@ from headscope.explorer.limits import BusyError, Limits, RefusedError
 from headscope.explorer.schemas import TextRequest
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
-from tests.explorer.tiny import tiny_model
 from tests.explorer.wire import unframe
 
 DEADLY, ENDLESS, PANIC = "deadly", "endless", "panic"
@@ -26,6 +26,8 @@ class Dangerous:
     """A model that some texts kill."""
 
     def __init__(self) -> None:
+        from tests.explorer.tiny import tiny_model  # imports torch, which some processes do without
+
         self.model = tiny_model()
 
     def __getattr__(self, name: str) -> Any:
@@ -57,32 +59,33 @@ def trace(texts: Texts, text: str) -> str:
     return unframe(own_loop.run(texts.trace(TextRequest(text))))[0]["kind"]
 
 
-def test_texts_that_kill_hang_or_panic_are_answered_and_the_next_one_is_traced() -> None:
+@pytest.fixture(scope="module")
+def texts() -> Iterator[Texts]:
     texts = Texts("dangerous", dangerous, Limits(seconds=30), own_process=True)
-    try:
-        assert trace(texts, "A cat.") == "head"
-        assert (texts.facts().state, texts.facts().layers) == ("ready", 4)
-        with pytest.raises(RefusedError, match="failed on this text: called `Option"):
-            trace(texts, PANIC)
-        with pytest.raises(BusyError, match="process of the model ended"):
-            trace(texts, DEADLY)
-        assert trace(texts, "A cat.") == "head"
-    finally:
-        texts.close()
+    yield texts
+    texts.close()
+
+
+def test_texts_that_kill_hang_or_panic_are_answered_and_the_next_one_is_traced(
+    texts: Texts,
+) -> None:
+    assert trace(texts, "A cat.") == "head"
+    assert (texts.facts().state, texts.facts().layers) == ("ready", 4)
+    with pytest.raises(RefusedError, match="failed on this text: called `Option"):
+        trace(texts, PANIC)
+    with pytest.raises(BusyError, match="process of the model ended"):
+        trace(texts, DEADLY)
+    assert trace(texts, "A cat.") == "head"
 
 
 def test_a_trace_without_end_is_killed_and_the_next_one_is_served(
-    monkeypatch: pytest.MonkeyPatch,
+    texts: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = Texts("dangerous", dangerous, Limits(seconds=20), own_process=True)
-    try:
-        assert trace(texts, "A cat.") == "head"
-        monkeypatch.setattr(texts._worker, "_limits", Limits(seconds=0.3))
-        with pytest.raises(BusyError, match=r"took longer than 0\.3 seconds"):
-            trace(texts, ENDLESS)
-        assert trace(texts, "A cat.") == "head"
-    finally:
-        texts.close()
+    assert trace(texts, "A cat.") == "head"
+    monkeypatch.setattr(texts._worker, "_limits", Limits(seconds=0.3))
+    with pytest.raises(BusyError, match=r"took longer than 0\.3 seconds"):
+        trace(texts, ENDLESS)
+    assert trace(texts, "A cat.") == "head"
 
 
 @pytest.mark.parametrize(

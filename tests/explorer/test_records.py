@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.explorer.records import sparse_rows
-from headscope.explorer.schemas import Example, HeadRecords, TokenRow, TopTokens
+from headscope.explorer.schemas import Band, Example, HeadRecords, Samples, TokenRow, TopTokens
 from headscope.explorer.site import thinned
 from headscope.results.dataset import load
 from headscope.results.records import BandExample, Records
@@ -59,11 +59,14 @@ def test_rows_begin_with_their_largest_weight() -> None:
 
 
 def test_points_keep_their_places_in_every_space(visitor: TestClient, kept: Records) -> None:
-    spaces = visitor.get("/api/runs/luger/records/L1H0").json()["spaces"]
+    found = visitor.get("/api/runs/luger/records/L1H0").json()
+    samples, spaces = found["samples"], found["spaces"]
     assert [one["name"] for one in spaces] == ["query", "key", "value", "output"]
     for space in spaces:
         own = [one for one in kept.points(1, 0) if one.space == space["name"]]
-        assert space["input"] == [one.input for one in own]
+        tokens = [(samples["input"][i], samples["position"][i]) for i in space["sample"]]
+        assert tokens == [(one.input, one.position) for one in own]
+        assert [samples["token"][i] for i in space["sample"]] == [one.token for one in own]
         assert space["component2"] == [one.component2 for one in own]
         assert space["x"] == [one.x for one in own if one.x is not None]
     assert [bool(one["x"]) for one in spaces] == [True, True, False, False]
@@ -120,14 +123,13 @@ def test_heads_are_searched_by_sentence_behaviour_and_telling_tokens(
 
 def test_a_site_keeps_the_largest_weights_and_first_tokens() -> None:
     tokens = [TokenRow(str(i), 0.1, 1.0, 1) for i in range(50)]
-    from headscope.explorer.schemas import Band
-
     rows = [[0, 900, 1, 60, 2, 20, 3, 19, 4, 18], [], [5, 300, 4, 200, 3, 100, 2, 50, 1, 40]]
     bands = [Band(name, [Example(0.5, i, rows) for i in range(9)]) for name in ("1", "top")]
-    whole = HeadRecords("L0H0", [TopTokens("key", "mass", tokens)], bands, [], [], [], "none")
+    tops, samples = [TopTokens("key", "mass", tokens)], Samples([], [], [])
+    whole = HeadRecords("L0H0", tops, bands, samples, [], [], [], "none")
     small = thinned(whole)
-    assert [len(band.examples) for band in small.bands] == [2, 6]
+    assert [len(band.examples) for band in small.bands] == [2, 5]
     assert small.bands[0].examples[0].rows == [
-        [0, 900, 1, 60, 2, 20], [], [5, 300, 4, 200, 3, 100, 2, 50],
+        [0, 900, 1, 60, 2, 20], [], [5, 300, 4, 200, 3, 100],
     ]  # fmt: skip
     assert [one.token for one in small.tops[0].tokens] == [str(i) for i in range(20)]

@@ -14,6 +14,7 @@ from headscope.errors import RunError
 from headscope.explorer.schemas import PAGES
 from headscope.explorer.site import compact, site
 from tests.explorer.runs import unfinished_run
+from tests.records import write_luger_run
 
 RUNS = ("vig", "vig-later", "clark", "luger", "stopped")
 
@@ -24,7 +25,17 @@ def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stored(made: Path, path: str) -> Any:
-    return json.loads((made / "data" / f"{path}.json").read_text(encoding="utf-8"))
+    return unpacked(json.loads((made / "data" / f"{path}.json").read_text(encoding="utf-8")))
+
+
+def unpacked(value: Any) -> Any:
+    """A file as the pages read it: tables are lists again."""
+    if isinstance(value, dict) and "$rows" in value:
+        rows = [dict(zip(value["$names"], row, strict=True)) for row in value["$rows"]]
+        return [unpacked({**value["$same"], **row}) for row in rows]
+    if isinstance(value, dict):
+        return {name: unpacked(part) for name, part in value.items()}
+    return [unpacked(part) for part in value] if isinstance(value, list) else value
 
 
 def same(found: Any, expected: Any) -> bool:

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from headscope.errors import ModelError
 from headscope.explorer.limits import BusyError, Limits, RefusedError
 from headscope.explorer.schemas import TextRequest
 from headscope.explorer.texts import Texts
-from headscope.explorer.tracing import count_weights, token_counts
+from headscope.explorer.tracing import answer, count_weights, parse_chat, token_counts
 from headscope.views import window
 from headscope.views.payload import Quantised, dequantise, dequantise_tile
 from tests.explorer import own_loop
 from tests.explorer.tiny import tiny_model, tiny_translator
 from tests.explorer.wire import unframe
+from tests.model.chats import chat_model
 
 TEXT = "The cat sat on the mat."
 
@@ -181,6 +183,7 @@ def test_whatever_a_network_raises_becomes_a_sentence() -> None:
         layers = heads = 1
         is_causal = is_encoder_decoder = False
         max_length = None
+        tokenizer = SimpleNamespace(chat_template=None)
 
         def encode(self, text: str, pair: str | None) -> Any:
             raise ZeroDivisionError("first line\nsecond line")
@@ -317,3 +320,25 @@ def test_short_texts_pass_a_long_one_but_not_for_ever() -> None:
 
     own_loop.run(crowd(loaded(Noting)))
     assert seen == ["short", "short", "long ", "short", "short", "short"]
+
+
+def test_a_chat_is_written_as_a_play() -> None:
+    written = "Hello there\nsystem: Be brief.\nUser:What: is this?\nTwo lines.\nassistant:  Yes.\n"
+    assert parse_chat(written) == [
+        {"role": "user", "content": "Hello there"},
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What: is this?\nTwo lines."},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    assert parse_chat("user: Hi") == [{"role": "user", "content": "Hi"}]
+
+
+def test_a_chat_is_traced_with_its_turns_and_refused_without_a_template() -> None:
+    request = TextRequest("user: Two and two?\nassistant: Four.", chat=True, generate=2)
+    model = chat_model("SmolLM3")
+    header, _ = unframe(answer(model, request, Limits()).unpack())
+    names = [span.split(" ", 1)[1] for span in header["state"]["spans"]]
+    assert names == ["user", "assistant"]
+    assert token_counts(model, request)[0] == len(header["stacks"][0]["queries"]["labels"])
+    refused = answer(tiny_model(), request, Limits())
+    assert refused.status == 422 and "has no chat template" in refused.error

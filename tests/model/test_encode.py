@@ -1,7 +1,7 @@
 """Text becomes tokens with spans; what cannot be encoded is refused in one sentence."""
 
 import pytest
-from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
 from headscope.errors import ModelError
@@ -74,11 +74,6 @@ def test_relative_positions_have_no_limit() -> None:
 
 def test_roberta_loses_positions_to_its_padding_id() -> None:
     assert tiny("RoBERTa").max_length == 64 - 2
-
-
-def test_a_tokenizer_without_character_positions_is_refused() -> None:
-    with pytest.raises(ModelError, match="ByT5Tokenizer does not report character positions"):
-        encode(ByT5Tokenizer(), "text")
 
 
 def test_a_tokenizer_of_another_model_is_refused() -> None:

@@ -1,7 +1,10 @@
 """Small tokenizers of the kinds that models use."""
 
+from itertools import product
+from pathlib import Path
+
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast
+from transformers import BertweetTokenizer, EsmTokenizer, PreTrainedTokenizerFast
 
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
 
@@ -89,3 +92,30 @@ def _wrapped(built: Tokenizer) -> PreTrainedTokenizerFast:
         sep_token="[SEP]",
         unk_token="[UNK]",
     )
+
+
+def protein(folder: Path) -> EsmTokenizer:
+    """ESM's: a token for every amino acid, in Python."""
+    letters = "LAGVSERTIDPKQNFYMHWCXBUZO.-"
+    return _esm(folder, ["<cls>", "<pad>", "<eos>", "<unk>", *letters, "<mask>"])
+
+
+def dna(folder: Path) -> EsmTokenizer:
+    """Six bases a token, single ones for the rest, as in the Nucleotide Transformer."""
+    words = ["".join(bases) for bases in product("ACGT", repeat=6)]
+    return _esm(folder, ["<cls>", "<pad>", "<eos>", "<unk>", *words, *"ACGTN", "<mask>"])
+
+
+def tweets(folder: Path) -> BertweetTokenizer:
+    """BERTweet's: pieces of words that go on end in @@, in Python."""
+    pieces = ["he@@", "ll@@", "hell@@", "o", "wor@@", "l@@", "d", "w@@", "o@@", "r@@", "cat", "é"]
+    (folder / "vocab.txt").write_text("".join(f"{piece} 9\n" for piece in pieces))
+    merges = ["h e", "l l", "he ll", "w o", "wo r", "c a", "ca t</w>"]
+    rows = "".join(f"{pair} {9 - n}\n" for n, pair in enumerate(merges))
+    (folder / "bpe.codes").write_text(f"#version: 0.2\n{rows}")
+    return BertweetTokenizer(str(folder / "vocab.txt"), str(folder / "bpe.codes"))
+
+
+def _esm(folder: Path, tokens: list[str]) -> EsmTokenizer:
+    (folder / "vocab.txt").write_text("\n".join(tokens))
+    return EsmTokenizer(str(folder / "vocab.txt"))

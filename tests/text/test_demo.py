@@ -6,7 +6,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import read as demo
+from headscope.text import sources as demo
 from tests.text.check_treebank import check_file
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
-from headscope.text.segments import Segment, Segments
+from headscope.text.segments import Range, Segment, Segments, join, joined, segment_of
 from headscope.text.sentence import Sentence, Word
 
 Shape = list[list[int]]  # per document, per paragraph, how many sentences
@@ -120,3 +120,26 @@ def test_more_segments_than_there_are_cannot_be_drawn() -> None:
     segments = Segments(corpus_of([[1, 2], [1]]))
     with pytest.raises(CorpusError, match="Cannot draw 2 of 1 segments of paragraphs"):
         segments.sample(2, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("It rained.", "We left.", "It rained. We left."),
+        ("下雨了。", "我们走了。", "下雨了。我们走了。"),
+        ("猫です", "犬です", "猫です犬です"),
+        ("비가 왔다.", "갔다", "비가 왔다. 갔다"),
+        ("고양이", "개", "고양이 개"),
+        ("हम गए।", "वह आया।", "हम गए। वह आया।"),
+        ("Nice 😀", "Yes", "Nice 😀 Yes"),
+    ],
+)
+def test_a_space_stands_between_sentences_where_the_script_has_spaces(
+    first: str, second: str, together: str
+) -> None:
+    words = [(Word(text, 0, len(text)),) for text in (first, second)]
+    sentences = [Sentence(text, own) for text, own in zip((first, second), words, strict=True)]
+    found = join(sentences)
+    assert found.text == joined(sentences) == together
+    assert [together[word.start : word.end] for word in found.words] == [first, second]
+    assert segment_of(Range(0, 2, 2), sentences).first == together

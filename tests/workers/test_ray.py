@@ -27,8 +27,6 @@ from tests.engine.ray_cluster import NODE, two_nodes
 from tests.engine.small_works import Square, Unready
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:

@@ -18,6 +18,7 @@ from threading import Thread
 
 import headscope
 from headscope.errors import RunError
+from headscope.model.source import find_source
 
 MODELS = ("mini-gpt2", "mini-bert")
 MARKER = "demo.json"
@@ -30,6 +31,8 @@ def demo(
     out: str | Path = "headscope-demo", say: Say = print, *, sentences: int | None = None
 ) -> Path:
     """Run both studies on both bundled models, write reports and views, and say what was found."""
+    for model in MODELS:
+        find_source(model)  # a file that is missing is said before anything starts
     folder = _claim(Path(out))
     with ThreadPoolExecutor() as threads, _started(folder, sentences) as workers:
         found = [threads.submit(worker.wait) for worker in workers]

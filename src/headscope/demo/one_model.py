@@ -19,8 +19,11 @@ STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
 VERDICTS = {"yes": "hold", "no": "do not hold", "unclear": "are unclear"}
 SHOWN = 5  # findings of a run that are told at the end; the report has all
-# A minute is enough for a demo: a part of the segments, and one seed of the probes.
-OPTIONS: dict[str, dict[str, Any]] = {"clark2019": {"sentences": 45, "probe_seeds": 1}}
+# Well under a minute on two cores: a part of the corpus, and one seed of the probes.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "vig2019": {"sentences": 512},
+    "clark2019": {"sentences": 16, "probe_seeds": 1},
+}
 
 
 def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
@@ -49,7 +52,7 @@ def _run(study: str, model: Model, path: Path, sentences: int | None) -> Iterato
         options["sentences"] = sentences
     result = hs.study(study, model, hs.demo_corpus(), path, **options)
     found = read_statements(result).findings
-    page = hs.report(path)
+    page = hs.report(path, formats=["svg"])  # what the page needs
     print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
     yield f"\n{study} on {model.name}: {_count(found)}"
     for each in [each for each in found if each.holds == "yes"][:SHOWN]:

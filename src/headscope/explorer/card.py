@@ -157,6 +157,8 @@ def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     table = np.where(np.isfinite(table), table, np.nan)
     spread = np.nanstd(table, 0)
     kept = spread > 0
+    if not kept.any():  # one head, or heads that are all alike
+        return heads, np.full((len(heads), 1), np.nan)
     scaled = (table[:, kept] - np.nanmean(table[:, kept], 0)) / spread[kept]
     return heads, np.nan_to_num(scaled)
 

@@ -17,6 +17,7 @@ from headscope.explorer.schemas import (
     HeadRecords,
     Histogram,
     InputText,
+    Samples,
     Space,
     TokenRow,
     TopTokens,
@@ -46,12 +47,18 @@ def histograms(data: xr.Dataset, head: Head) -> list[Histogram]:
 def head_records(opened: OpenRun, head: Head) -> HeadRecords:
     """What is kept of the head; a RefusedError where the study keeps nothing."""
     kept = records_of(opened)
-    written = kept.writes(*head)
+    written, points = kept.writes(*head), kept.points(*head)
+    samples = {(one.input, one.position): one for one in points}
     return HeadRecords(
         name=str(head),
         tops=list(_tops(kept, head)),
         bands=list(_bands(kept.examples(*head))),
-        spaces=list(_spaces(kept.points(*head))),
+        samples=Samples(
+            [one.input for one in samples.values()],
+            [one.position for one in samples.values()],
+            [one.token for one in samples.values()],
+        ),
+        spaces=list(_spaces(points, list(samples))),
         raises=[WrittenToken(one.token, one.logit) for one in written if one.direction == "raises"],
         lowers=[WrittenToken(one.token, one.logit) for one in written if one.direction == "lowers"],
         no_writes=None if written else _why_no_writes(opened),
@@ -129,7 +136,8 @@ def sparse_rows(example: BandExample) -> list[list[int]]:
     return [[part for weight, key in sorted(row) for part in (key, -weight)] for row in rows]
 
 
-def _spaces(points: Sequence[Point]) -> Iterator[Space]:
+def _spaces(points: Sequence[Point], samples: Sequence[tuple[int, int]]) -> Iterator[Space]:
+    place = {sample: number for number, sample in enumerate(samples)}
     for name in SPACES:
         own = [one for one in points if one.space == name]
         placed = [(one.x, one.y) for one in own if one.x is not None and one.y is not None]
@@ -137,9 +145,7 @@ def _spaces(points: Sequence[Point]) -> Iterator[Space]:
         if own:
             yield Space(
                 name=cast(Any, name),
-                input=[one.input for one in own],
-                position=[one.position for one in own],
-                token=[one.token for one in own],
+                sample=[place[one.input, one.position] for one in own],
                 component1=[one.component1 for one in own],
                 component2=[one.component2 for one in own],
                 x=[x for x, _ in together],

@@ -45,6 +45,7 @@ class TextRequest:
     layer: int | None = None
     head: int | None = None
     blocks: Annotated[list[int], AtMost("blocks")] | None = None  # of a long text
+    chat: bool = False  # the text is a chat: "user: …" begins a message
 
 
 RECEIVED = (TextRequest,)  # fields with a default may be left out; what is sent has every field
@@ -85,6 +86,7 @@ class ModelFacts:
     causal: bool | None = None
     encoder_decoder: bool | None = None
     max_length: int | None = None
+    chat: bool | None = None  # whether it has a chat template
 
 
 @dataclass(frozen=True)
@@ -344,17 +346,24 @@ class Band:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """Tokens in context, each list in one order."""
+
+    input: list[int]
+    position: list[int]
+    token: list[str]
+
+
+@dataclass(frozen=True)
 class Space:
-    """Tokens in context where one of the head's spaces puts them, each list in one order.
+    """Where one of the head's spaces puts sampled tokens, each list in one order.
 
     `component1` and `component2` are principal components; `x` and `y` a map of queries and keys
     together, empty for the other spaces.
     """
 
     name: Literal["query", "key", "value", "output"]
-    input: list[int]
-    position: list[int]
-    token: list[str]
+    sample: list[int]  # places in the lists of the samples
     component1: list[float]
     component2: list[float]
     x: list[float]
@@ -377,6 +386,7 @@ class HeadRecords:
     name: str
     tops: list[TopTokens]
     bands: list[Band]
+    samples: Samples
     spaces: list[Space]
     raises: list[WrittenToken]
     lowers: list[WrittenToken]

@@ -42,11 +42,13 @@ from headscope.explorer.schemas import (
     HeadRecords,
     ModelFacts,
     Picture,
+    Space,
     TextLimits,
 )
 from headscope.files import find_place
-from headscope.head import read_head
+from headscope.head import name_head, read_head
 from headscope.progress import show_progress
+from headscope.results.measure import GRID
 
 MARKER = "site.json"
 PACKAGES = ("explorer", "views")
@@ -59,8 +61,10 @@ NO_MODEL = (
     "`headscope serve RUN --model M` on your own machine."
 )
 DIGITS = 6  # significant, of every number
-EXAMPLES, TOP_EXAMPLES = 2, 6  # of a band, and of the very top
-EDGES, LEAST = 4, 20  # weights of a row, and the smallest in thousandths
+PLACES = 4  # of a place on a map
+LONG = 3  # things of one type that are written as a table
+EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
+EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
 TOKENS = 20  # of a list
 
 Answer = tuple[str, Callable[[], Any]]  # where it lies below data/, and how it is made
@@ -160,10 +164,15 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
     yield "statements.json", lambda: said(opened)
     yield "heads.json", lambda: heads(opened)
     yield "clusters.json", lambda: map_of(opened)
-    for name in (each.name for each in heads(opened).heads):
-        yield f"heads/{name}.json", lambda name=name: card(opened, name)
+    for name in _head_names(opened):
+        yield f"heads/{name}.json", partial(card, opened, name)
     if opened.run.records.files:
         yield from _records(opened)
+
+
+def _head_names(opened: OpenRun) -> list[str]:
+    layers, numbers = (opened.data.variables[axis].values.tolist() for axis in GRID)
+    return [name_head(layer, number) for layer in layers for number in numbers]
 
 
 def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
@@ -174,10 +183,10 @@ def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]
 def _records(opened: OpenRun) -> Iterator[Answer]:
     """What is kept of every head, thinned, and the inputs that this names."""
     named: set[int] = set()
-    for name in (each.name for each in heads(opened).heads):
+    for name in _head_names(opened):
         found = thinned(head_records(opened, read_head(name)))
         named |= {one.input for band in found.bands for one in band.examples}
-        named |= {one for space in found.spaces for one in space.input}
+        named |= set(found.samples.input)
         yield f"records/{name}.json", lambda found=found: found
     for number in sorted(named):
         yield f"inputs/{number}.json", lambda number=number: input_text(opened, str(number))
@@ -190,6 +199,7 @@ def thinned(found: HeadRecords) -> HeadRecords:
         tops=[replace(one, tokens=one.tokens[:TOKENS]) for one in found.tops],
         raises=found.raises[:TOKENS],
         lowers=found.lowers[:TOKENS],
+        spaces=[_rounded(space) for space in found.spaces],
         bands=[
             replace(
                 band,
@@ -201,6 +211,15 @@ def thinned(found: HeadRecords) -> HeadRecords:
             for band in found.bands
         ],
     )
+
+
+def _rounded(space: Space) -> Space:
+    """A space with places as exact as a drawing shows them."""
+    parts = {
+        name: [shorten(one, PLACES) for one in getattr(space, name)]
+        for name in ("component1", "component2", "x", "y")
+    }
+    return replace(space, **parts)
 
 
 def _thin(example: Example) -> Example:
@@ -243,14 +262,39 @@ def _write(path: Path, make: Callable[[], Any]) -> None:
 
 
 def compact(value: Any) -> Any:
-    """What JSON can hold, every number to six digits."""
+    """What JSON can hold: every number to six digits, lists of equal things as a table."""
     if isinstance(value, float):
-        short = float(f"{value:.{DIGITS}g}")
-        return int(short) if short.is_integer() and abs(short) < 10**DIGITS else short
+        return shorten(value, DIGITS)
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: compact(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): compact(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [compact(part) for part in value]
+        return _table(value) if _is_table(value) else [compact(part) for part in value]
     return value
+
+
+def shorten(value: float, digits: int) -> float | int:
+    """A number to some significant digits, whole ones without a point."""
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 10**DIGITS else short
+
+
+def _is_table(value: Sequence[Any]) -> bool:
+    first = value[0] if len(value) >= LONG else None
+    return is_dataclass(first) and all(type(one) is type(first) for one in value)
+
+
+def _table(value: Sequence[Any]) -> dict[str, Any]:
+    """Things of one type: what all share once, the names of the other fields once, then rows.
+
+    The pages read it back with `unpacked` in shell/api.js.
+    """
+    rows = [compact(one) for one in value]
+    same = {name: part for name, part in rows[0].items() if all(r[name] == part for r in rows)}
+    names = [name for name in rows[0] if name not in same]
+    return {
+        "$same": same,
+        "$names": names,
+        "$rows": [[row[name] for name in names] for row in rows],
+    }

@@ -1,6 +1,7 @@
 """Tracing a text and packing its view: what the model's process does with each request."""
 
 import json
+import re
 import signal
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from headscope.model.model import Model
     from headscope.model.trace import Trace
     from headscope.views import View
+
+_CUE = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.MULTILINE | re.IGNORECASE)
 
 Capture = Callable[[int], "Trace"]
 
@@ -76,8 +79,9 @@ def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Paylo
     is_long = check_size(model, request, limits)
     trace = partial(
         model.trace,
-        request.text,
+        None if request.chat else request.text,
         request.pair,
+        messages=parse_chat(request.text) if request.chat else None,
         target=request.target,
         generate=request.generate,
     )
@@ -85,6 +89,20 @@ def trace_payload(model: "Model", request: TextRequest, limits: Limits) -> Paylo
         return _view(trace(), request).payload
     payload = _view(layerwise(model, lambda layer: trace(layers=[layer])), request).payload
     return Payload(payload.header, _chosen(payload.blocks, request.blocks or []))
+
+
+def parse_chat(text: str) -> list[dict[str, str]]:
+    """Messages written as a play: a line that begins with a role and a colon begins a message.
+
+    What stands before the first role is the user's.
+    """
+    found = list(_CUE.finditer(text))
+    ends = [*(cue.start() for cue in found), len(text)]
+    opening = text[: ends[0]].strip()
+    messages: list[dict[str, str]] = [{"role": "user", "content": opening}] if opening else []
+    for cue, end in zip(found, ends[1:], strict=True):
+        messages.append({"role": cue[1].lower(), "content": text[cue.end() : end].strip()})
+    return messages
 
 
 def _view(trace: "Trace", request: TextRequest) -> "View":
@@ -124,7 +142,11 @@ def check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
 
 def token_counts(model: "Model", request: TextRequest) -> tuple[int, int]:
     """Tokens of the source and of what the decoder reads, those to be generated included."""
-    source = len(model.encode(request.text, request.pair).ids)
+    if request.chat:
+        answer = request.generate > 0
+        source = len(model.encode_chat(parse_chat(request.text), answer=answer).ids)
+    else:
+        source = len(model.encode(request.text, request.pair).ids)
     if not model.is_encoder_decoder:
         if request.target is not None:
             model.encode_target(request.target)  # refused, in the model's words
@@ -155,6 +177,7 @@ def facts_of(model: "Model") -> ModelFacts:
         causal=model.is_causal,
         encoder_decoder=model.is_encoder_decoder,
         max_length=model.max_length,
+        chat=bool(model.tokenizer.chat_template),
     )
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
-from headscope.metrics.shares import EVEN, EVEN_REFERENCE, HEADVIS
+from headscope.metrics.shares import EVEN, HEADVIS, even_of
 from headscope.metrics.surface import even_weights
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
@@ -55,6 +55,7 @@ DUPLICATE = Measure(
     baselines=(Baseline("duplicate_even", EVEN),),
     role=Role("detector", "an earlier occurrence of the same token", of="attention"),
 )
+INDUCTION_EVEN, DUPLICATE_EVEN = even_of(INDUCTION), even_of(DUPLICATE)
 
 Pairs = Int[Tensor, "pair 3"]
 Find = Callable[[AnnotatedBatch], Pairs]
@@ -63,22 +64,13 @@ Find = Callable[[AnnotatedBatch], Pairs]
 def repeats(grid: Grid) -> list[HeadRatio | TextRatio]:
     """Induction and duplicate tokens on text, and both of even attention."""
     found: list[HeadRatio | TextRatio] = []
-    for measure, pairs in ((INDUCTION, induction_pairs), (DUPLICATE, duplicate_pairs)):
+    for measure, even, pairs in (
+        (INDUCTION, INDUCTION_EVEN, induction_pairs),
+        (DUPLICATE, DUPLICATE_EVEN, duplicate_pairs),
+    ):
         found.append(HeadRatio(measure, grid, partial(pair_terms, pairs, LEAST)))
-        found.append(TextRatio(_even_of(measure), partial(even_terms, pairs)))
+        found.append(TextRatio(even, partial(even_terms, pairs)))
     return found
-
-
-def _even_of(measure: Measure) -> Measure:
-    return Measure(
-        f"{measure.name}_even",
-        title=f"{measure.title}, even attention",
-        meaning=f"The {measure.name} of a head that spreads its attention evenly.",
-        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees, "
-        "however small that is",
-        reference=EVEN_REFERENCE,
-        cost="the number of such pairs, once for all heads",
-    )
 
 
 def duplicate_pairs(batch: AnnotatedBatch) -> Pairs:

@@ -29,7 +29,7 @@ from headscope.metrics.ratio import (
     pooled_variables,
     sum_by_group,
 )
-from headscope.metrics.shares import EVEN, EVEN_REFERENCE, HEADVIS
+from headscope.metrics.shares import EVEN, HEADVIS, even_of
 from headscope.metrics.surface import even_weights
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
@@ -77,6 +77,7 @@ DISTANCE_HISTOGRAM = Measure(
     axes={"separation": "Distance from"},
     baselines=(Baseline("distance_histogram_even", EVEN),),
 )
+DISTANCE_EVEN, ENTROPY_EVEN, HISTOGRAM_EVEN = map(even_of, (DISTANCE, ENTROPY, DISTANCE_HISTOGRAM))
 
 
 def distance(grid: Grid) -> HeadRatio:
@@ -110,25 +111,10 @@ def even_lines(tokens: int) -> list[TextRatio]:
     """Distance, entropy and histogram of attention that is the same everywhere."""
     axis = separation_axis(tokens)
     return [
-        TextRatio(_even_of(DISTANCE), _per_row(_even_distance)),
-        TextRatio(_even_of(ENTROPY), _per_row(_even_entropy)),
-        TextRatio(_even_of(DISTANCE_HISTOGRAM), _per_row(partial(_even_histogram, axis)), axis),
+        TextRatio(DISTANCE_EVEN, _per_row(_even_distance)),
+        TextRatio(ENTROPY_EVEN, _per_row(_even_entropy)),
+        TextRatio(HISTOGRAM_EVEN, _per_row(partial(_even_histogram, axis)), axis),
     ]
-
-
-def _even_of(measure: Measure) -> Measure:
-    return replace(
-        measure,
-        name=f"{measure.name}_even",
-        title=f"{measure.title}, even attention",
-        meaning=f"The {measure.name} of a head that spreads its attention evenly.",
-        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees",
-        reference=EVEN_REFERENCE,
-        cost="n, once for all heads",
-        more="",
-        baselines=(),
-        role=None,
-    )
 
 
 Rows = Callable[[AnnotatedBatch], Float[Tensor, "batch query item"]]

@@ -13,6 +13,7 @@ that a share is a mean over the rows that have such a key.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -28,7 +29,6 @@ from headscope.results.measure import Baseline, Measure, Role
 DELIMITER = 0  # the code of delimiters in the label of that name
 EVEN = "even attention"
 HEADVIS = "Luger, Kamath et al. 2026 (HeadVis)"
-EVEN_REFERENCE = "as beside Clark et al. 2019, Fig. 4, the uniform line"
 
 
 def _declare(
@@ -47,14 +47,21 @@ def _declare(
     )
 
 
-def _declare_even(measure: Measure) -> Measure:
-    return Measure(
-        f"{measure.name}_even",
+def even_of(measure: Measure) -> Measure:
+    """The baseline of a measure: what attention that is the same everywhere gives."""
+    return replace(
+        measure,
+        name=f"{measure.name}_even",
         title=f"{measure.title}, even attention",
         meaning=f"The {measure.name} of a head that spreads its attention evenly.",
-        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees",
-        reference=EVEN_REFERENCE,
-        cost="n, once for all heads",
+        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees, "
+        "however small that is",
+        reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+        cost=f"{measure.cost}, once for all heads",
+        more="",
+        baselines=(),
+        published=(),
+        role=None,
     )
 
 
@@ -101,6 +108,7 @@ DELIMITER_SHARE = _declare(
     "n, from the sums over columns",
 )
 DECLARED = (SELF_SHARE, PREVIOUS_SHARE, NEXT_SHARE, FIRST_SHARE, DELIMITER_SHARE)
+EVENS = tuple(map(even_of, DECLARED))
 
 # What a head pays to the keys of a share, and the same of even attention, for every input.
 Paid = Callable[[Layer], Float[Tensor, "batch head"]]
@@ -110,10 +118,11 @@ EvenlyPaid = Callable[[AnnotatedBatch], Float[Tensor, "batch"]]
 def shares(grid: Grid, *, is_causal: bool) -> list[HeadRatio | TextRatio]:
     """All shares that a head can have, and those of even attention; a causal one sees no next."""
     found: list[HeadRatio | TextRatio] = []
-    for measure, missing, paid, evenly in _SHARES:
+    for measure, even, share in zip(DECLARED, EVENS, _SHARES, strict=True):
         if not (is_causal and measure is NEXT_SHARE):
+            missing, paid, evenly = share
             found.append(HeadRatio(measure, grid, _terms(paid, missing)))
-            found.append(TextRatio(_declare_even(measure), _even_terms(evenly, missing)))
+            found.append(TextRatio(even, _even_terms(evenly, missing)))
     return found
 
 
@@ -168,15 +177,11 @@ def _is_delimiter(batch: AnnotatedBatch) -> Float[Tensor, "batch token"]:
     return batch.one_hot("delimiter", 1)[..., DELIMITER]
 
 
-_SHARES: tuple[tuple[Measure, int, Paid, EvenlyPaid], ...] = (
-    (SELF_SHARE, 0, to_self, lambda batch: even_weights(batch).sum(1)),
-    (
-        PREVIOUS_SHARE,
-        1,
-        lambda layer: layer.on_offset(-1),
-        lambda batch: even_on_offset(batch, -1),
-    ),
-    (NEXT_SHARE, 1, lambda layer: layer.on_offset(1), lambda batch: even_on_offset(batch, 1)),
-    (FIRST_SHARE, 1, to_first, even_to_first),
-    (DELIMITER_SHARE, 0, to_delimiters, even_to_delimiters),
+# In the order of DECLARED: how many rows of an input cannot pay it, and what is paid.
+_SHARES: tuple[tuple[int, Paid, EvenlyPaid], ...] = (
+    (0, to_self, lambda batch: even_weights(batch).sum(1)),
+    (1, lambda layer: layer.on_offset(-1), lambda batch: even_on_offset(batch, -1)),
+    (1, lambda layer: layer.on_offset(1), lambda batch: even_on_offset(batch, 1)),
+    (1, to_first, even_to_first),
+    (0, to_delimiters, even_to_delimiters),
 )

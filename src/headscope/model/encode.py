@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from itertools import compress, pairwise
 from typing import Protocol
 
-from tokenizers import Encoding
-from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model.display import brief, display_text
+from headscope.model.slow import encode_slowly
 from headscope.model.spans import Turn
 
 Span = tuple[int, int]
@@ -87,8 +87,12 @@ def encode(
 ) -> Encoded:
     """Tokenize a text or a pair; one longer than `limit` is an error unless `truncate` is set."""
     _check_text(text, pair)
-    check_tokenizer(tokenizer)
     cut = truncate and limit is not None
+    if not tokenizer.is_fast:
+        with tokenizing(tokenizer):
+            most = limit if cut else None
+            placed = encode_slowly(tokenizer, text, pair, special=special, limit=most)
+        return _encoded(tokenizer, placed, text, pair, limit)
     with tokenizing(tokenizer):
         encoding = tokenizer(
             text,
@@ -101,15 +105,17 @@ def encode(
             return_token_type_ids=True,
             verbose=False,
         )
-    return _encoded(tokenizer, encoding, text, pair, limit)
+    assert encoding.encodings is not None
+    return _encoded(tokenizer, encoding.encodings[0], text, pair, limit)
 
 
 def encode_all(
     tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = True
-) -> list[Encoding]:
+) -> Sequence[Tokenized]:
     """The tokens of many texts in one call, however long; see `encoded_of`."""
-    check_tokenizer(tokenizer)
     with tokenizing(tokenizer):
+        if not tokenizer.is_fast:
+            return [encode_slowly(tokenizer, text, special=special) for text in texts]
         made = tokenizer(
             list(texts),
             add_special_tokens=special,
@@ -146,15 +152,6 @@ def tokenizing(tokenizer: PreTrainedTokenizerBase) -> Iterator[None]:
             f"The tokenizer {type(tokenizer).__name__} fails on this text "
             f"({brief(str(error))}); repair its tokenizer.json or take another model."
         ) from error
-
-
-def check_tokenizer(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Refuse tokenizers that do not say which characters a token stands for."""
-    if not tokenizer.is_fast:
-        raise ModelError(
-            f"The tokenizer {type(tokenizer).__name__} does not report character positions, so its "
-            "tokens cannot be placed in the text; use a model with a tokenizer.json."
-        )
 
 
 def prefix_special(encoded: Encoded, start: int, token: str) -> Encoded:
@@ -199,27 +196,27 @@ def _check_text(text: str, pair: str | None) -> None:
 
 def _encoded(
     tokenizer: PreTrainedTokenizerBase,
-    encoding: BatchEncoding,
+    encoding: Tokenized,
     text: str,
     pair: str | None,
     limit: int | None,
 ) -> Encoded:
-    ids: Sequence[int] = encoding["input_ids"]  # pyright: ignore[reportAssignmentType]
+    ids = encoding.ids
     check_length(len(ids), limit)
     if not ids:
         raise ModelError(f"The tokenizer makes no token of {text[:40]!r}: give at least one word.")
     marks = markers(tokenizer)
-    added = encoding["special_tokens_mask"]
+    added = encoding.special_tokens_mask
     special = [bool(flag) or index in marks for flag, index in zip(added, ids, strict=True)]
     return Encoded(
         text=text,
         pair=pair,
         ids=tuple(ids),
         tokens=display_text(tokenizer, ids),
-        offsets=tuple((start, end) for start, end in encoding["offset_mapping"]),
-        segments=tuple(encoding["token_type_ids"]),
+        offsets=tuple(encoding.offsets),
+        segments=tuple(encoding.type_ids),
         special=tuple(special),
-        sequence=tuple(encoding.sequence_ids(0)),
+        sequence=tuple(encoding.sequence_ids),
     )
 
 

@@ -43,7 +43,6 @@ class KeySums:
     scores: Float[Tensor, "head token"]  # Σ row weight · a · z
     distance: Float[Tensor, "head token"]  # Σ a · |i − j|
     peak: Float[Tensor, "head token"]  # the largest weight paid by another token
-    peak_query: Int[Tensor, "head token"]
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
         nats=spread[5].double().sum(-1),
         distance=spread[6].double().sum(-1),
         on_arcs=_by_text(on_arcs, places.arcs),
-        apart=_peaks(found, places.content, packing, batch.sought_from),
+        apart=_peaks(attention, found, places.content, batch.sought_from),
         sought_from=batch.sought_from,
     )
 
@@ -208,15 +207,35 @@ def _by_text(
 
 
 def _peaks(
-    found: KeySums, content: Bool[Tensor, "token"], packing: Packing, sought_from: int
+    attention: PackedAttention, found: KeySums, content: Bool[Tensor, "token"], sought_from: int
 ) -> PeakPairs:
-    width = packing.shape[1]
+    """The largest weight of every text and head; its query is found by a look at that one key."""
+    packing = attention.packing
     peak = packing.unpack(found.peak.masked_fill(~content, -1.0), -1.0)  # head text token
     peak[..., :sought_from] = -1.0
     weight, key = peak.max(-1)
-    column = packing.place[found.peak_query.clamp(min=0).long()] % width
-    query = packing.unpack(column).gather(-1, key[..., None]).squeeze(-1)
+    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, -1.0), -1.0)
+    paid[..., :sought_from] = -1.0
+    place = torch.arange(packing.shape[1], device=key.device)
+    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
+    query = paid.masked_fill_(unseen, -1.0).argmax(-1)
     return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
+
+
+def _paid_to(
+    attention: PackedAttention, key: Int[Tensor, "head text"]
+) -> Float[Tensor, "head token"]:
+    """What every token pays to one key of its text, a key for every head; masks not applied."""
+    packing, groups = attention.packing, attention.query.shape[1] // attention.key.shape[1]
+    number = torch.zeros(packing.shape, dtype=torch.long, device=key.device).flatten()
+    number[packing.place] = torch.arange(len(packing.place), device=key.device)
+    width = packing.shape[1]
+    tokens = number[torch.arange(packing.shape[0], device=key.device) * width + key]  # head text
+    heads = torch.arange(len(key), device=key.device)[:, None]
+    keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
+    queries = widen(attention.packed_query).transpose(0, 1)
+    scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
+    return (scores - attention.lse).exp()
 
 
 def _at_offset(
@@ -307,13 +326,12 @@ def sum_keys_plainly(
     apart = (place[:, None] - place).abs()
     first = attention.packing.firsts[attention.packing.text]
     silent = (place < first + sought_from)[:, None]
-    peak, query_of = weights.masked_fill((apart == 0) | silent, 0.0).max(-2)
+    peak = weights.masked_fill((apart == 0) | silent, 0.0).amax(-2)
     return KeySums(
         weights.sum(-2),
         (weights * scores * row_weights[..., None]).sum(-2),
         (weights * apart).sum(-2),
         peak,
-        query_of,
     )
 
 

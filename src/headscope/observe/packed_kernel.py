@@ -17,6 +17,8 @@ from headscope.observe.packed import KeySums
 
 LOG2_E = 1 / math.log(2)
 PAIRS = 64  # of the pairs at a time
+LONG = 1024  # tokens of a text that fill larger blocks
+PART = 256  # queries of a text whose offsets one program sums
 
 
 def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
@@ -59,7 +61,11 @@ def _weigh_pairs(  # noqa: ANN202
 
 
 def sum_keys_on_gpu(
-    attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
+    attention: PackedAttention,
+    content: Tensor,
+    row_weights: Tensor,
+    sought_from: int = 0,
+    **launch: int,
 ) -> KeySums:
     """The pass over all pairs."""
     query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
@@ -67,29 +73,30 @@ def sum_keys_on_gpu(
     # Queries that do not count get a sum so large that all their weights are zero.
     lse = attention.lse.masked_fill(~content, float("inf")) * LOG2_E
     sums = torch.empty(4, heads, tokens, dtype=torch.float32, device=query.device)
-    place = torch.empty(heads, tokens, dtype=torch.int32, device=query.device)
-    wide = query.dtype == torch.float32 or width > 128
-    block, packing = 32 if wide and width > 64 else 64, attention.packing
+    wide, packing = query.dtype == torch.float32 or width > 128, attention.packing
+    long = packing.longest >= LONG and not wide
+    block = launch.get("keys", 128 if long else 32 if wide and width > 64 else 64)
     _sum_keys[(triton.cdiv(tokens, block), heads)](  # pyright: ignore[reportIndexIssue]
         query, key, lse.contiguous(), row_weights.contiguous(), packing.text, packing.firsts, sums,
-        place, tokens, attention.scaling, heads, key.shape[1],
+        tokens, attention.scaling, heads, key.shape[1],
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
         CAUSAL=attention.kind == "causal",
         KEYS=block,
-        QUERIES=32,
+        QUERIES=launch.get("queries", 64 if long else 32),
         SOUGHT=sought_from,
         PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
-        num_warps=4,
+        num_warps=launch.get("warps", 4),
+        num_stages=launch.get("stages", 3),
     )  # fmt: skip
     columns, scores, distance, peak = sums
     counts = content.to(columns.dtype)
-    return KeySums(columns * counts, scores * counts, distance * counts, torch.exp2(peak), place)
+    return KeySums(columns * counts, scores * counts, distance * counts, torch.exp2(peak))
 
 
 @triton.jit
 def _sum_keys(  # noqa: ANN202
-    query, key, lse, row_weights, text, firsts, sums, place, tokens, scaling,  # noqa: ANN001
+    query, key, lse, row_weights, text, firsts, sums, tokens, scaling,  # noqa: ANN001
     heads, key_heads,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, KEYS: tl.constexpr,  # noqa: N803
     QUERIES: tl.constexpr, SOUGHT: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
@@ -105,57 +112,96 @@ def _sum_keys(  # noqa: ANN202
     theirs = tl.load(text + keys, mask=real, other=-1)
     last = tl.minimum(first + KEYS, tokens) - 1
     stop = tl.load(firsts + tl.load(text + last) + 1)
-    begin = first if CAUSAL else tl.load(firsts + tl.load(text + first))
+    first_text = tl.load(text + first)
+    begin = first if CAUSAL else tl.load(firsts + first_text)
+    of_queries = query + head * WIDTH
+    of_rows = head * tokens
+    # All keys of one text: its queries behind the block see every one of them.
+    behind = tl.maximum(first + KEYS, tl.load(firsts + first_text) + SOUGHT)
+    clear = behind
+    if CAUSAL and first_text == tl.load(text + last):
+        clear = tl.maximum(behind, stop - (stop - behind) % QUERIES)
 
     columns = tl.zeros([KEYS], tl.float32)
     scores = tl.zeros([KEYS], tl.float32)
     distance = tl.zeros([KEYS], tl.float32)
     peak = tl.full([KEYS], float("-inf"), tl.float32)
-    where = tl.full([KEYS], -1, tl.int32)
-    for start in range(begin, stop, QUERIES):
+    for start in range(begin, tl.minimum(behind, stop), QUERIES):
         rows = start + tl.arange(0, QUERIES)
-        there = rows < stop
-        taken = there[None, :] & (dims[:, None] < WIDTH)
-        at = (rows[None, :].to(tl.int64) * heads + head) * WIDTH + dims[:, None]
-        q = tl.load(query + at, mask=taken, other=0.0)
-        own = tl.load(text + rows, mask=there, other=-2)
-        z = tl.dot(k, q, input_precision=PRECISION) * scaling
-        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
-        seen = theirs[:, None] == own[None, :]
-        if CAUSAL:
-            seen = seen & (keys[:, None] <= rows[None, :])
-        above = tl.where(seen, z * 1.4426950408889634 - total[None, :], float("-inf"))
-        p = tl.exp2(above)
-        weight = tl.load(row_weights + head * tokens + rows, mask=there, other=0.0)
-        apart = tl.abs(rows[None, :] - keys[:, None])
-        columns += tl.sum(p, 1)
-        scores += tl.sum(p * z * weight[None, :], 1)
-        distance += tl.sum(p * apart.to(tl.float32), 1)
-        others = tl.where(apart == 0, float("-inf"), above)
-        if SOUGHT > 0:
-            begun = tl.load(firsts + tl.maximum(own, 0), mask=there, other=0) + SOUGHT
-            others = tl.where(rows[None, :] >= begun[None, :], others, float("-inf"))
-        best, at_best = tl.max(others, 1, return_indices=True)
-        where = tl.where(best > peak, start + at_best, where)
-        peak = tl.maximum(peak, best)
+        columns, scores, distance, peak = _add_queries(
+            k, keys, theirs, rows, tl.minimum(behind, stop), of_queries, lse + of_rows,
+            row_weights + of_rows, text, firsts, scaling, heads, columns, scores, distance, peak,
+            WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
+        )  # fmt: skip
+    for start in range(behind, clear, QUERIES):
+        rows = start + tl.arange(0, QUERIES)
+        columns, scores, distance, peak = _add_queries(
+            k, keys, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
+            text, firsts, scaling, heads, columns, scores, distance, peak,
+            WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=False,
+        )  # fmt: skip
+    for start in range(clear, stop, QUERIES):
+        rows = start + tl.arange(0, QUERIES)
+        columns, scores, distance, peak = _add_queries(
+            k, keys, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
+            text, firsts, scaling, heads, columns, scores, distance, peak,
+            WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
+        )  # fmt: skip
 
     plane = heads * tokens
-    sums += head * tokens + keys
+    sums += of_rows + keys
     tl.store(sums, columns, mask=real)
     tl.store(sums + plane, scores, mask=real)
     tl.store(sums + 2 * plane, distance, mask=real)
     tl.store(sums + 3 * plane, peak, mask=real)
-    tl.store(place + head * tokens + keys, where, mask=real)
+
+
+@triton.jit
+def _add_queries(  # noqa: ANN202
+    k, keys, theirs, rows, stop, query, lse, row_weights, text, firsts, scaling,  # noqa: ANN001
+    heads, columns, scores, distance, peak,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
+    PRECISION: tl.constexpr, MASKED: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Add a block of queries to the sums; unmasked, all of them are real and see all keys."""
+    dims = tl.arange(0, DIM)
+    there = rows < stop
+    taken = there[None, :] & (dims[:, None] < WIDTH)
+    at = rows[None, :].to(tl.int64) * heads * WIDTH + dims[:, None]
+    q = tl.load(query + at, mask=taken, other=0.0)
+    total = tl.load(lse + rows, mask=there, other=float("inf"))
+    weight = tl.load(row_weights + rows, mask=there, other=0.0)
+    z = tl.dot(k, q, input_precision=PRECISION) * scaling
+    above = z * 1.4426950408889634 - total[None, :]
+    apart = rows[None, :] - keys[:, None]
+    others = above
+    if MASKED:
+        own = tl.load(text + rows, mask=there, other=-2)
+        seen = theirs[:, None] == own[None, :]
+        if CAUSAL:
+            seen = seen & (apart >= 0)
+        above = tl.where(seen, above, float("-inf"))
+        others = tl.where(apart == 0, float("-inf"), above)
+        if SOUGHT > 0:
+            begun = tl.load(firsts + tl.maximum(own, 0), mask=there, other=0) + SOUGHT
+            others = tl.where(rows[None, :] >= begun[None, :], others, float("-inf"))
+        apart = tl.abs(apart)
+    p = tl.exp2(above)
+    columns += tl.sum(p, 1)
+    scores += tl.sum(p * z * weight[None, :], 1)
+    distance += tl.sum(p * apart.to(tl.float32), 1)
+    return columns, scores, distance, tl.maximum(peak, tl.max(others, 1))
 
 
 def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
-    """The weight of every text at each offset; a program takes one head of one text."""
+    """The weight of every text at each offset; a program takes one head of a part of a text."""
     query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
     tokens, heads, width = query.shape
     packing = attention.packing
     lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
-    found = torch.empty(packing.shape[0], heads, len(offsets), device=query.device)
-    _sum_offsets[(packing.shape[0], heads)](  # pyright: ignore[reportIndexIssue]
+    parts = triton.cdiv(packing.longest, PART)
+    found = torch.empty(parts, packing.shape[0], heads, len(offsets), device=query.device)
+    _sum_offsets[(packing.shape[0], heads, parts)](  # pyright: ignore[reportIndexIssue]
         query, key, lse, content.to(torch.int8), packing.firsts, found, tokens, attention.scaling,
         heads, key.shape[1], offsets.start, offsets.stop,
         WIDTH=width,
@@ -163,9 +209,10 @@ def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: ran
         BINS=triton.next_power_of_2(len(offsets)),
         BLOCK=32 if width <= 64 else 16,
         PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        PART=PART,
         num_warps=1,
     )  # fmt: skip
-    return found
+    return found.sum(0)
 
 
 @triton.jit
@@ -173,15 +220,16 @@ def _sum_offsets(  # noqa: ANN202
     query, key, lse, content, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
     least, end,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
-    PRECISION: tl.constexpr,  # noqa: N803
+    PRECISION: tl.constexpr, PART: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
+    part = tl.program_id(2)
     dims, bins, block = tl.arange(0, DIM), tl.arange(0, BINS), tl.arange(0, BLOCK)
     apart = block[:, None] - block[None, :]
     of_keys = key + (head // (heads // key_heads)) * WIDTH + dims[:, None]
     sums = tl.zeros([BINS], tl.float32)
-    for start in range(begin, stop, BLOCK):
+    for start in range(begin + part * PART, tl.minimum(begin + (part + 1) * PART, stop), BLOCK):
         rows = start + block
         there = rows < stop
         at = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
@@ -203,5 +251,5 @@ def _sum_offsets(  # noqa: ANN202
             ):
                 paid = tl.sum(tl.sum(tl.where(apart == offset - between, p, 0.0), 1), 0)
                 sums += tl.where(bins == offset - least, paid, 0.0)
-    place = found + (text * heads + head) * (end - least) + bins
+    place = found + ((part * tl.num_programs(0) + text) * heads + head) * (end - least) + bins
     tl.store(place, sums, mask=bins < end - least)

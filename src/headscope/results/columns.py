@@ -68,10 +68,11 @@ def _cells(
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """One line per row below the header; what is not a number is an empty cell or a text."""
+    """One line per row below the header, if any; what is no number is an empty cell or a text."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(map(_cell, header))
+    if header:
+        writer.writerow(map(_cell, header))
     writer.writerows(map(_cell, row) for row in rows)
     return buffer.getvalue().encode("utf-8")
 

@@ -28,6 +28,7 @@ from itertools import count, groupby
 from operator import attrgetter, itemgetter
 from random import Random
 from typing import Any, Literal, overload
+from unicodedata import category, east_asian_width, name
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus, Shard
@@ -35,7 +36,7 @@ from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 Unit = Literal["paragraphs", "sentences"]
 Place = tuple[str, int]  # document and paragraph
-GAP = " "  # between consecutive sentences
+GAP = " "  # between consecutive sentences, where the script has spaces
 Bounds = tuple[int, int]  # first sentence, and the one after the last
 
 
@@ -117,7 +118,7 @@ def segment_of(place: Range, sentences: Sequence[Sentence]) -> Segment:
     """The segment that the sentences of a range make."""
     texts = [sentence.text.strip() for sentence in sentences]
     middle = place.middle - place.start
-    halves = (" ".join(filter(None, half)) for half in (texts[:middle], texts[middle:]))
+    halves = (in_a_row(filter(None, half)) for half in (texts[:middle], texts[middle:]))
     return Segment(place.start, *halves)
 
 
@@ -199,7 +200,7 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
     mentions: list[Mention] = []
     text = ""
     for sentence in sentences:
-        text += GAP if text else ""
+        text += gap_after(text)
         mentions += [_move_mention(mention, len(words)) for mention in sentence.mentions]
         words += [_move_word(word, len(text), len(words)) for word in sentence.words]
         text += sentence.text
@@ -210,7 +211,24 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
 def joined(sentences: Iterable[Sentence]) -> str:
     """The text of consecutive sentences of a document, a line per paragraph."""
     lines = groupby(sentences, key=attrgetter("paragraph"))
-    return "\n".join(GAP.join(each.text for each in line) for _, line in lines)
+    return "\n".join(in_a_row(each.text for each in line) for _, line in lines)
+
+
+def in_a_row(texts: Iterable[str]) -> str:
+    """Consecutive sentences as one text."""
+    parts: list[str] = []
+    for text in texts:
+        parts += [gap_after(parts[-1] if parts else ""), text]
+    return "".join(parts)
+
+
+def gap_after(text: str) -> str:
+    """What stands before the next sentence: nothing in Chinese and Japanese, else a space."""
+    if not text:
+        return ""
+    last = text[-1]
+    is_letter = category(last)[0] in "LP" and not name(last, "").startswith("HANGUL")
+    return "" if is_letter and east_asian_width(last) in "WF" else GAP
 
 
 def indented(sentence: Sentence) -> Sentence:

@@ -63,7 +63,12 @@ def demo_sentences() -> Iterator[Sentence]:
     """The corpus that comes with Headscope."""
     with as_file(files("headscope.text") / "bundled" / "demo.conllu") as path:
         try:
-            yield from read_conllu(path, document_numbers())
+            found = False
+            for sentence in read_conllu(path, document_numbers()):
+                found = True
+                yield sentence
+            if not found:
+                raise CorpusError("it is empty")
         except CorpusError as error:
             raise CorpusError(
                 f"The bundled corpus is missing or damaged ({error}); repair the installation with "

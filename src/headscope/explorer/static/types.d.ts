@@ -69,6 +69,7 @@ export interface HeadRecords {
   name: string;
   tops: TopTokens[];
   bands: Band[];
+  samples: Samples;
   spaces: Space[];
   raises: WrittenToken[];
   lowers: WrittenToken[];
@@ -137,6 +138,7 @@ export interface TextRequest {
   layer?: number | null;
   head?: number | null;
   blocks?: number[] | null;
+  chat?: boolean;
 }
 
 /** What the pages need to know about the model. */
@@ -149,6 +151,7 @@ export interface ModelFacts {
   causal: boolean | null;
   encoder_decoder: boolean | null;
   max_length: number | null;
+  chat: boolean | null;
 }
 
 /** What may be asked of the model. */
@@ -169,6 +172,13 @@ export interface Profile {
 export interface Neighbours {
   basis: string;
   heads: Neighbour[];
+}
+
+/** Tokens in context, each list in one order. */
+export interface Samples {
+  input: number[];
+  position: number[];
+  token: string[];
 }
 
 /** One run in the menus; layers and heads are their numbers, not how many there are. */
@@ -303,12 +313,10 @@ export interface Band {
   examples: Example[];
 }
 
-/** Tokens in context where one of the head's spaces puts them, each list in one order. */
+/** Where one of the head's spaces puts sampled tokens, each list in one order. */
 export interface Space {
   name: "query" | "key" | "value" | "output";
-  input: number[];
-  position: number[];
-  token: string[];
+  sample: number[];
   component1: number[];
   component2: number[];
   x: number[];

@@ -23,7 +23,7 @@ from headscope.model.attention import (
 from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with, scale
-from headscope.model.capture.packed import attend_packed, takes
+from headscope.model.capture.packed import attend_even, attend_packed, takes
 from headscope.model.capture.plan import Plan
 from headscope.model.capture.rows import DeferredMask, Kind, rows_of
 from headscope.model.capture.validate import Expectation
@@ -98,7 +98,7 @@ def _in_blocks(query: Tensor, key: Tensor, value: Tensor, text: TextAttention) -
 
 
 PlainObserver = Callable[[PlainAttention | PackedAttention], None]
-FEW_TOKENS = 4096  # of the longest text, above which a text keeps a GPU busy alone
+FEW_TOKENS = 65536  # of the longest text; longer ones are taken one by one
 
 
 def capture_fused(
@@ -149,9 +149,12 @@ def attend_batch(
     scaling = scale(given)
     assert scaling is not None and kind is not None
     parts = [packing.pack(part.transpose(1, 2)) for part in (query, key, value)]
-    packed, lse = attend_packed(parts[0], parts[1], parts[2], scaling, kind, packing)
-    output = packed.new_zeros(packing.shape[0] * packing.shape[1], *packed.shape[1:])
-    output[packing.place] = packed
+    even = attend_even(query, key, value, scaling, kind) if packing.is_full else None
+    packed, lse = even or attend_packed(parts[0], parts[1], parts[2], scaling, kind, packing)
+    output = packed
+    if not packing.is_full:
+        output = packed.new_zeros(packing.shape[0] * packing.shape[1], *packed.shape[1:])
+        output[packing.place] = packed
     seen = PackedAttention(
         stack, layer, query, key, parts[0], parts[1], scaling, lse, kind, packing
     )

@@ -50,6 +50,25 @@ def attend_packed(
     return attend_on_gpu(query, key, value, scaling, kind, packing)
 
 
+def attend_even(
+    query: Float[Tensor, "text head token dim"],
+    key: Float[Tensor, "text key_head token dim"],
+    value: Float[Tensor, "text key_head token dim"],
+    scaling: float,
+    kind: Kind,
+) -> Attended | None:
+    """The same for texts of one length by cuDNN, up to twice as fast; None where it cannot."""
+    causal = kind == "causal"
+    if query.dtype not in HALVES or not query.is_cuda:
+        return None
+    asked = torch.backends.cuda.SDPAParams(query, key, value, None, 0.0, causal, True)
+    if not torch.backends.cuda.can_use_cudnn_attention(asked):
+        return None
+    attend = torch.ops.aten._scaled_dot_product_cudnn_attention
+    output, lse = attend(query, key, value, None, True, 0.0, causal, False, scale=scaling)[:2]
+    return output.transpose(1, 2).flatten(0, 1), lse.squeeze(-1).transpose(0, 1).flatten(1)
+
+
 def attend_plainly(
     query: Tensor, key: Tensor, value: Tensor, scaling: float, kind: Kind, packing: Packing
 ) -> Attended:

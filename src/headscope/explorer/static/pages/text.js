@@ -38,17 +38,19 @@ function makeForm(context) {
   const target = field("target", "Target: what the decoder has written (optional; without it the model writes)", 1, params.target ?? "", limits.text);
   const written = translates && !params.target ? WRITTEN : "0";
   const generate = h("input", { id: "generate", type: "number", min: 0, max: limits.generate, value: params.generate ?? written });
+  const chat = h("input", { id: "chat", type: "checkbox", checked: Boolean(model.chat && params.chat) });
   const kinds = kindChoice(params.kind in KINDS ? params.kind : "head", () => void run());
   const status = h("p", { class: "status", role: "status", id: "status" });
   const place = h("div", { class: "view card", id: "view" });
   const host = new ViewHost(place, (said, wrong) => tell(status, said, wrong));
   const button = h("button", { type: "submit", class: "button primary", id: "trace" }, "Trace");
   const run = () => {
-    const wanted = { text: text.area.value, pair: pair.area.value || null, target: target.area.value || null, generate: Number(generate.value) || 0, kind: kinds.value() };
-    change({ ...wanted, generate: String(wanted.generate) === written ? null : String(wanted.generate) }, { replace: true, quiet: true });
+    const wanted = { text: text.area.value, pair: pair.area.value || null, target: target.area.value || null, generate: Number(generate.value) || 0, kind: kinds.value(), chat: chat.checked };
+    change({ ...wanted, chat: wanted.chat ? "1" : null, generate: String(wanted.generate) === written ? null : String(wanted.generate) }, { replace: true, quiet: true });
     return host.show(wanted, { address: true });
   };
-  const more = h("div", { class: "controls bare" }, kinds.node, translates || model.causal ? h("div", { class: "control" }, h("label", { for: "generate" }, "Generate tokens"), generate) : null, button, h("span", { class: "faint hint" }, "Ctrl-Enter traces"));
+  const asChat = model.chat ? h("label", { class: "control", title: "The model's own template writes the messages" }, chat, " A chat: begin messages with “system:”, “user:” or “assistant:”") : null;
+  const more = h("div", { class: "controls bare" }, kinds.node, asChat, translates || model.causal ? h("div", { class: "control" }, h("label", { for: "generate" }, "Generate tokens"), generate) : null, button, h("span", { class: "faint hint" }, "Ctrl-Enter traces"));
   const form = h("form", { class: "figure form" }, text.node, model.causal || translates ? null : pair.node, translates ? target.node : null, more, status);
   form.addEventListener("submit", (event) => {
     event.preventDefault();

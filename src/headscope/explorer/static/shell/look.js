@@ -7,15 +7,32 @@ const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 
 /** @typedef {"auto" | "light" | "dark"} Choice */
 
+/** @type {Choice} */
+let chosen = remembered();
+
+/** A frame in a page of another host may not remember anything. @returns {Choice} */
+function remembered() {
+  try {
+    const kept = localStorage.getItem(KEY);
+    return kept === "light" || kept === "dark" ? kept : "auto";
+  } catch {
+    return "auto";
+  }
+}
+
 /** @returns {Choice} */
 export function chosenTheme() {
-  const kept = localStorage.getItem(KEY);
-  return kept === "light" || kept === "dark" ? kept : "auto";
+  return chosen;
 }
 
 /** @param {Choice} choice */
 export function chooseTheme(choice) {
-  localStorage.setItem(KEY, choice);
+  chosen = choice;
+  try {
+    localStorage.setItem(KEY, choice);
+  } catch {
+    // the choice holds until the page is left
+  }
   applyTheme();
 }
 

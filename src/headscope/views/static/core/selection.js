@@ -50,9 +50,11 @@ export function selectionBar(data, store, theme, onAdding) {
     const spans = spansOf(store.state.spans, keysOf(data.stack(store.state.stack)).labels.length);
     const shown = [...generatedButton(data, store), ...spans.map((span, number) => spanChip(span, number, store, theme()))];
     listed.replaceChildren(...shown);
-    const chosen = tokens();
+    const pinned = tokens();
+    const isSpan = spans.some((span) => String(span.tokens) === String(pinned)); // it has a name
+    const chosen = isSpan ? null : pinned;
     form.hidden = !chosen;
-    hint.hidden = chosen !== null || spans.length > 0;
+    hint.hidden = pinned !== null || spans.length > 0;
     said.textContent = chosen ? `${chosen.length} token${chosen.length === 1 ? "" : "s"} chosen` : "";
     add.update();
   };

@@ -1,0 +1,104 @@
+"""The tree of HeadVis: of the shape that its page reads, with the run's numbers in it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from headscope.errors import RunError
+from headscope.exports import export
+from headscope.results.dataset import load
+from headscope.results.run import read_run
+from tests.explorer.runs import write_run
+from tests.records import write_luger_run
+
+SCHEMA = json.loads(Path(__file__).with_name("headvis_schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_luger_run(tmp_path_factory.mktemp("runs") / "luger", layers=2, heads=2)
+
+
+@pytest.fixture(scope="module")
+def tree(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(run, tmp_path_factory.mktemp("exports") / "headvis", "headvis")
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def faults(content: Any, part: str) -> list[str]:
+    checker = Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{part}"})
+    return [error.message for error in checker.iter_errors(content)]
+
+
+@pytest.mark.parametrize(
+    ("file", "part"),
+    [
+        ("config.json", "config"),
+        ("scatter_data.json", "scatter"),
+        ("server_config.json", "server"),
+        ("attributions/manifest.json", "manifest"),
+        *((f"heads/L{layer}H{head}.json", "head") for layer in range(2) for head in range(2)),
+    ],
+)
+def test_every_file_is_as_the_schema_says(tree: Path, file: str, part: str) -> None:
+    assert faults(read(tree / file), part) == []
+
+
+def test_the_schema_refuses_other_trees(tree: Path) -> None:
+    broken = read(tree / "heads" / "L0H0.json")
+    broken["sequences"][0]["attention"] = [[0.5]]
+    del broken["histogram"]
+    assert len(faults(broken, "head")) == 2
+
+
+def test_there_are_no_other_files(tree: Path) -> None:
+    assert sorted(path.name for path in tree.rglob("*") if path.is_file()) == [
+        "L0H0.json", "L0H1.json", "L1H0.json", "L1H1.json", "config.json", "manifest.json",
+        "scatter_data.json", "server_config.json",
+    ]  # fmt: skip
+
+
+def test_rows_of_the_scatter_are_the_runs_measures(run: Path, tree: Path) -> None:
+    data, row = load(run), read(tree / "scatter_data.json")[3]
+    assert (row["layer"], row["head"]) == (1, 1)
+    assert row["prev_token_score"] == float(data["previous_share"][1, 1])
+    assert row["induction_score"] == float(data["induction"][1, 1])
+    assert row["qk_distance_variance"] == pytest.approx(float(data["distance_spread"][1, 1]) ** 2)
+
+
+def test_sparse_weights_unfold_to_those_of_the_examples(run: Path, tree: Path) -> None:
+    records, found = read_run(run).records, read(tree / "heads" / "L1H0.json")["sequences"]
+    for sequence, own in zip(found, records.examples(1, 0), strict=True):
+        n = len(sequence["tokens"])
+        weights = np.zeros((n, n))
+        weights.flat[sequence["attention"]["indices"]] = sequence["attention"]["values"]
+        expected = np.zeros((n, n))
+        for query, key, weight in zip(own.query, own.key, own.weight, strict=True):
+            expected[query, key] = weight
+        np.testing.assert_allclose(weights, expected, atol=1e-5)
+        assert sequence["tokens"] == list(records.inputs([own.input])[own.input].tokens)
+        assert sequence["interval"] == ("top" if own.band == 5 else own.band)
+
+
+def test_histograms_and_their_mean_are_the_runs(run: Path, tree: Path) -> None:
+    data, head = load(run), read(tree / "heads" / "L0H1.json")
+    assert head["histogram"]["counts"] == data["peak_histogram"][0, 1].values.tolist()
+    assert len(head["histogram"]["bin_edges"]) == 51
+    middles = data["peak"].values + 0.01
+    mean = float((middles * data["peak_histogram"][0, 1]).sum())
+    assert head["statistics"]["mean_max_activation"] == pytest.approx(mean)
+    assert head["qk_distance_histogram"]["bin_edges"][-1] == 1024
+
+
+def test_a_run_without_examples_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "vig", "vig2019", layers=(0, 1), heads=3)
+    with pytest.raises(RunError, match="luger2026"):
+        export(run, tmp_path / "out", "headvis")
+    assert not (tmp_path / "out").exists()
