@@ -181,8 +181,8 @@ def bare(*ids: int) -> Encoded:
 
 def plain_logits(model: hs.Model, token: int, layer: int, head: int) -> torch.Tensor:
     """What a look at the token would add to the logits, from GPT-2's own modules."""
-    network: Any = model.network.transformer
-    usual = model.network.training
+    whole: Any = model.network
+    network, usual = whole.transformer, whole.training
     model.network.eval()
     with torch.no_grad():
         states = model.network(torch.tensor([[0, token]]), output_hidden_states=True)
@@ -192,5 +192,4 @@ def plain_logits(model: hs.Model, token: int, layer: int, head: int) -> torch.Te
         written = value @ block.attn.c_proj.weight.split(8)[head]
         centred = written - written.mean()
         model.network.train(usual)
-        unembedding: Any = model.network.get_output_embeddings()
-        return unembedding.weight @ (centred * network.ln_f.weight)
+        return model.network.lm_head.weight @ (centred * network.ln_f.weight)
