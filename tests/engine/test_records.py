@@ -1,6 +1,7 @@
 """The second pass equals a plain reading of the same inputs; records that rot are written again."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, make_sentences
 
-OPTIONS = {"context": 12, "points": 9}
+OPTIONS: dict[str, Any] = {"context": 12, "points": 9}
 SENTENCES = 60
 
 
