@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from headscope.engine.study import study as study
     from headscope.errors import HeadscopeError as HeadscopeError
+    from headscope.explorer.site import site as site
+    from headscope.exports import export as export
     from headscope.model.load import load as load
     from headscope.model.model import Model as Model
     from headscope.model.spans import Span as Span
@@ -41,6 +43,7 @@ _HOME = {
     "annotate": "headscope.text.annotate",
     "compare": "headscope.results.compare",
     "demo_corpus": "headscope.text.read",
+    "export": "headscope.exports",
     "gallery": "headscope.views.gallery",
     "heads": "headscope.results.heads",
     "load": "headscope.model.load",
@@ -48,6 +51,7 @@ _HOME = {
     "read_corpus": "headscope.text.read",
     "read_documents": "headscope.text.documents",
     "report": "headscope.report",
+    "site": "headscope.explorer.site",
     "study": "headscope.engine.study",
 }
 
@@ -63,6 +67,7 @@ __all__ = [
     "annotate",
     "compare",
     "demo_corpus",
+    "export",
     "gallery",
     "heads",
     "load",
@@ -70,6 +75,7 @@ __all__ = [
     "read_corpus",
     "read_documents",
     "report",
+    "site",
     "study",
 ]
 

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.browser
 
 PAGES = {
     "overview": "/overview?run=vig",
+    "finder": "/finder?run=clark",
     "head": "/head?run=clark&head=L1H2",
     "clusters": "/clusters?run=clark",
     "findings": "/findings?run=vig",

@@ -18,6 +18,7 @@ from threading import Thread
 
 import headscope
 from headscope.errors import RunError
+from headscope.explorer.site import site
 from headscope.model.source import find_source
 
 MODELS = ("mini-gpt2", "mini-bert")
@@ -40,7 +41,9 @@ def demo(
             done.result()  # the first that fails ends the others
     for findings in found:
         say(findings.result())
-    say(f"\nExplore: headscope serve {folder}/*2019-mini-* --model {MODELS[0]}")
+    pages = site(sorted(folder.glob("*2???-mini-*")), folder / "site")
+    say(f"\nSite: python -m http.server --directory {pages}")
+    say(f"Explore: headscope serve {folder}/*2???-mini-* --model {MODELS[0]}")
     return folder
 
 

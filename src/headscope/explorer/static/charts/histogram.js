@@ -47,9 +47,9 @@ export function histogram(values, markers, { width, height, label, axis }) {
  * @returns {SVGSVGElement}
  */
 export function countedBins({ title, axis, bins }, { width, height }) {
-  const doubles = bins.length > 2 && bins[bins.length - 1].low > 4 * bins[1].low;
-  const last = bins[bins.length - 1];
-  const x = doubles ? { low: 0, high: bins.length, from: 52, to: width - 12 } : { low: bins[0].low, high: last.high, from: 52, to: width - 12 };
+  const [before, last] = [bins[bins.length - 2] ?? bins[0], bins[bins.length - 1]];
+  const doubles = bins.length > 2 && last.low === 2 * before.low;
+  const x = doubles ? { low: 0, high: bins.length, from: 60, to: width - 12 } : { low: bins[0].low, high: last.high, from: 60, to: width - 12 };
   const y = { low: 0, high: Math.max(...bins.map((bin) => bin.value)) * 1.08 || 1, from: height - 46, to: 12 };
   const bars = bins.map((bin, i) => {
     const [left, right] = doubles ? [at(x, i), at(x, i + 1)] : [at(x, bin.low), at(x, bin.high)];

@@ -45,7 +45,7 @@ export function tokenText(input, rows, { label, start }) {
   const id = `tokens-${++count}`;
   const { to, from } = edgesOf(input.tokens.length, rows);
   const spans = input.tokens.map((token, i) => h("span", { class: "token", role: "option", id: `${id}-${i}`, "data-token": i, "aria-selected": "false" }, visibleIn(token)));
-  const parts = spans.flatMap((span, i) => (input.tokens[i].includes("\n") ? [span, h("br")] : [span]));
+  const parts = spans.flatMap((span, i) => (/[\n⏎]$/.test(input.tokens[i]) ? [span, h("br")] : [span]));
   const text = h("div", { class: "token-text", role: "listbox", tabindex: 0, "aria-label": label, dir: input.rtl ? "rtl" : "ltr" }, ...parts);
   const told = h("p", { class: "readout", role: "status" });
   let pinned = Math.max(0, Math.min(start, spans.length - 1));

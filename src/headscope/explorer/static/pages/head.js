@@ -112,7 +112,8 @@ function nearest(run, card) {
 
 /** @param {import("../types.js").Group} group @param {number} room */
 function bars(group, room) {
-  const ordered = [...group.bars].sort((a, b) => b.value - a.value);
+  const inOrder = group.bars.every((one) => Number.isFinite(Number(one.label))); // of numbers, such as depths
+  const ordered = inOrder ? group.bars : [...group.bars].sort((a, b) => b.value - a.value);
   const frequent = ordered.filter((one) => !one.rare);
   const shown = frequent.slice(0, MOST_BARS);
   const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
