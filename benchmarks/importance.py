@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.resources import files
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
@@ -27,7 +27,8 @@ from headscope.model.model import Model
 def gpt2_small(device: str) -> Model:
     name = str(files("headscope") / "model" / "bundled" / "mini-gpt2")
     torch.manual_seed(0)
-    network = GPT2LMHeadModel(GPT2Config()).to(device)
+    network = GPT2LMHeadModel(GPT2Config())
+    nn.Module.to(network, device)
     return Model(network, AutoTokenizer.from_pretrained(name), name="gpt2's shape")
 
 
@@ -54,11 +55,11 @@ def one_by_one(model: Model, batch: Batch, grid: Grid, means: dict[int, Tensor])
     before = loss(0, 0, None)
     shape = (len(batch.ids), *grid.shape)
     found = {name: torch.zeros(shape).double() for name in ("removal", "mean_replacement")}
-    for layer in grid.layers:
+    for place, layer in enumerate(grid.layers):
         for head in range(grid.heads):
             mean = means[layer][head]
             for name, instead in (("removal", mean * 0), ("mean_replacement", mean)):
-                found[name][:, layer, head] = (loss(layer, head, instead) - before).cpu()
+                found[name][:, place, head] = (loss(layer, head, instead) - before).cpu()
     return found
 
 
@@ -72,8 +73,17 @@ def measure(work: Callable[[], dict], device: str) -> tuple[dict, float]:
     return found, clock() - start
 
 
-def report(model: Model, inputs: int, tokens: int, device: str) -> None:
-    batch, grid = make_batch(inputs, tokens, device), Grid(model.stacks[0].attending, model.heads)
+def spread(layers: int, count: int) -> tuple[int, ...]:
+    """So many layers in the middle of equal parts: on average as deep as all of them."""
+    count = min(count, layers)
+    return tuple(int((place + 0.5) * layers / count) for place in range(count))
+
+
+def report(model: Model, inputs: int, tokens: int, layers: int, device: str) -> None:
+    batch, grid = (
+        make_batch(inputs, tokens, device),
+        Grid(spread(model.layers, layers), model.heads),
+    )
     width = model.network.config.n_embd // model.heads
     means = {layer: torch.randn(grid.heads, width, device=device) for layer in grid.layers}
     assert _layers_above(model) is not None
@@ -82,7 +92,7 @@ def report(model: Model, inputs: int, tokens: int, device: str) -> None:
     ours, fast = measure(lambda: loss_changes(model, batch, batch.mask, grid, means), device)
     plain, slow = measure(lambda: one_by_one(model, batch, grid, means), device)
     apart = max((ours[name].cpu() - plain[name]).abs().max().item() / tokens for name in plain)
-    shape = f"{len(grid.layers)} × {grid.heads} heads"
+    shape = f"{len(grid.layers)} of {model.layers} layers × {grid.heads} heads"
     print(f"{model.name}, {shape}, {inputs} inputs of {tokens} tokens")
     print(f"  one head at a time, whole passes   {slow:7.1f} s")
     print(f"  batches of heads, layers above     {fast:7.1f} s   {slow / fast:.1f} × faster")
@@ -94,10 +104,11 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--inputs", type=int, default=1)
     parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--layers", type=int, default=2, help="whose heads are removed")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for model in (hs.load("mini-gpt2", device=options.device), gpt2_small(options.device)):
-        report(model, options.inputs, options.tokens, options.device)
+        report(model, options.inputs, options.tokens, options.layers, options.device)
 
 
 if __name__ == "__main__":

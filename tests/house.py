@@ -31,7 +31,7 @@ AGAINST_THE_ORDER = {
 # Libraries that a function may import, because they are heavy or belong to an extra.
 LAZY_LIBRARIES = {
     "accelerate", "anywidget", "datasets", "IPython", "matplotlib", "numba", "ray", "rich", "scipy",
-    "sklearn", "spacy", "torch", "torchao", "transformers", "triton", "upath", "uvicorn",
+    "sklearn", "spacy", "torch", "transformers", "triton", "upath", "uvicorn",
     "webbrowser", "xarray",
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ def _rows(codec: str, first: int, last: int) -> Iterator[str]:
 
 def reduce(font: TTFont, text: str | None) -> None:
     """Keep some characters, or all, without hints and with the shaping that scripts need."""
-    options = subset.Options()
+    options: Any = subset.Options()
     options.hinting = False
     options.notdef_outline = True
     options.name_IDs = list(_KEPT_NAMES)
@@ -62,7 +62,7 @@ def reduce(font: TTFont, text: str | None) -> None:
 
 def to_quadratic(font: TTFont) -> None:
     """Replace cubic outlines (CFF) by quadratic ones (glyf)."""
-    outlines = font.getGlyphSet()
+    outlines: Any = font.getGlyphSet()
     glyphs: dict[str, Any] = {}
     for name in font.getGlyphOrder():
         pen = TTGlyphPen(outlines)
@@ -80,7 +80,8 @@ def to_quadratic(font: TTFont) -> None:
     ):  # fmt: skip
         setattr(limits, field, 1 if field == "maxZones" else 0)
     font["maxp"] = limits
-    font["post"].formatType = 3.0
+    post: Any = font["post"]
+    post.formatType = 3.0
     font.sfntVersion = "\000\001\000\000"
 
 
@@ -93,7 +94,7 @@ def rename(font: TTFont, family: str) -> None:
         names.setName(text, number, 3, 1, 0x409)
 
 
-def save(font: TTFont, script: str) -> None:
+def save(font: Any, script: str) -> None:
     font["post"].formatType = 3.0  # names of glyphs are of no use
     rename(font, f"Headscope Sans {script}")
     font["head"].modified = font["head"].created  # so that the same input gives the same file

@@ -69,7 +69,7 @@ FRAMES = {
     "retrieval-view": Frame(
         "Head view of mini-gpt2: three passages, and a question about the last",
         900,
-        lambda: _gpt2(PASSAGES).head_view(layer=7, heads=[6], hide="first"),
+        lambda: _gpt2(PASSAGES).head_view(layer=5, heads=[5], hide="first"),
     ),
     "report-vig2019-mini-gpt2": Frame("Report: vig2019 on mini-gpt2", 760),
     "report-vig2019-mini-bert": Frame("Report: vig2019 on mini-bert", 760),

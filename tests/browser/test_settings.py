@@ -44,7 +44,9 @@ def test_javascript_has_pythons_settings(modules: Callable[[str, str], Any]) -> 
 def test_a_page_takes_every_choice_and_no_other(
     open_page: Callable[..., Watched], kind: Kind
 ) -> None:
-    spans = {} if kind == "neuron" else {"spans": ["1-3 subject"]}  # without any, none are shown
+    spans: dict[str, Any] = (
+        {} if kind == "neuron" else {"spans": ["1-3 subject"]}
+    )  # without any, none are shown
     view = open_view(random_trace(tokens=pair_side(), causal=False), kind, **spans)
     watched = open_page(view)
     assert list(watched.state()) == list(asdict(view.state)) == list(SETTINGS)

@@ -16,7 +16,7 @@ from tests.browser.conftest import Watched
 from tests.model.chats import chat_model
 from tests.views.traces import random_trace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]
 
 CHAT = [{"role": "user", "content": "Two, and two?"}, {"role": "assistant", "content": "Four."}]

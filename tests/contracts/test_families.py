@@ -238,6 +238,7 @@ def summed_heads(layer: LayerAttention, projection: Any) -> Tensor:
 
 WRITERS = [family.name for family in FAMILIES if family.kind != "masked" and family.name != "XLNet"]
 NO_CACHE = {"OpenAI GPT", "ProphetNet"}  # read the whole text again for every token
+NO_GENERATE = {"FSMT"}  # transformers 5.15: its cache and `generate` differ from its forward pass
 PARTS = ("weights", "query", "key", "value", "bias", "value_norms")
 
 
@@ -251,8 +252,10 @@ def test_generated_tokens_and_their_stitched_attention_are_the_networks_own(name
     else:
         text, is_traced = continue_text(model, source, request, recording)
         batch = model.batch([text])
-    assert list(text.ids) == plainly_generated(model, source, 4)
-    assert is_traced == (name not in NO_CACHE) == (model.cache.reason is None)
+    generate = greedily_written if name in NO_GENERATE else plainly_generated
+    assert list(text.ids) == generate(model, source, 4)
+    assert is_traced == (model.cache.reason is None)
+    assert is_traced == (name not in NO_CACHE) or name in NO_GENERATE
     if not is_traced:
         return
     whole, sides = Recording(model.plan), sides_of(source, text)
@@ -280,6 +283,18 @@ def plainly_generated(model: Model, source: Encoded, steps: int) -> list[int]:
             use_cache=model.cache.reason is None,  # ProphetNet fails with its own
         )
     return made[0].tolist()
+
+
+def greedily_written(model: Model, source: Encoded, steps: int) -> list[int]:
+    """The most probable token after each pass over everything, without a cache."""
+    written = [int(model.network.config.decoder_start_token_id)]
+    for _ in range(steps):
+        given = {"input_ids": [source.ids], "decoder_input_ids": [written]}
+        with torch.no_grad():
+            tensors = {name: torch.tensor(ids) for name, ids in given.items()}
+            scores = model.network(**tensors, use_cache=False).logits
+        written.append(int(scores[0, -1].argmax()))
+    return written
 
 
 def sides_of(source: Encoded, text: Encoded) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ def run_shell(source: str) -> None:
 @pytest.fixture(autouse=True)
 def _one_format(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports draw SVG alone; that they write every format is claimed in tests/report."""
-    monkeypatch.setattr("headscope.report.write.FORMATS", ("svg",))
+    # headscope.report is also a function, which is what a dotted name would find.
+    monkeypatch.setattr(import_module("headscope.report.write"), "FORMATS", ("svg",))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,6 +1,9 @@
 """The second pass equals a plain reading of the same inputs; records that rot are written again."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,21 +22,32 @@ from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, make_sentences
 
-OPTIONS = {"context": 12, "points": 9}
-SENTENCES = 60
+OPTIONS: dict[str, Any] = {"context": 12, "points": 9, "depths": []}
+SENTENCES = 40
 
 
 def corpus() -> Corpus:
     return Corpus.from_sentences(make_sentences(SENTENCES))
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
-    model, out = MODELS[request.param](), tmp_path_factory.mktemp("run")
-    hs.study("luger2026", model, corpus(), out, seed=3, **OPTIONS)
-    run = read_finished(out)
-    assert run.notes == ()
-    return model, run
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple]:
+    """The models and their finished runs, each made once."""
+
+    @cache
+    def case(kind: str) -> tuple:
+        model, out = MODELS[kind](), tmp_path_factory.mktemp("run")
+        hs.study("luger2026", model, corpus(), out, seed=3, **OPTIONS)
+        run = read_finished(out)
+        assert run.notes == ()
+        return model, run
+
+    return case
+
+
+@pytest.fixture(params=MODELS)
+def case(request: pytest.FixtureRequest, cases: Callable[[str], tuple]) -> tuple:
+    return cases(request.param)
 
 
 def weights_of(model: Model, ids: list[int]) -> list[torch.Tensor]:
@@ -146,8 +160,10 @@ def test_writes_are_the_mean_over_sampled_tokens(case: tuple) -> None:
     np.testing.assert_allclose(lowered, total.sort().values[:20], atol=1e-4)
 
 
-def test_any_size_of_a_batch_gives_the_same_records(case: tuple, tmp_path: Path) -> None:
-    model, run = case
+def test_any_size_of_a_batch_gives_the_same_records(
+    cases: Callable[[str], tuple], tmp_path: Path
+) -> None:
+    model, run = cases("causal")
     hs.study("luger2026", model, corpus(), tmp_path, seed=3, batch_tokens=24, **OPTIONS)
     again = read_finished(tmp_path)
     for name in ("example_input", "sample_input", "sample_position", "top_token_count"):
@@ -157,8 +173,10 @@ def test_any_size_of_a_batch_gives_the_same_records(case: tuple, tmp_path: Path)
     assert [each.share for each in theirs] == pytest.approx([e.share for e in ours], rel=1e-5)
 
 
-def test_damaged_records_are_written_again(case: tuple, caplog: pytest.LogCaptureFixture) -> None:
-    model, run = case
+def test_damaged_records_are_written_again(
+    cases: Callable[[str], tuple], caplog: pytest.LogCaptureFixture
+) -> None:
+    model, run = cases("bidirectional")
     before = {name: (run.path / name).read_bytes() for name in (TOP_TOKENS, MAPS, EXAMPLES, WRITES)}
     (run.path / MAPS).write_bytes(b"rot")
     (run.path / WRITES).unlink()
@@ -174,7 +192,7 @@ def test_a_run_without_records_says_so(tmp_path: Path) -> None:
     result = hs.study("luger2026", model, corpus(), tmp_path, records=False, **OPTIONS)
     assert "left out as asked" in result.attrs["left_out"] and "example_input" not in result
     assert read_finished(tmp_path).records.files == ()
-    few = hs.study("luger2026", model, corpus(), tmp_path / "few", context=12, points=0)
+    few = hs.study("luger2026", model, corpus(), tmp_path / "few", **{**OPTIONS, "points": 0})
     assert "clusters" not in few
     assert MAPS not in read_finished(tmp_path / "few").records.files
 

@@ -9,7 +9,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from headscope.explorer.app import PAGES, PackageFiles
+from headscope.explorer.app import PackageFiles
+from headscope.explorer.schemas import PAGES
 
 PATHS = [
     "/etc/passwd",

@@ -177,6 +177,16 @@ def test_a_study_has_importance_and_its_correlations_only_when_asked(kind: str) 
     assert "removal" not in hs.study("vig2019", model, corpus)
 
 
+def test_raw_text_has_importance_with_errors_and_any_size_of_a_batch_gives_the_same() -> None:
+    corpus, model = Corpus.from_sentences(make_sentences(30)), STUDIED["causal"]()
+    asked = {"context": 10, "depths": [], "records": False, "importance": True}
+    result = hs.study("luger2026", model, corpus, batch_tokens=512, **asked)
+    again = hs.study("luger2026", model, corpus, batch_tokens=20, **asked)
+    for name in ("removal", "mean_replacement"):
+        assert (result[f"{name}_se"] > 0).all() and np.isfinite(result[f"{name}_se"]).all()
+        np.testing.assert_allclose(result[name], again[name], rtol=1e-4, atol=1e-5)
+
+
 def test_heads_that_cannot_be_removed_are_left_out_with_the_reason() -> None:
     model = tiny_bert(BertModel)
     reason = why_no_importance(model)

@@ -104,8 +104,12 @@ def check_speed() -> None:
     for prefix in (512, 2048, 8192):
         moments.clear()
         text = "x" * prefix
-        told = {"progress": lambda _: moments.append(time.perf_counter())}
-        model.trace(text, layers=[3], generate=33, **told)
+        model.trace(
+            text,
+            layers=[3],
+            generate=33,
+            progress=lambda _: moments.append(time.perf_counter()),
+        )
         each = (moments[-1] - moments[1]) / 31
         print(f"{prefix} tokens before: {1e3 * each:.1f} ms a token")
 

@@ -168,7 +168,8 @@ def test_options_that_mean_nothing_are_refused(options: dict, sentence: str) -> 
 
 def test_long_writing_is_decoded_a_few_tokens_at_a_time() -> None:
     model = hs.load("mini-gpt2")
-    ids = model.encode("The old cat sat on the mat. Naïve 🎉 cafés! " * 6, special=False).ids
+    text = "The old cat sat on the mat. Naïve 🎉 cafés! " * 6
+    ids = list(model.encode(text, special=False).ids)
     writing = Writing(model.tokenizer, ids[:3])
     pieces = [writing.add(index) for index in ids[3:]]
     text, spans = writing.finish()

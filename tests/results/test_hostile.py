@@ -136,7 +136,7 @@ def test_a_comparison_is_made_or_refused_in_a_sentence(
 
 def addresses(slug: str) -> list[str]:
     """Every address of the API for a run, also of things that it may lack."""
-    filled = {"run": slug, "head": "L1H1", "spec:path": "entropy"}
+    filled = {"run": slug, "head": "L1H1", "spec:path": "entropy", "input": "0"}
     query = f"?a={slug}&b=good&x=entropy&y=distance"
     found = [one.path for one in QUESTIONS]
     for name, value in filled.items():

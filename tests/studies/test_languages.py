@@ -30,7 +30,7 @@ import headscope as hs
 from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.text.corpus import Corpus
-from tests.studies.check_alignment import check_relations, check_segments, check_vig
+from tests.studies.check_alignment import check_segments, check_vig, check_words
 
 SAMPLES = Path(__file__).parents[1] / "text" / "languages"
 LANGUAGES = ["arabic", "chinese", "finnish", "hindi"]
@@ -111,10 +111,10 @@ def together() -> Corpus:
 @pytest.mark.parametrize("kind", MODELS)
 def test_trees_of_four_languages_equal_a_plain_reading(kind: str) -> None:
     corpus, model = together(), MODELS[kind]()
-    result, counts = check_vig(model, corpus, "shared")
+    result, counts = check_vig(model, corpus, "overlap")
     assert counts.sentences == len(corpus) == 16 and results.skipped(result) == {}
     assert counts.words == sum(len(sentence.words) for sentence in corpus)
-    result, counts = check_relations(model, corpus, "shared")
+    result, counts = check_words(model, corpus, "overlap")
     assert counts.sentences == len(corpus)
     relations = set(result["relation"].values.tolist())
     assert {"nsubj", "obj", "obl", "case", "aux", "mark", "orphan", "clf"} <= relations

@@ -58,6 +58,8 @@ def test_the_command_writes_every_view(place: Path, tmp_path: Path, kind: str, e
         (["--out", "x.svg", "--heads", "0,1", "--kind", "neuron"], "takes one head, not 2"),
         (["--out", "x.svg", "--hide", "last"], "hide is 'last'; choose first, special."),
         (["--out", "x.svg", "--hide", "first", "--kind", "neuron"], "has no setting 'hide'"),
+        (["--out", "x.svg", "--summary", "sum"], "summary is 'sum'; choose each, mean, max."),
+        (["--out", "x.svg", "--layout", "text", "--kind", "model"], "no setting 'direction'"),
     ],
 )
 def test_mistakes_end_in_one_sentence(place: Path, options: list[str], message: str) -> None:
@@ -271,3 +273,13 @@ def test_a_bundled_model_without_a_template_says_so(tmp_path: Path) -> None:
     command = ["view", "--chat", str(chat), "--model", "mini-gpt2", "--out", "x.html"]
     result = CliRunner().invoke(app, command)
     assert "mini-gpt2 has no chat template" in str(result.exception)
+
+
+def test_a_summary_is_written_as_shaded_text(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "text.svg"
+    command = ["view", "Birds sing", "--model", str(place), "--out", str(out)]
+    result = CliRunner().invoke(app, [*command, "--summary", "mean", "--layout", "text"])
+    assert result.exit_code == 0, result.output
+    drawn = out.read_text(encoding="utf-8")
+    assert "layers 0, 1 · mean of heads 0 to 3" in drawn
+    assert "what all tokens look at, on average" in drawn

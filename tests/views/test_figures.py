@@ -203,3 +203,14 @@ def test_options_that_cannot_be_followed_are_refused(
     with pytest.raises(ViewError, match=message):
         VIEWS["head"].save(tmp_path / f"x.{ending}", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_spans_and_summaries_are_named_in_print(tmp_path: Path) -> None:
+    trace = random_trace()
+    marked = trace.head_view(layer=0, spans=["1-3 subject", "5+7 rest & more"], hide=())
+    text = marked.save(tmp_path / "marked.svg").read_text(encoding="utf-8")
+    assert ">subject<" in text and text.count(">rest &amp; more<") == 2  # one for each run
+    by_span = trace.head_view(unit="span", spans=["1-3 subject"], summary="max", hide=())
+    text = by_span.save(tmp_path / "spans.svg").read_text(encoding="utf-8")
+    assert text.count(">subject<") == text.count(">everything else<") == 2  # both sides
+    assert ">maximum of heads 0 to 3<" in text and "layers 0 to 2" in text

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.font_manager import get_font
 
-from headscope.views.labels import bare, is_right_to_left, label, short
+from headscope.views.labels import bare, gaps, is_right_to_left, label, short
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,13 @@ def test_the_part_of_a_character_that_a_token_is_stays_in_its_label() -> None:
 def test_in_running_text_a_character_in_parts_is_read_once() -> None:
     tokens = ["“ 1/2", "“ 2/2", "fine", " 你 1/3", "你 2/3", "你 3/3", " 1/2"]
     assert "".join(map(bare, tokens)) == "“²fine你²³1/2"
+
+
+def test_gaps_tell_where_a_text_has_spaces_and_new_lines() -> None:
+    text = "A cat.\nIt sat\n\non"
+    offsets = [(0, 1), (1, 5), (5, 6), (6, 9), (9, 13), (13, 15), (15, 17)]
+    tokens = [text[start:end] for start, end in offsets]
+    assert gaps(tokens, text, offsets) == [0, 1, 0, 2, 1, 0, 1]
+    pieces = ["[CLS]", "a", "cat", ".", "it", "sat", "on", "[SEP]"]
+    spans = [(0, 0), (0, 1), (2, 5), (5, 6), (7, 9), (10, 13), (15, 17), (0, 0)]
+    assert gaps(pieces, text, spans) == [0, 1, 1, 0, 2, 1, 2, 1]

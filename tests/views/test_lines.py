@@ -16,11 +16,12 @@ from headscope.views.lines import (
     lines,
     merge,
     opacity,
+    span_runs,
     strongest,
     units,
     width,
 )
-from headscope.views.state import initial_state
+from headscope.views.opening import initial_state
 from headscope.views.weights import shown_weights
 from tests.views.traces import known_trace, pair_side, random_trace
 
@@ -100,6 +101,13 @@ def test_spans_hold_their_tokens_and_the_shortest_wins() -> None:
     )  # fmt: skip
     assert hidden.members[0] == (0, 7, 11) and hidden.labels[0] == "hidden"
     assert hidden.kept.tolist() == [False, True, True, True, True]
+
+
+def test_runs_are_neighbours_of_one_span() -> None:
+    side = pair_side()
+    state = initial_state(random_trace(tokens=side), "head", spans=SPANS)
+    found = units(side, state, slice(0, len(side)))
+    assert span_runs(found, SPANS) == [(1, 2, 0), (2, 4, 1), (4, 7, 0), (8, 9, 2), (10, 11, 2)]
 
 
 def test_a_filter_keeps_what_one_span_gives_to_another() -> None:

@@ -9,7 +9,8 @@ import pytest
 from headscope.errors import HeadscopeError, ViewError
 from headscope.model.spans import Span
 from headscope.views import head_view, model_view
-from headscope.views.state import KINDS, SETTINGS, Kind, initial_state, settings_of
+from headscope.views.opening import initial_state
+from headscope.views.state import KINDS, SETTINGS, Kind, settings_of
 from tests.views.generated import GENERATED, STATIC
 from tests.views.traces import encoder_decoder_trace, random_trace
 

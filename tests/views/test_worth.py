@@ -8,7 +8,7 @@ import pytest
 from headscope.errors import ViewError
 from headscope.model.trace import StackTrace, Trace
 from headscope.views import head_view, model_view, neuron_view
-from headscope.views.state import initial_state
+from headscope.views.opening import initial_state
 from headscope.views.worth import (
     CLEAR,
     LEAST,

@@ -81,6 +81,17 @@ _Hide = Annotated[
 _Precision = Annotated[
     Precision, typer.Option(help="Of the weights in a stored trace (--out FILE.hst).")
 ]
+_Summary = Annotated[
+    str | None,
+    typer.Option(metavar="mean|max", help="All heads and layers that are kept as one picture."),
+]
+_Layout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(SETTINGS["direction"].choices),
+        help=f"Of the head view: {SETTINGS['direction'].meaning}.",
+    ),
+]
 _Theme = Annotated[Theme, typer.Option(help=f"Of the page; {SETTINGS['theme'].meaning}.")]
 _Whole = Annotated[
     bool, typer.Option("--whole", help="A file is one text, however many lines it has.")
@@ -107,6 +118,8 @@ def view(
     layer: _Layer = None,
     heads: _Heads = None,
     hide: _Hide = None,
+    summary: _Summary = None,
+    layout: _Layout = None,
     theme: _Theme = "auto",
     whole: _Whole = False,
     truncate: _Truncate = False,
@@ -121,7 +134,9 @@ def view(
     from headscope.views.view import check_ending, open_view
 
     ending = ENDING if out.suffix == ENDING else check_ending(out)
-    settings = _settings(kind, layer, heads, hide, theme)
+    settings = {
+        **_settings(kind, layer, heads, hide, theme), "summary": summary, "direction": layout,
+    }  # fmt: skip
     if text is not None and text.endswith(ENDING):
         one = _open_stored(text, model=model, chat=chat, pair=pair, target=target)
         return _save(open_view(one, kind, **settings), one, out, precision)
@@ -182,7 +197,11 @@ def _tell(tokens: int) -> Callable[[str], None]:
     if sys.stderr.isatty():
         return lambda piece: typer.echo(plain(piece), nl=False, err=True)
     done = show_progress(range(tokens), tokens, "tokens", label="writing")
-    return lambda _: next(done, None) and None
+
+    def count(_: str) -> None:
+        next(done, None)
+
+    return count
 
 
 def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[str, Any]]:

@@ -19,8 +19,11 @@ STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
 VERDICTS = {"yes": "hold", "no": "do not hold", "unclear": "are unclear"}
 SHOWN = 5  # findings of a run that are told at the end; the report has all
-# A minute is enough for a demo: a part of the segments, and one seed of the probes.
-OPTIONS: dict[str, dict[str, Any]] = {"clark2019": {"sentences": 45, "probe_seeds": 1}}
+# Well under a minute on two cores: a part of the corpus, and one seed of the probes.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "vig2019": {"sentences": 512},
+    "clark2019": {"sentences": 16, "probe_seeds": 1},
+}
 
 
 def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:

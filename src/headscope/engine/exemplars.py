@@ -120,12 +120,14 @@ def _cells_of_kinds(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _picks(result: xr.Dataset, layer: int, head: int, kind: str) -> list[dict[str, Any]]:
-    own = result.sel(layer=layer, head=head, kind=kind)
+    names = [f"kind_exemplar_{name}" for name in FIELDS]
+    own = result[names].sel(layer=layer, head=head, kind=kind)
+    columns = {name: own[f"kind_exemplar_{name}"].values.tolist() for name in FIELDS}
     return [
         {"layer": layer, "head": head, "rank": rank, "kind": kind, "random": pick == RANDOM}
-        | {name: own[f"kind_exemplar_{name}"].sel(pick=pick).item() for name in FIELDS}
+        | {name: column[rank] for name, column in columns.items()}
         for rank, pick in enumerate(own["pick"].values.tolist())
-        if int(own["kind_exemplar_sentence"].sel(pick=pick)) >= 0
+        if columns["sentence"][rank] >= 0
     ]
 
 

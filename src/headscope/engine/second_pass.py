@@ -61,7 +61,8 @@ class Chosen:
 
     def heads_of(self, number: int) -> list[tuple[int, int]]:
         """The places of the heads that have an input as an example."""
-        return [*map(tuple, np.argwhere((self.examples == number).any(-1)).tolist())]
+        found = np.argwhere((self.examples == number).any(-1)).tolist()
+        return [(layer, head) for layer, head in found]
 
     def places_in(self, number: int) -> list[int]:
         """The sampled tokens of an input."""

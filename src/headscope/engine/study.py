@@ -88,7 +88,7 @@ def study(
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
     path, chosen = _find_out(out), name if isinstance(name, Study) else find_study(name)
-    options = chosen.settle(model, chosen.with_options(options))
+    options = dict(chosen.settle(model, chosen.with_options(options)))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
     check_reading(model, options.get("weights", "raw"), options.get("attention"))

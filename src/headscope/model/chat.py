@@ -73,9 +73,10 @@ class Chat:
         return {"continue_final_message" if is_begun else "add_generation_prompt": True}
 
     def _written(self, messages: Sequence[Message], **ending: bool) -> str:
+        said: Any = list(messages)
         try:
             written = self.tokenizer.apply_chat_template(
-                list(messages), tokenize=False, **{**self.options, **ending}
+                said, tokenize=False, **{**self.options, **ending}
             )
         except Exception as error:
             raise ModelError(
@@ -152,7 +153,7 @@ class Chat:
         if block == both or not block or not region.endswith(block):
             return turns
         preamble = region.removesuffix(block)
-        if not preamble.replace(self.tokenizer.bos_token or "", "").strip():
+        if not preamble.replace(str(self.tokenizer.bos_token or ""), "").strip():
             return turns
         header, _, footer = before.partition(_MARK)
         said = preamble.removeprefix(header).removesuffix(footer)
@@ -168,22 +169,21 @@ def read_chat(path: str | Path) -> tuple[list[Message], dict[str, Any]]:
     The file is a list of messages, or an object that has it under "messages".
     """
     try:
-        read = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        read: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeError:
         raise ModelError(f"{path} is not UTF-8; convert it, for example by iconv.") from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is not JSON: {error}.") from error
-    rest: dict[str, Any] = {}
-    if isinstance(read, dict) and "messages" in read:
-        rest = {name: value for name, value in read.items() if name != "messages"}
-        read = read["messages"]
+    is_wrapped = isinstance(read, dict) and "messages" in read
+    rest: dict[str, Any] = dict(read) if is_wrapped else {}
+    messages: Any = rest.pop("messages") if is_wrapped else read
     try:
-        check_messages(read)
+        check_messages(messages)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
-    return read, rest
+    return messages, rest
 
 
 def check_messages(messages: Any) -> None:

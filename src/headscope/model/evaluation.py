@@ -85,8 +85,12 @@ def _apply(network: PreTrainedModel, settings: _Settings) -> None:
     configs = _configs(network)
     settings.implementations = [(config, config._attn_implementation) for config in configs]
     if settings.switchable is None:
+        # transformers 5.15 passes over parts that have a copy of the configuration, as T5's stacks
+        # do, so every part is told.
         with quiet():
-            network.set_attn_implementation("eager")
+            for part in network.modules():
+                if isinstance(part, PreTrainedModel):
+                    part.set_attn_implementation("eager")
         settings.switchable = [c for c in configs if c._attn_implementation == "eager"]
     for config in settings.switchable:
         config._attn_implementation_internal = "eager"

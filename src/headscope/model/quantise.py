@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
@@ -127,12 +128,11 @@ def _is_installed(package: str) -> bool:
 
 
 def _torchao(bits: str) -> Any:
-    from torchao.quantization import Int8WeightOnlyConfig, IntxWeightOnlyConfig
-    from torchao.quantization.granularity import PerGroup
-
+    configs: Any = import_module("torchao.quantization")
     if bits == "int8":
-        return Int8WeightOnlyConfig()
-    return IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(_GROUP))
+        return configs.Int8WeightOnlyConfig()
+    groups = import_module("torchao.quantization.granularity").PerGroup(_GROUP)
+    return configs.IntxWeightOnlyConfig(weight_dtype=getattr(torch, bits), granularity=groups)
 
 
 def _is_quantised(module: nn.Module) -> bool:

@@ -329,7 +329,7 @@ def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    return memoryview(np.ascontiguousarray(array)).cast("B")
+    return np.ascontiguousarray(array).data.cast("B")
 
 
 def _damaged(place: Path, why: str) -> ViewError:

@@ -240,9 +240,11 @@ def _follow(model: "Model") -> list[_Step]:
     steps: list[_Step] = []
 
     def look(module: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
-        ends = (given[0] if given else None, gave[0] if isinstance(gave, tuple) and gave else gave)
-        if all(isinstance(end, Tensor) and end.ndim == 3 for end in ends):
-            steps.append(_Step(module, *(end.detach() for end in ends)))
+        first = given[0] if given else None
+        last = gave[0] if isinstance(gave, tuple) and gave else gave
+        states = [end.detach() for end in (first, last) if isinstance(end, Tensor)]
+        if [state.ndim for state in states] == [3, 3]:
+            steps.append(_Step(module, *states))
 
     handles = [module.register_forward_hook(look) for module in model.network.modules()]
     try:

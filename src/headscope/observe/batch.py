@@ -57,6 +57,11 @@ class AnnotatedBatch:
         return self.mask & ~self.null
 
     @cached_property
+    def has_null(self) -> bool:
+        """Whether any token is null."""
+        return bool(self.null.any())
+
+    @cached_property
     def null_is_first(self) -> bool:
         """Whether the first column of every input is its only null token."""
         first = torch.zeros_like(self.null)

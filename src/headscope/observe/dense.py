@@ -100,7 +100,7 @@ class DenseLayer:
 
     @property
     def distance(self) -> Float[Tensor, "batch head"]:
-        return self._pair_sums[..., 2]
+        return self.spans.distance if self.batch.arcs is None else self._pair_sums[..., 2]
 
     @cached
     def _pair_sums(self) -> Float[Tensor, "batch head feature"]:
@@ -110,14 +110,20 @@ class DenseLayer:
 
     @cached
     def spans(self) -> Spans:
-        return sum_spans(self.kept, 0, separation_bins(self.kept.shape[-1]))
+        bins = separation_bins(self.kept.shape[-1])
+        return sum_spans(self.kept, 0, bins, is_lower=self.batch.is_causal)
 
     def peaks(self, with_self: bool) -> "DensePeaks":
         """The largest kept weight of every input and head, a token's own counting or not."""
         if with_self:
-            return DensePeaks(self.kept, self.batch.sought_from)
+            return self._peaks
         same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
         return DensePeaks(self.kept.masked_fill(same, 0.0), self.batch.sought_from)
+
+    @cached
+    def _peaks(self) -> "DensePeaks":
+        """With a token's own; several metrics ask for them."""
+        return DensePeaks(self.kept, self.batch.sought_from)
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs that count; weights below `least` are taken as zero."""
@@ -160,20 +166,19 @@ class DensePeaks:
     @cached
     def weight(self) -> Float[Tensor, "batch head"]:
         """The largest weight of every input and head."""
-        return self._cells.amax(-1)
+        return self._sought.amax((-2, -1))
 
     def locate(
         self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
     ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
         """Query and key of some of them; of equal ones the first."""
-        cell = self._cells[row, head].argmax(-1)
+        cell = self._sought[row, head].flatten(-2).argmax(-1)
         size = self.kept.shape[-1] - self.sought_from
         return cell // size + self.sought_from, cell % size + self.sought_from
 
-    @cached
-    def _cells(self) -> Float[Tensor, "batch head cell"]:
-        first = self.sought_from
-        return self.kept[..., first:, first:].flatten(2)
+    @property
+    def _sought(self) -> Float[Tensor, "batch head query key"]:
+        return self.kept[..., self.sought_from :, self.sought_from :]
 
 
 def received(

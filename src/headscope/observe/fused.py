@@ -99,8 +99,11 @@ class FusedLayer(LayerSums):
         bins = separation_bins(self.batch.mask.shape[1])
         pairs = zip(self.texts, self.places, strict=True)
         found = [_spans(text, place, bins) for text, place in pairs]
-        weight, squares = zip(*((each.weight, each.squares) for each in found), strict=True)
-        return Spans(torch.stack(weight), torch.stack(squares))
+        return Spans(
+            torch.stack([each.weight for each in found]),
+            torch.stack([each.distance for each in found]),
+            torch.stack([each.squares for each in found]),
+        )
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs that count, without those below `least`, pair by pair."""
@@ -305,17 +308,14 @@ def _on_offset(text: TextAttention, place: _Places, offset: int) -> Float[Tensor
 
 def _spans(text: TextAttention, place: _Places, bins: int) -> Spans:
     heads, tokens = text.query.shape[:2]
-    weight = text.lse.new_zeros(heads, bins, dtype=torch.float64)
-    squares = weight.new_zeros(heads)
-    block = block_rows(heads, tokens, weight.device)
+    block = block_rows(heads, tokens, text.query.device)
+    found = []
     for start in range(0, tokens, block):
         rows = slice(start, min(start + block, tokens))
         weights = _seen_block(text, rows)[1]
         counts = place.content[rows, None] & place.content[: weights.shape[-1]]
-        found = sum_spans(torch.where(counts, weights, 0.0), start, bins)
-        weight += found.weight
-        squares += found.squares
-    return Spans(weight, squares)
+        found.append(sum_spans(torch.where(counts, weights, 0.0), start, bins))
+    return reduce(Spans.__add__, found)
 
 
 def _on_pairs(

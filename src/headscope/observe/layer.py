@@ -44,7 +44,15 @@ class Spans:
     """How far attention reaches: what `headscope.observe.offsets` says of separations."""
 
     weight: Float[Tensor, "*text head bin"]  # kept weight of the pairs at every separation
+    distance: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|
     squares: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|²
+
+    def __add__(self, other: "Spans") -> "Spans":
+        return Spans(
+            self.weight + other.weight,
+            self.distance + other.distance,
+            self.squares + other.squares,
+        )
 
 
 class Layer(Protocol):
@@ -222,6 +230,8 @@ def weight_to_null(
     wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
 ) -> Float[Tensor, "batch head query"]:
     """Weight that the real queries from `start` on pay to the null tokens."""
+    if not batch.has_null:
+        return wide.new_zeros(wide.shape[:-1])
     if batch.null_is_first:
         paid = wide[..., 0]
     else:

@@ -60,11 +60,14 @@ def sum_by_offset(
     return _into(diagonals, place_of(offset, longest, is_causal), bins)
 
 
-def sum_spans(kept: Float[Tensor, "*text query key"], start: int, bins: int) -> Spans:
-    """The weight of all pairs at every separation, and its squares, both in float64."""
-    diagonals, offset = sum_diagonals(kept, start)
+def sum_spans(
+    kept: Float[Tensor, "*text query key"], start: int, bins: int, *, is_lower: bool = False
+) -> Spans:
+    """The weight of all pairs at every separation, and its moments, all in float64."""
+    diagonals, offset = sum_diagonals(kept, start, is_lower=is_lower)
     wide, apart = diagonals.double(), offset.abs()
-    return Spans(_into(wide, separation_place(apart), bins), wide @ apart.double().square())
+    far = apart.double()
+    return Spans(_into(wide, separation_place(apart), bins), wide @ far, wide @ far.square())
 
 
 def separation_bins(tokens: int) -> int:
@@ -83,9 +86,12 @@ def separation_place(apart: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
 
 
 def sum_diagonals(
-    kept: Float[Tensor, "*text query key"], start: int
+    kept: Float[Tensor, "*text query key"], start: int, *, is_lower: bool = False
 ) -> tuple[Float[Tensor, "*text diagonal"], Int[Tensor, "diagonal"]]:
     """The sums of all diagonals, and the offset of each; the queries begin at token `start`.
+
+    Above the diagonal of a whole matrix that `is_lower` there is nothing, so that it needs no room
+    for a second copy.
 
     Rows are laid end to end and cut again one number later, so that each diagonal becomes a column:
 
@@ -95,6 +101,8 @@ def sum_diagonals(
     ```
     """
     queries, keys = kept.shape[-2:]
+    if is_lower and queries == keys and kept.is_contiguous():
+        return _sum_lower(kept), torch.arange(queries, device=kept.device)
     width = queries + keys
     room = kept.new_zeros(*kept.shape[:-2], queries * (width + 1))
     room[..., : queries * width].unflatten(-1, (queries, width))[..., :keys] = kept
@@ -102,6 +110,27 @@ def sum_diagonals(
     column = torch.arange(width + 1, device=kept.device)
     later = torch.where(column < keys, column, column - width - 1)  # key − query within the block
     return diagonals, start - later
+
+
+def _sum_lower(kept: Float[Tensor, "*text query key"]) -> Float[Tensor, "*text offset"]:
+    """The sums of the main diagonal and all below it.
+
+    Cut again one number later, without padding, a diagonal below comes to lie behind the one above
+    that is as long as it lacks, where only zeros are:
+
+    ```
+    a . .        a . . b
+    b c .   →    c . d e      a c | . | d | b e        offsets 0, –, 2, 1; f is added to the first
+    d e f
+    ```
+    """
+    size = kept.shape[-1]
+    flat = kept.flatten(-2)
+    columns = flat[..., :-1].unflatten(-1, (size - 1, size + 1)).sum(-2) if size > 1 else None
+    own = flat[..., -1:]
+    if columns is None:
+        return own
+    return torch.cat([columns[..., :1] + own, columns[..., 2:].flip(-1)], dim=-1)
 
 
 def _into(

@@ -7,7 +7,7 @@ on arcs), one goes over all pairs of every text and keeps nothing but sums over 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -98,17 +98,14 @@ class PackedLayer(LayerSums):
     def spans(self) -> Spans:
         """Kept weight by separation, some rows of all texts at a time."""
         texts, tokens = self.batch.mask.shape
-        heads, bins = self.rows.shape[1], separation_bins(tokens)
-        weight = self.rows.new_zeros(texts, heads, bins, dtype=torch.float64)
-        squares = weight.new_zeros(texts, heads)
-        block = block_rows(texts * heads, tokens, self.rows.device)
+        bins = separation_bins(tokens)
+        block = block_rows(texts * self.rows.shape[1], tokens, self.rows.device)
+        found = []
         for start in range(0, tokens, block):
             stop = min(start + block, tokens)
             kept = keep(self.look(start, stop), self.batch.pairs_of(start, stop))
-            found = sum_spans(kept, start, bins)
-            weight += found.weight
-            squares += found.squares
-        return Spans(weight, squares)
+            found.append(sum_spans(kept, start, bins))
+        return reduce(Spans.__add__, found)
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs that count, without those below `least`, pair by pair."""
@@ -279,8 +276,8 @@ def sum_keys(
 
     The largest weights are those that queries from `sought_from` on pay.
     """
-    reduce = _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)
-    return reduce(attention, content, row_weights, sought_from)
+    work = _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)
+    return work(attention, content, row_weights, sought_from)
 
 
 def sum_offsets(

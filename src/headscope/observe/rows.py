@@ -6,6 +6,7 @@ not matter how many rows a block has.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import torch
 from jaxtyping import Float, Int
@@ -74,11 +75,7 @@ class RowsLayer(LayerSums):
     def spans(self) -> Spans:
         """Kept weight by separation; computes all rows once more."""
         bins = separation_bins(self.batch.mask.shape[1])
-        found = [sum_spans(kept, start, bins) for start, kept in self._blocks()]
-        return Spans(
-            torch.stack([each.weight for each in found]).sum(0),
-            torch.stack([each.squares for each in found]).sum(0),
-        )
+        return reduce(Spans.__add__, (sum_spans(kept, at, bins) for at, kept in self._blocks()))
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs that count, without those below `least`; computes all rows once more."""

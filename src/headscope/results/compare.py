@@ -145,7 +145,8 @@ def compare_runs(
         raise RunError(f"by is {by!r}; choose {', '.join(get_args(By))}.")
     _check_comparable(first, second, names)
     a, b, relation = first.data, second.data, relate(first, second)
-    shared = [name for name in measure_names(a) if name in measure_names(b)]
+    known = set(measure_names(b))
+    shared = [name for name in measure_names(a) if name in known]
     if not shared:
         raise RunError(f"{names[0]} and {names[1]} share no measure of heads.")
     ways = _ways(by, relation, names)

@@ -191,12 +191,13 @@ def _check_attributes(attributes: Mapping[str, Any]) -> None:
 
 
 def _check_measures(result: xr.Dataset) -> None:
+    variables = result.variables
     for name in result.data_vars:
-        if ATTRIBUTE in result[name].attrs:
+        if ATTRIBUTE in variables[name].attrs:
             _check_measure(result, measure_of(result, str(name)), str(name))
     slices = 0
     for name in measure_names(result):
-        slices += math.prod(size for dim, size in result[name].sizes.items() if dim not in GRID)
+        slices += math.prod(size for dim, size in variables[name].sizes.items() if dim not in GRID)
         _check_labels(result, name)
         _check_derived(result, name)
     if slices > LABELS:

@@ -260,7 +260,7 @@ def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> 
     schema = SCHEMAS[path.name]
     with write_atomically(path, kept=SHARDS) as temporary:
         # Numbers that hardly repeat only grow in a dictionary.
-        words = [column.name for column in schema if pa.types.is_string(column.type)]
+        words: Any = [column.name for column in schema if pa.types.is_string(column.type)]
         with pq.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=words
         ) as writer:

@@ -6,6 +6,7 @@ two.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -118,6 +119,20 @@ def _bins(of: Units, most: int) -> Units:
     members = tuple(tuple(np.flatnonzero(place == bin).tolist()) for bin in range(size))
     none = np.zeros(size, bool)
     return Units(("",) * size, members, none, np.zeros(size, int), ~none)
+
+
+def span_runs(of: Units, named: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Neighbours that belong to one span: first unit, the one after the last, number of the span.
+
+    Where spans lie within each other the shortest has its tokens, as among units.
+    """
+    owner: dict[int, int] = {}
+    parsed = [Span.parse(one) for one in named]
+    for number in sorted(range(len(parsed)), key=lambda n: -len(parsed[n])):
+        owner |= dict.fromkeys(parsed[number].tokens, number)
+    owners = [owner.get(of.start + group[0], -1) for group in of.members]
+    runs = [(number, list(run)) for number, run in groupby(range(len(owners)), owners.__getitem__)]
+    return [(run[0], run[-1] + 1, number) for number, run in runs if number >= 0]
 
 
 def attention_on_text(picture: Drawing, pinned: str | None, prompt: int | None) -> np.ndarray:

@@ -282,14 +282,13 @@ def _neurons(stack: "StackTrace", blocks: Blocks) -> dict[str, Any] | None:
 
 def _layer_neurons(stack: "StackTrace", layer: int, blocks: Blocks) -> dict[str, Any]:
     assert stack.query is not None and stack.key is not None and stack.scaling is not None
-    has_bias = stack.bias is not None and layer in stack.bias
-    has_sink = stack.sink is not None and layer in stack.sink
+    bias, sink = stack.bias or {}, stack.sink or {}
     return {
         "query": _floats(stack.query, layer, blocks),
         "key": _floats(stack.key, layer, blocks),
         "scaling": stack.scaling[layer],
-        "bias": _floats(stack.bias, layer, blocks) if has_bias else None,
-        "sink": array_of(stack.sink, layer).tolist() if has_sink else None,
+        "bias": _floats(bias, layer, blocks) if layer in bias else None,
+        "sink": array_of(sink, layer).tolist() if layer in sink else None,
     }
 
 

@@ -165,7 +165,7 @@ def between(
 
 def chosen_seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
     """What any head of a layer gives any attention to: masked tokens get none."""
-    return checked_weights(stack, layer).any(0)
+    return np.any(checked_weights(stack, layer) > 0, axis=0)
 
 
 def _spans_of(trace: "Trace", spans: Sequence[Span] | None, side: "Side") -> tuple[Span, ...]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from headscope.errors import ViewError
 from headscope.files import find_place, replacing
 from headscope.views.neurons import require_neurons
+from headscope.views.opening import initial_state
 from headscope.views.page import Frame, frame, page
 from headscope.views.payload import Payload, Scores, payload
-from headscope.views.state import KINDS, Kind, ViewState, initial_state
+from headscope.views.state import KINDS, Kind, ViewState
 from headscope.views.summary import title, without_script
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 from anywidget import AnyWidget
 
+from headscope.views.opening import check_setting
 from headscope.views.page import script, style
 from headscope.views.payload import Payload
-from headscope.views.state import SETTINGS, ViewState, check_setting, chosen_stack
+from headscope.views.state import SETTINGS, ViewState, chosen_stack
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace

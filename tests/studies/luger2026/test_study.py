@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -180,7 +181,8 @@ def bare(*ids: int) -> Encoded:
 
 def plain_logits(model: hs.Model, token: int, layer: int, head: int) -> torch.Tensor:
     """What a look at the token would add to the logits, from GPT-2's own modules."""
-    network, usual = model.network.transformer, model.network.training
+    whole: Any = model.network
+    network, usual = whole.transformer, whole.training
     model.network.eval()
     with torch.no_grad():
         states = model.network(torch.tensor([[0, token]]), output_hidden_states=True)

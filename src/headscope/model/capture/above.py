@@ -79,7 +79,7 @@ class LayersAbove:
             output, weights, *more = resolved(*args, **kwargs)
             return change(next(attending), output), weights, *more
 
-        with _stepping_over(self.layers[:first], below):
+        with _stepping_over(list(self.layers)[:first], below):
             return run_with(lambda: self.model.forward(batch), attend).logits
 
 

@@ -21,6 +21,7 @@ from headscope.model.batch import Batch, buckets
 from headscope.model.evaluation import quiet
 from headscope.model.model import Model
 from headscope.model.norms import Reading
+from headscope.model.placing import entries_of
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
 from headscope.probes.trained.parsing import (
@@ -306,9 +307,9 @@ def randomise(model: Model, seed: int) -> Model:
     with quiet(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fresh = type(network)(network.config)
-    kept = {name for name in network.state_dict() if is_embedding(network, name)}
-    fresh.load_state_dict({name: network.state_dict()[name] for name in kept}, strict=False)
-    nn.Module.to(fresh, device=network.device, dtype=network.dtype)
+    kept = {name: entry for name, entry in entries_of(network) if is_embedding(network, name)}
+    fresh.load_state_dict(kept, strict=False)
+    nn.Module.to(fresh, device=model.device, dtype=network.dtype)
     return Model(fresh, model.tokenizer, name=f"{model.name}, random weights")
 
 

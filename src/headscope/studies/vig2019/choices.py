@@ -81,11 +81,10 @@ def busy_heads(result: xr.Dataset) -> xr.Dataset:
     """The result without the values of heads that pay nearly everything to null tokens."""
     if "null_share" not in result:
         return result
-    busy = result["null_share"] <= MOST_NULL
-    of_heads = [
-        name for name, array in result.data_vars.items() if {"layer", "head"} <= set(array.dims)
-    ]
-    return result.assign({name: result[name].where(busy) for name in of_heads})
+    variables = result.variables  # all have the coordinates of the result, so none is aligned
+    busy = variables["null_share"] <= MOST_NULL
+    of_heads = [name for name in result.data_vars if {"layer", "head"} <= set(variables[name].dims)]
+    return result.assign({name: variables[name].where(busy) for name in of_heads})
 
 
 def telling_heads(result: xr.Dataset) -> list[tuple[str, int, int]]:

@@ -60,7 +60,7 @@ class HubDataset:
 
     def _rows(self) -> Any:
         try:
-            import datasets
+            import datasets  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise CorpusError(
                 f"There is no file or directory {self.name}; check the path, or install "

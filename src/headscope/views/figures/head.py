@@ -7,11 +7,22 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
-from headscope.theme import PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
+from headscope.model.spans import Span
+from headscope.theme import GROUPS, PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
 from headscope.views.figures.fonts import points
 from headscope.views.figures.text import draw_text
-from headscope.views.labels import is_right_to_left, short
-from headscope.views.lines import Drawing, Lines, Units, drawing, lines, opacity, strongest, width
+from headscope.views.labels import is_right_to_left, label, short
+from headscope.views.lines import (
+    Drawing,
+    Lines,
+    Units,
+    drawing,
+    lines,
+    opacity,
+    span_runs,
+    strongest,
+    width,
+)
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers
 from headscope.views.weights import reference, shown_weights
 
@@ -46,6 +57,10 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     sharing = len(heads) if state.pinned is None else 1
     _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical, sharing)
     _draw_labels(axes, picture, vertical)
+    if vertical and state.unit != "span":
+        same = stack.queries.tokens == stack.keys.tokens
+        _draw_spans(axes, picture.queries, state.spans if same else (), True)
+        _draw_spans(axes, picture.keys, state.spans, False)
     prompt = None if stack.name == "encoder" else trace.prompt_length
     _draw_boundary(axes, prompt, picture, across, vertical)
     left_out = len(found.weight) - len(shown.weight)
@@ -146,6 +161,19 @@ def _draw_side(
         else:
             side = "bottom" if is_query else "top"
             axes.text(along, depth, short(text), style, ha="center", va=side, rotation=90)
+
+
+def _draw_spans(axes: "Axes", units: Units, named: tuple[str, ...], is_query: bool) -> None:
+    """A bar along the tokens of each span, and on the attending side its name."""
+    depth = _depth(is_query, True) + (-0.04 if is_query else 0.04)
+    for first, end, number in span_runs(units, named):
+        color = GROUPS.light[number % len(GROUPS.light)]
+        ends = [(first + 2.05) * _PITCH, (end + 1.95) * _PITCH]
+        axes.plot([depth, depth], ends, color=color, linewidth=1.8, solid_capstyle="butt")
+        if is_query:
+            style = {"color": color, "weight": "bold", "size": points(6)}
+            name = short(label(Span.parse(named[number]).name), 14)
+            axes.text(0.04, (first + 2.5) * _PITCH, name, style, va="center")
 
 
 def _draw_boundary(

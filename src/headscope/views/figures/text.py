@@ -74,7 +74,7 @@ def _placed(labels: list[str], before: list[int]) -> tuple[list[tuple[float, int
 def _title(figure: Figure, trace: "Trace", state: "ViewState", most: float) -> None:
     tall = figure.get_size_inches()[1]
     heads = picture_name(state) or f"mean of heads {span(state.heads)}"
-    said = short(f"{trace.model} · {shown_layers(state)} · {heads}", 80)
+    said = f"{short(trace.model, 40)} · {shown_layers(state)} · {heads}"
     figure.text(_MARGIN / _WIDE, 1 - 0.17 / tall, said, va="center", color=PRINT_FAINT)
     figure.text(
         _MARGIN / _WIDE, 1 - 0.36 / tall, f"{_whose(trace, state)}; the darkest is {most:.3f}",

@@ -89,7 +89,8 @@ export function valid(next, before, header) {
     if (!spans.some(({ name }) => name === state[side])) state[side] = null;
   }
   if (state.unit === "span" && spans.length === 0) state.unit = before.unit === "span" ? "token" : before.unit;
-  const moved = state.stack !== before.stack || state.unit !== before.unit;
+  const isOtherPart = state.unit === "span" && String(state.window) !== String(before.window); // spans are numbered in it
+  const moved = state.stack !== before.stack || state.unit !== before.unit || isOtherPart;
   const pin = parsePin(state.pinned, stack.queries.labels.length, tokens);
   state.pinned = (moved && state.pinned === before.pinned) || !pin ? null : writePin(pin);
   return state;

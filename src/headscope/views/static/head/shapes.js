@@ -50,24 +50,30 @@ export function curveOf(line, drawing, g, look, sharing) {
 }
 
 /**
- * Weights between the pinned units and another: of several attending ones the mean, of several attended ones the sum.
- * @param {Drawing} drawing
+ * The weight of one head between the pinned units and another: of several attending ones the mean, of several attended
+ * ones the sum.
+ * @param {Float32Array} values
+ * @param {number} columns
  * @param {Pin} pin
  * @param {number} other
- * @returns {number[]} one for each head
+ * @returns {number}
  */
+export function weightBetween(values, columns, { side, indices }, other) {
+  const isQuery = side === "q";
+  if (indices.length === 1) return values[isQuery ? indices[0] * columns + other : other * columns + indices[0]];
+  let sum = 0;
+  for (const index of indices) sum += values[isQuery ? index * columns + other : other * columns + index];
+  return isQuery ? sum / indices.length : sum;
+}
+
+/** The same of every head. @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {number[]} */
 export function weightsBetween(drawing, pin, other) {
-  const columns = drawing.keys.labels.length;
-  const share = pin.side === "q" ? 1 / pin.indices.length : 1;
-  return drawing.weights.map((values) => {
-    let sum = 0;
-    for (const index of pin.indices) sum += values[pin.side === "q" ? index * columns + other : other * columns + index];
-    return sum * share;
-  });
+  return drawing.weights.map((values) => weightBetween(values, drawing.keys.labels.length, pin, other));
 }
 
 /** Whether any of the pinned units may be drawn with another. @param {Drawing} drawing @param {Pin} pin @param {number} other @returns {boolean} */
 export function isShownWith(drawing, { side, indices }, other) {
+  if (indices.length === 1) return side === "q" ? isShown(drawing, indices[0], other) : isShown(drawing, other, indices[0]);
   return indices.some((index) => (side === "q" ? isShown(drawing, index, other) : isShown(drawing, other, index)));
 }
 

@@ -25,7 +25,7 @@ import { nameHead, nameLayer } from "../core/heads.js";
 import { selectionBar } from "../core/selection.js";
 import { SETTINGS } from "../core/settings.js";
 import { ownerOf, parsePin, ranges, spanColor, spansOf, writePin } from "../core/spans.js";
-import { format, isShownWith, weightsBetween } from "./shapes.js";
+import { format, isShownWith, weightBetween, weightsBetween } from "./shapes.js";
 import { Stage } from "./stage.js";
 import { TextStage } from "./text.js";
 import { drawingOf, massTo } from "../core/units.js";
@@ -223,13 +223,15 @@ function strongest(drawing, pin) {
   /** @type {{head: number, other: number, weight: number}[]} */
   const best = [];
   const others = (pin.side === "q" ? drawing.keys : drawing.queries).labels.length;
-  for (let other = 0; other < others; other++) {
-    weightsBetween(drawing, pin, other).forEach((weight, place) => {
-      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) || !isShownWith(drawing, pin, other)) return;
+  const columns = drawing.keys.labels.length;
+  drawing.weights.forEach((values, place) => {
+    for (let other = 0; other < others; other++) {
+      const weight = weightBetween(values, columns, pin, other);
+      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) || !isShownWith(drawing, pin, other)) continue;
       best.push({ head: drawing.heads[place], other, weight });
       best.sort((a, b) => b.weight - a.weight).splice(TOLD);
-    });
-  }
+    }
+  });
   return best;
 }
 
