@@ -1,6 +1,7 @@
 /** The bar at the top: where one can go, which run, which theme. */
 
 import { h } from "./dom.js";
+import { isSite } from "./home.js";
 import { chosenTheme, chooseTheme } from "./look.js";
 import { address, here, go } from "./place.js";
 
@@ -27,7 +28,7 @@ export const HELP = {
 
 /** Why a page would be empty. @param {string} name @param {Session} session @param {RunSummary | null} run @returns {string | undefined} */
 export function whyClosed(name, session, run) {
-  if (name === "text") return session.model.state === "none" ? (session.model.reason ?? NO_MODEL).replaceAll("`", "") : undefined;
+  if (name === "text") return session.model.state === "none" ? ((isSite && session.model.reason) || NO_MODEL).replaceAll("`", "") : undefined;
   if (name === "compare") return whyNoPair(session);
   if (!run) return "No run is open.";
   return run.closed[name]?.replaceAll("`", "");
