@@ -152,3 +152,14 @@ def test_a_script_may_send_the_token_as_a_header(guarded: TestClient) -> None:
 def test_an_open_address_still_refuses_names_of_others(guarded: TestClient) -> None:
     headers = {"authorization": f"Bearer {TOKEN}", "host": "evil.example"}
     assert guarded.get("/api/session", headers=headers).status_code == 421
+
+
+def test_only_the_page_of_one_head_may_stand_in_a_frame_of_the_same_machine(
+    visitor: TestClient,
+) -> None:
+    embedded, other = visitor.get("/embed").headers, visitor.get("/head").headers
+    policy = embedded["content-security-policy"]
+    assert "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*" in policy
+    assert "x-frame-options" not in embedded and "script-src 'self'" in policy
+    assert "frame-ancestors 'none'" in other["content-security-policy"]
+    assert other["x-frame-options"] == "DENY"
