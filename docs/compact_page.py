@@ -139,7 +139,8 @@ def _studies() -> str:
 
 
 def _commands() -> str:
-    names = [module.name for module in pkgutil.iter_modules(cli.__path__)]
+    found = [module.name for module in pkgutil.iter_modules(cli.__path__)]
+    names = [name for name in found if not name.startswith("_")]
     functions = [getattr(import_module(f"headscope.cli.{name}"), name) for name in names]
     lines = "".join(
         f"- `headscope {name}`: {_says(each)}\n"
