@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class HubDataset:
 
     def _rows(self) -> Any:
         try:
-            import datasets  # pyright: ignore[reportMissingImports]
+            library: Any = import_module("datasets")  # this file has the same name
         except ImportError as error:
             raise CorpusError(
                 f"There is no file or directory {self.name}; check the path, or install "
@@ -69,7 +69,7 @@ class HubDataset:
         # Without the network only what was downloaded before can be read, and that not as a stream.
         streaming = not any(os.environ.get(name, "0") not in ("", "0") for name in _OFFLINE)
         try:
-            return datasets.load_dataset(
+            return library.load_dataset(
                 self.name, self.configuration, split=self.split, streaming=streaming
             )
         except Exception as error:
@@ -98,11 +98,6 @@ def find_dataset(name: str) -> HubDataset | None:
         return None
     whole, configuration, split, *_ = [*name.split(":"), "", ""]
     return HubDataset(whole, configuration or None, split or "train")
-
-
-def has_library() -> bool:
-    """Whether names can be looked up at all."""
-    return find_spec("datasets") is not None
 
 
 def _file_name(listed: Any, folder: Path) -> str:
