@@ -21,7 +21,11 @@ from tests.engine.tiny import causal_model, treebank
 KILLS = 10
 
 
-OPTIONS = {"vig2019": {}, "clark2019": {"probes": False, "period": 8}}
+OPTIONS = {
+    "vig2019": {},
+    "clark2019": {"probes": False, "period": 8},
+    "luger2026": {"context": 12, "points": 9, "needles": 2, "depths": [50], "period": 8},
+}
 
 
 def run_study(study: str, out: Path) -> None:
