@@ -64,6 +64,7 @@ LAZY_DOORS = {
     ("headscope.studies", "headscope.studies.study"): "names of studies are listed without torch",
     ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
+    ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
     ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.connections"): "imports uvicorn, an extra",
     ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",

@@ -31,9 +31,9 @@ class Square:
         (self.folder / f"{number}-{os.getpid()}-{tries}").touch()
         if number == self.deadly_once and tries == 0:
             os._exit(1)
+        time.sleep(self.seconds)
         if number == self.poison:
             raise ValueError(f"{number} cannot be squared\nat all")
-        time.sleep(self.seconds)
         return number**2
 
     def describe(self, number: int, /) -> str:

@@ -126,7 +126,8 @@ def test_a_piece_that_always_fails_is_named_after_three_tries_on_both_workers(
     cluster: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(RunError, match=r"Number 3 failed 3 times.*ValueError: 3 cannot be squared"):
-        squares(cluster, Square(tmp_path, poison=3, crew=2))
+        # Long enough for both workers to be known as ready before the last try.
+        squares(cluster, Square(tmp_path, poison=3, seconds=0.2, crew=2))
     assert tries(tmp_path)[3] == 3
     processes = {path.name.split("-")[1] for path in tmp_path.glob("3-*")}
     assert len(processes) == 2

@@ -18,7 +18,6 @@ from threading import Thread
 
 import headscope
 from headscope.errors import RunError
-from headscope.explorer.site import site
 from headscope.model.source import find_source
 
 MODELS = ("mini-gpt2", "mini-bert")
@@ -37,6 +36,8 @@ def demo(
     folder = _claim(Path(out))
     with ThreadPoolExecutor() as threads, _started(folder, sentences) as workers:
         found = [threads.submit(worker.wait) for worker in workers]
+        from headscope.explorer.site import site  # takes a second, in which the models work
+
         for done in as_completed(found):
             done.result()  # the first that fails ends the others
     for findings in found:
