@@ -92,11 +92,12 @@ def report(model: Model, inputs: int, tokens: int, layers: int, device: str) -> 
     ours, fast = measure(lambda: loss_changes(model, batch, batch.mask, grid, means), device)
     plain, slow = measure(lambda: one_by_one(model, batch, grid, means), device)
     apart = max((ours[name].cpu() - plain[name]).abs().max().item() / tokens for name in plain)
+    most = max(plain[name].abs().max().item() / tokens for name in plain)
     shape = f"{len(grid.layers)} of {model.layers} layers × {grid.heads} heads"
     print(f"{model.name}, {shape}, {inputs} inputs of {tokens} tokens")
     print(f"  one head at a time, whole passes   {slow:7.1f} s")
     print(f"  batches of heads, layers above     {fast:7.1f} s   {slow / fast:.1f} × faster")
-    print(f"  largest difference per token       {apart:.1e} nats")
+    print(f"  largest change per token {most:.2f} nats, largest difference {apart:.1e} nats")
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import gguf
 import pytest
 import torch
 from transformers import PreTrainedModel
@@ -10,9 +11,6 @@ from headscope.errors import ModelError
 from headscope.model.load import load
 from tests.contracts.family import tokenizer
 from tests.model.tiny import family, tiny
-
-gguf = pytest.importorskip("gguf")
-pytest.importorskip("accelerate")
 
 # What llama.cpp calls the parts of a Llama.
 NAMES = {

@@ -41,7 +41,6 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spread(llama: Path) -> Model:
-    pytest.importorskip("accelerate")
     return load(llama, device_map=HALF_ON_DISK)
 
 
@@ -89,7 +88,6 @@ def test_another_process_spreads_the_model_in_the_same_way(spread: Model) -> Non
 def test_other_ways_to_capture_work_on_a_spread_network(
     name: str, on_disk: list[str], in_memory: list[str], tmp_path: Path
 ) -> None:
-    pytest.importorskip("accelerate")
     places = {**dict.fromkeys(on_disk, "disk"), **dict.fromkeys(in_memory, "cpu")}
     model = load(save(name, tmp_path), device_map=places)
     assert any(tensor.is_meta for tensor in model.network.parameters())
@@ -152,7 +150,6 @@ def test_a_wrong_device_map_is_one_sentence(given: object, sentence: str) -> Non
 
 
 def test_a_map_that_parts_shared_weights_is_one_sentence(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
     places = {"encoder": "disk", "decoder": "disk", "shared": "cpu", "lm_head": "cpu"}
     with pytest.raises(ModelError, match=r"cannot be spread as the device map says \(.*auto\.$"):
         load(save("T5", tmp_path), device_map=places)

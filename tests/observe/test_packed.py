@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture import kernels
-from headscope.model.capture.packed import attend_plainly
+from headscope.model.capture.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
@@ -54,6 +54,20 @@ def whole(query: Tensor, key: Tensor, batch: AnnotatedBatch) -> Tensor:
     seen = batch.mask[:, None, None, :].expand(-1, 1, batch.mask.shape[1], -1)
     seen = seen.tril() if batch.is_causal else seen
     return scores.masked_fill(~seen, -torch.inf).softmax(-1) * batch.mask[:, None, :, None]
+
+
+@pytest.mark.parametrize("kind", ["causal", "full"])
+def test_texts_of_one_length_lie_as_if_they_had_been_packed(kind: Any) -> None:
+    query, key, value = torch.randn(3, 2, 4, 5, WIDTH).unbind(0)  # text head token dim
+    scores = query @ key.mT * SCALING
+    if kind == "causal":
+        scores = scores.masked_fill(torch.ones(5, 5).triu(1).bool(), -torch.inf)
+    found = lay_end_to_end(scores.softmax(-1) @ value, scores.logsumexp(-1))
+    packing = Packing.of(torch.ones(2, 5, dtype=torch.bool))
+    parts = [packing.pack(part.transpose(1, 2)) for part in (query, key, value)]
+    wanted = attend_plainly(parts[0], parts[1], parts[2], SCALING, kind, packing)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 CASES = (st.integers(0, 2**31), st.booleans(), st.integers(1, 5), st.integers(1, 3))

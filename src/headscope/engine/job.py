@@ -19,7 +19,7 @@ from headscope.engine.forward import observe
 from headscope.engine.prepare import Readers, read_inputs
 from headscope.errors import RunError
 from headscope.metrics.metric import State, Sums
-from headscope.studies.study import Inputs, Part, Setup
+from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
 from headscope.workers.threads import use_threads
@@ -84,7 +84,7 @@ def load_records(path: Path, metric: str) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(WithModel):
     """Everything that is needed to compute any shard of a run, in this process or another."""
 
     setup: Setup
@@ -92,15 +92,6 @@ class Job:
     threads: int
     fingerprint: str  # of the model that the run is of
     readers: Readers | None = field(default=None, compare=False)  # who makes inputs, if not we
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether the model is on a GPU."""
-        return self.setup.model.device.type == "cuda"
-
-    def open(self) -> None:
-        """Refuse to compute with other weights than those of the run."""
-        self.setup.check_model(self.fingerprint)
 
     def __call__(self, shard: Shard, /) -> bytes:
         """The content of a shard's file."""

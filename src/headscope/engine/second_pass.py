@@ -27,7 +27,7 @@ from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout
 from headscope.observe.inputs import Cut
 from headscope.observe.show import DENSE_TOKENS
-from headscope.studies.study import Inputs, Part, Setup
+from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.workers.threads import use_threads
 
 BLOCK = 32  # inputs of a piece
@@ -70,7 +70,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class SecondPass:
+class SecondPass(WithModel):
     """Computes what is kept of a block of inputs."""
 
     setup: Setup
@@ -78,15 +78,6 @@ class SecondPass:
     chosen: Chosen
     threads: int
     fingerprint: str  # of the model that the run is of
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether the model is on a GPU."""
-        return self.setup.model.device.type == "cuda"
-
-    def open(self) -> None:
-        """Refuse to compute with other weights than those of the run."""
-        self.setup.check_model(self.fingerprint)
 
     def describe(self, block: Block, /) -> str:
         """The block by its inputs."""

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -21,6 +22,9 @@ from headscope.results.measure import (
 )
 from headscope.results.slices import Slice, baseline_of, plain_label, slices
 from headscope.studies.study import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def general_figures(result: xr.Dataset) -> tuple[Figure, ...]:
 
 
 def _figure(measure: Measure) -> Figure:
-    def draw(result: xr.Dataset):  # noqa: ANN202  matplotlib's Figure
+    def draw(result: xr.Dataset) -> "Drawing":
         values = result[measure.name]
         pooled, errors = (f"{measure.name}_by_layer{end}" for end in ("", "_se"))
         by_layer = result[pooled] if pooled in result else values.mean("head")

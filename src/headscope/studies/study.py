@@ -106,6 +106,22 @@ class Setup:
             )
 
 
+class WithModel:
+    """What all work with the model of a run has in common, in this process or another."""
+
+    setup: Setup
+    fingerprint: str  # of the model that the run is of
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the model is on a GPU."""
+        return self.setup.model.device.type == "cuda"
+
+    def open(self) -> None:
+        """Refuse to compute with other weights than those of the run."""
+        self.setup.check_model(self.fingerprint)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """What was made of some sentences: examples, and how many were skipped for which reason."""

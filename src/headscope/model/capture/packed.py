@@ -66,7 +66,14 @@ def attend_even(
         return None
     attend = torch.ops.aten._scaled_dot_product_cudnn_attention
     output, lse = attend(query, key, value, None, True, 0.0, causal, False, scale=scaling)[:2]
-    return output.transpose(1, 2).flatten(0, 1), lse.squeeze(-1).transpose(0, 1).flatten(1)
+    return lay_end_to_end(output, lse.squeeze(-1))
+
+
+def lay_end_to_end(
+    output: Float[Tensor, "text head token dim"], lse: Float[Tensor, "text head token"]
+) -> Attended:
+    """What texts of one length have, token by token."""
+    return output.transpose(1, 2).flatten(0, 1), lse.transpose(0, 1).flatten(1)
 
 
 def attend_plainly(

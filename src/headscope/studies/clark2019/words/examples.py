@@ -20,7 +20,7 @@ from headscope.probes.selection import BestHead
 from headscope.probes.words import END, START, all_word_maps, token_units
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.words.choices import best_resolver, clear_relations, layer_number
-from headscope.studies.study import Setup
+from headscope.studies.study import Setup, WithModel
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
 from headscope.workers.threads import use_threads
@@ -77,21 +77,12 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Watching:
+class Watching(WithModel):
     """Finds the sentence on which a head finds most of what it should, and draws another."""
 
     setup: Setup
     threads: int
     fingerprint: str  # of the model that the run is of
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether the model is on a GPU."""
-        return self.setup.model.device.type == "cuda"
-
-    def open(self) -> None:
-        """Check the model."""
-        self.setup.check_model(self.fingerprint)
 
     def __call__(self, shown: Shown, /) -> bytes:
         """The examples of a head as the content of a file."""

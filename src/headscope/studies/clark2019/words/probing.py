@@ -37,7 +37,7 @@ from headscope.probes.trained.vectors import InputEmbeddings, VectorSource, read
 from headscope.results import papers
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.left_out import why_no_probes
-from headscope.studies.study import Setup
+from headscope.studies.study import Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.workers.threads import use_threads
@@ -119,7 +119,7 @@ _one_at_a_time = Lock()
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(WithModel):
     """Trains and tests one group of probes; what it learned so far lies in `folder`, if given."""
 
     setup: Setup
@@ -127,14 +127,9 @@ class Training:
     fingerprint: str  # of the model that the run is of
     folder: Path | None = None
 
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether the model is on a GPU."""
-        return self.setup.model.device.type == "cuda"
-
     def open(self) -> None:
         """Check the model, and read what all groups share."""
-        self.setup.check_model(self.fingerprint)
+        super().open()
         self.vectors.size  # noqa: B018  a file that cannot be read is of no use to any group
 
     def __call__(self, group: Group, /) -> bytes:
