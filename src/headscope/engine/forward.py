@@ -24,7 +24,7 @@ from headscope.metrics.metric import (
     refuse_matrices,
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
-from headscope.model.memory import is_out_of_memory
+from headscope.model.memory import free_on_gpu, is_out_of_memory
 from headscope.model.model import Model
 from headscope.model.norms import Reading
 from headscope.observe.dense import DenseLayer
@@ -96,7 +96,7 @@ def default_batch_tokens(model: "Model") -> int:
     """As many tokens per batch as the free memory of the device allows."""
     if model.device.type != "cuda":
         return CPU_TOKENS
-    free, _ = torch.cuda.mem_get_info(model.device)
+    free = free_on_gpu(model.device)
     row = PACKED_ROW if is_packed(model) else SENTENCE
     return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
 
