@@ -70,13 +70,7 @@ def compare(
     generator = torch.Generator().manual_seed(sum(lengths) + width)
     mask = torch.arange(max(lengths) + 1) < torch.tensor(lengths)[:, None]
     packing = Packing.of(mask.flip(1) if width == 8 else mask)
-    packing = Packing(
-        packing.shape,
-        packing.place.to(device),
-        packing.text.to(device),
-        packing.firsts.to(device),
-        packing.longest,
-    )
+    packing = packing.to(torch.device(device))
     tokens = sum(lengths)
 
     def draw(heads: int) -> Tensor:

@@ -4,7 +4,8 @@ How many tokens a batch may have: what fits, and half of it when the memory runs
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -154,9 +155,7 @@ def _observe(
             _observe_batch(model, cut, loop, choice, reading)
         loop.finish()
     else:
-        with use_threads(1):  # several shards are read at once, and the GPU must be fed meanwhile
-            ready = list(cuts)
-        _observe_far(ready, model, loop, choice, reading)
+        _observe_far(cuts, model, loop, choice, reading)
     for state in states.values():
         state.settle()
     return states
@@ -174,16 +173,29 @@ def _read_texts(model: Model, columns: Columns, batch_tokens: int, loop: "_Loop"
         yield cut
 
 
+@contextmanager
+def _turn(cuts: Iterator[Cut]) -> Iterator[Iterable[Cut]]:
+    """The GPU and the batches, which are read while it is busy with another shard."""
+    ready: Iterable[Cut] = cuts
+    if not _one_at_a_time.acquire(blocking=False):
+        ready = list(cuts)
+        _one_at_a_time.acquire()
+    try:
+        yield ready
+    finally:
+        _one_at_a_time.release()
+
+
 def _observe_far(
-    cuts: Sequence[Cut], model: Model, loop: "_Loop", choice: Attention, reading: Reading
+    cuts: Iterator[Cut], model: Model, loop: "_Loop", choice: Attention, reading: Reading
 ) -> None:
     """Observe batches on a GPU, one shard at a time: they are as large as its memory allows.
 
     Another shard may begin as soon as all work of this one has been launched. Nothing here asks
     the GPU for a number, which would leave it idle until the next batch has been launched.
     """
-    with _one_at_a_time:
-        for cut in cuts:
+    with use_threads(1), _turn(cuts) as ready:  # several shards are read at once
+        for cut in ready:
             _observe_batch(model, cut.to(model.device), loop, choice, reading)
         loop.finish()
         done = torch.cuda.Event() if model.device.type == "cuda" else None

@@ -6,11 +6,14 @@ label occurs among the tokens, and to what a head would give it that spread its 
 
 from functools import partial
 
-import torch
-
 from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
-from headscope.observe.batch import AnnotatedBatch, pairs_of_keys, pairs_of_queries
+from headscope.observe.batch import (
+    AnnotatedBatch,
+    pairs_of_keys,
+    pairs_of_queries,
+    sum_by_label,
+)
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Published, Role
 
@@ -142,21 +145,20 @@ def label_from_terms(layer: Layer, label: str, size: int) -> Terms:
 
 def frequency_terms(batch: AnnotatedBatch, label: str, size: int) -> TextTerms:
     """How many content tokens carry each label, and how many there are."""
-    return batch.one_hot(label, size).sum(1), batch.content.sum(1, keepdim=True).float()
+    content = batch.content.double()
+    return sum_by_label(batch, label, size, content), content.sum(1, keepdim=True)
 
 
 def even_to_terms(batch: AnnotatedBatch, label: str, size: int) -> TextTerms:
     """The terms of `label_to_terms` with every weight 1 over the same pairs."""
     received = pairs_of_keys(batch)
-    shares = torch.einsum("bk,bkl->bl", received, batch.one_hot(label, size).double())
-    return shares, received.sum(1, keepdim=True)
+    return sum_by_label(batch, label, size, received), received.sum(1, keepdim=True)
 
 
 def even_from_terms(batch: AnnotatedBatch, label: str, size: int) -> TextTerms:
     """The terms of `label_from_terms` with every weight 1 over the same pairs."""
     paid = pairs_of_queries(batch)
-    shares = torch.einsum("bq,bql->bl", paid, batch.one_hot(label, size).double())
-    return shares, paid.sum(1, keepdim=True)
+    return sum_by_label(batch, label, size, paid), paid.sum(1, keepdim=True)
 
 
 def label_to(measure: Measure, grid: Grid, axis: Axis) -> HeadRatio:

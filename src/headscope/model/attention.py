@@ -135,6 +135,7 @@ class Packing:
     place: Int[Tensor, "token"]  # of every token in the flat batch
     text: Int[Tensor, "token"]
     firsts: Int[Tensor, "text+1"]  # the first token of every text, and the end
+    number: Int[Tensor, "place"]  # of the token at every place of the flat batch; 0 at padding
     longest: int
 
     @classmethod
@@ -143,13 +144,15 @@ class Packing:
         lengths = mask.sum(-1)
         firsts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).int()
         place = mask.flatten().nonzero()[:, 0]
+        number = torch.zeros(mask.numel(), dtype=torch.long, device=mask.device)
+        number[place] = torch.arange(len(place), device=mask.device)
         shape = (mask.shape[0], mask.shape[1])
-        return cls(shape, place, (place // shape[1]).int(), firsts, int(lengths.max()))
+        return cls(shape, place, (place // shape[1]).int(), firsts, number, int(lengths.max()))
 
     def to(self, device: torch.device) -> "Packing":
         """The same on a device."""
-        places = (send(each, device) for each in (self.place, self.text, self.firsts))
-        return Packing(self.shape, *places, self.longest)
+        parts = (self.place, self.text, self.firsts, self.number)
+        return Packing(self.shape, *(send(part, device) for part in parts), self.longest)
 
     @property
     def is_full(self) -> bool:

@@ -154,6 +154,17 @@ def _pairs(
     return content * (visible if batch.is_causal else content.sum(1, keepdim=True))
 
 
+def sum_by_label(
+    batch: AnnotatedBatch, label: str, size: int, values: Float[Tensor, "batch token"]
+) -> Float[Tensor, "batch label"]:
+    """The values of the content tokens of every input, added up by their label."""
+    codes = batch.labels[label].masked_fill(~batch.content, -1)
+    labelled = codes >= 0
+    place = torch.arange(len(codes), device=codes.device)[:, None] * size + codes
+    sums = torch.bincount(place[labelled], values[labelled], minlength=len(codes) * size)
+    return sums.view(-1, size)
+
+
 def related_pairs(batch: AnnotatedBatch) -> tuple[Int[Tensor, "pair 3"], Int[Tensor, "pair 3"]]:
     """Pairs (input, query, key) of the two directed forms of Eq. 4 that count."""
     return batch.once_on_host("related_pairs", _related_pairs)

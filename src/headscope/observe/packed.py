@@ -194,8 +194,7 @@ def _null_keys(packing: Packing, null: Bool[Tensor, "token"]) -> Int[Tensor, "nu
 
 def _packed_pairs(packing: Packing, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor, "3 pair"]:
     """Text, query and key of pairs as numbers of tokens, in the order of the texts."""
-    number = torch.zeros(packing.shape[0] * packing.shape[1], dtype=torch.long, device=pairs.device)
-    number[packing.place] = torch.arange(len(packing.place), device=pairs.device)
+    number = packing.number
     row, query, key = pairs[pairs[:, 0].argsort(stable=True)].unbind(-1)
     width = packing.shape[1]
     return torch.stack([row, number[row * width + query], number[row * width + key]])
@@ -227,10 +226,10 @@ def _paid_to(
     """The logarithm of what every token pays to one key of its text; masks not applied."""
     packing = attention.packing
     groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
-    number = torch.zeros(packing.shape, dtype=torch.long, device=key.device).flatten()
-    number[packing.place] = torch.arange(len(packing.place), device=key.device)
     width = packing.shape[1]
-    tokens = number[torch.arange(packing.shape[0], device=key.device) * width + key]  # head text
+    tokens = packing.number[
+        torch.arange(packing.shape[0], device=key.device) * width + key
+    ]  # head text
     heads = torch.arange(len(key), device=key.device)[:, None]
     keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
     queries = widen(attention.packed_query).transpose(0, 1)

@@ -146,7 +146,7 @@ def is_packable(given: Mapping[str, Any], packing: Packing) -> bool:
 def attend_batch(
     given: Mapping[str, Any], packing: Packing, stack: Stack, layer: int
 ) -> tuple[Float[Tensor, "batch query head dim"], PackedAttention]:
-    """All texts at once, without their padding; padded rows of the output are zero."""
+    """All texts at once, without their padding, whose rows of the output mean nothing."""
     query, key, value = (given[name] for name in ("query", "key", "value"))
     kind, _ = _mask(given.get("attention_mask"), 0, slice(None))
     scaling = scale(given)
@@ -154,10 +154,7 @@ def attend_batch(
     parts = [packing.pack(part.transpose(1, 2)) for part in (query, key, value)]
     even = attend_even(query, key, value, scaling, kind) if packing.is_full else None
     packed, lse = even or attend_packed(parts[0], parts[1], parts[2], scaling, kind, packing)
-    output = packed
-    if not packing.is_full:
-        output = packed.new_zeros(packing.shape[0] * packing.shape[1], *packed.shape[1:])
-        output[packing.place] = packed
+    output = packed if packing.is_full else packed[packing.number]
     seen = PackedAttention(
         stack, layer, query, key, parts[0], parts[1], scaling, lse, kind, packing
     )
