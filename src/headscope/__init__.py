@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.explorer.site import site as site
     from headscope.exports import export as export
-    from headscope.model.load import load as load
+    from headscope.model.inputs.spans import Span as Span
+    from headscope.model.loading.load import load as load
     from headscope.model.model import Model as Model
-    from headscope.model.spans import Span as Span
     from headscope.model.stored import open_trace as open_trace
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
@@ -37,7 +37,7 @@ _HOME = {
     "Mention": "headscope.text.sentence",
     "Model": "headscope.model.model",
     "Sentence": "headscope.text.sentence",
-    "Span": "headscope.model.spans",
+    "Span": "headscope.model.inputs.spans",
     "Trace": "headscope.model.trace",
     "Word": "headscope.text.sentence",
     "annotate": "headscope.text.annotate",
@@ -46,7 +46,7 @@ _HOME = {
     "export": "headscope.exports",
     "gallery": "headscope.views.gallery",
     "heads": "headscope.results.heads",
-    "load": "headscope.model.load",
+    "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
     "read_documents": "headscope.text.documents",

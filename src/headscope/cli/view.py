@@ -209,7 +209,7 @@ def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[st
     if (text is None) == (chat is None):
         raise ViewError("Give a text, or a chat (--chat FILE.json), and only one of them.")
     if chat is not None:
-        from headscope.model.chat import read_chat
+        from headscope.model.inputs.chat import read_chat
 
         messages, template = read_chat(chat)
         return [{"messages": messages, "template": template}]

@@ -71,7 +71,7 @@ def configure(app: Any) -> Any:
 
 def check_model(name: str) -> None:
     """Refuse a model that is nowhere to be found; its weights are loaded in the background."""
-    from headscope.model.source import explain, find_source, is_reachable
+    from headscope.model.loading.source import explain, find_source, is_reachable
 
     source = find_source(name)
     if not source.hub:
@@ -109,7 +109,7 @@ def address(listener: socket.socket, access: "Access") -> str:
 
 
 def _load(name: str, options: dict[str, Any]) -> "Model":
-    from headscope.model.load import load
+    from headscope.model.loading.load import load
 
     return load(name, **options)
 

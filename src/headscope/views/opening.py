@@ -7,7 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import ViewError
-from headscope.model.spans import Span, check_spans, ranges, turns
+from headscope.model.inputs.spans import Span, check_spans, ranges, turns
 from headscope.views.labels import label
 from headscope.views.state import (
     SETTINGS,

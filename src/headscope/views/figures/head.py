@@ -7,7 +7,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
-from headscope.model.spans import Span
+from headscope.model.inputs.spans import Span
 from headscope.theme import GROUPS, PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
 from headscope.views.figures.fonts import points
 from headscope.views.figures.text import draw_text
