@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headscope.text.sentence import Mention as Mention
     from headscope.text.sentence import Sentence as Sentence
     from headscope.text.sentence import Word as Word
-    from headscope.views.gallery import gallery as gallery
+    from headscope.views.view import gallery as gallery
 
 _HOME = {
     "Corpus": "headscope.text.corpus",
@@ -44,7 +44,7 @@ _HOME = {
     "compare": "headscope.results.compare",
     "demo_corpus": "headscope.text.read",
     "export": "headscope.exports",
-    "gallery": "headscope.views.gallery",
+    "gallery": "headscope.views.view",
     "heads": "headscope.results.heads",
     "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",

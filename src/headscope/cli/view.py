@@ -130,8 +130,7 @@ def view(
     precision: _Precision = "exact",
 ) -> None:
     """Show what each head looks at in a text, or in each text of a file."""
-    from headscope.views.gallery import gallery
-    from headscope.views.view import check_ending, open_view
+    from headscope.views.view import check_ending, gallery, open_view
 
     ending = ENDING if out.suffix == ENDING else check_ending(out)
     settings = {
