@@ -71,9 +71,8 @@ LAZY_DOORS = {
     ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
-    ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.connections"): "imports uvicorn, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.api"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.answers.runs"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",
     (

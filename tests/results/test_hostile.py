@@ -15,9 +15,8 @@ from starlette.testclient import TestClient
 import headscope as hs
 import headscope.report.write
 from headscope.errors import HeadscopeError
-from headscope.explorer.api import QUESTIONS
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import QUESTIONS, create_app
 from headscope.explorer.texts import Texts
 from headscope.results.compare import compare, largest, write_csv
 from headscope.results.dataset import load, save

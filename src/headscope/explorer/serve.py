@@ -31,8 +31,8 @@ def serve(
     _require_extra()
     import uvicorn
 
-    from headscope.explorer.app import create_app
-    from headscope.explorer.runs import Library
+    from headscope.explorer.answers.runs import Library
+    from headscope.explorer.api import create_app
     from headscope.explorer.safety import Access
     from headscope.explorer.texts import Texts
 
@@ -53,7 +53,7 @@ def configure(app: Any) -> Any:
     """uvicorn's settings, with limits that the number of file descriptors allows."""
     import uvicorn
 
-    from headscope.explorer.connections import OncePerMinute, descriptors, protocol
+    from headscope.explorer.safety import OncePerMinute, descriptors, protocol
 
     most = descriptors()
     logging.getLogger("asyncio").addFilter(OncePerMinute())
