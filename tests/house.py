@@ -87,7 +87,6 @@ LAZY_DOORS = {
         "headscope.bertviz.neuron_view",
         "headscope.model.loading.load",
     ): "importing it needs no torch",
-    ("headscope.report", "headscope.report.write"): "headscope.report is a function and a package",
     ("headscope.workers.engine", "headscope.workers.local"): "engines are found by name",
     ("headscope.workers.engine", "headscope.workers.ray"): "engines are found by name",
 }

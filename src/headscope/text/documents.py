@@ -12,10 +12,17 @@ from headscope.text.readers import suffix_of
 from headscope.text.readers.columns import TABLES, Row
 from headscope.text.readers.lines import document_numbers
 from headscope.text.readers.raw import TEXT, is_raw, read_rows
-from headscope.text.readers.reading import Reading, read_sentences
 from headscope.text.segments import joined
 from headscope.text.sentence import Sentence
-from headscope.text.sources import DEMO, Named, Sources, demo_sentences, find_sources
+from headscope.text.sources import (
+    DEMO,
+    Named,
+    Reading,
+    Sources,
+    demo_sentences,
+    find_sources,
+    read_sentences,
+)
 from headscope.text.storage import LONGEST_TEXT
 
 
