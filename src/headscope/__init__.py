@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from headscope.results.heads import heads as heads
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
-    from headscope.text.documents import read_documents as read_documents
     from headscope.text.read import demo_corpus as demo_corpus
     from headscope.text.read import read_corpus as read_corpus
     from headscope.text.sentence import Mention as Mention
     from headscope.text.sentence import Sentence as Sentence
     from headscope.text.sentence import Word as Word
+    from headscope.text.sources import read_documents as read_documents
     from headscope.views.view import gallery as gallery
 
 _HOME = {
@@ -49,7 +49,7 @@ _HOME = {
     "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
-    "read_documents": "headscope.text.documents",
+    "read_documents": "headscope.text.sources",
     "report": "headscope.report",
     "site": "headscope.explorer.site",
     "study": "headscope.engine.study",
