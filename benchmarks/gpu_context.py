@@ -31,8 +31,8 @@ from headscope.metrics.metric import Axis, Grid, State
 from headscope.metrics.ratio import HeadRatio, RatioGroup
 from headscope.metrics.variability import Variability
 from headscope.model.attention import PackedAttention, PlainAttention, TextAttention
-from headscope.model.batch import Batch
 from headscope.model.capture.modes import Mode
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.fused import PassSums, sum_in_blocks

@@ -38,7 +38,7 @@ from headscope.engine.prepare import open_readers  # noqa: E402
 from headscope.engine.study import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.ratio import HeadRatio  # noqa: E402
-from headscope.model.batch import Batch  # noqa: E402
+from headscope.model.inputs.batch import Batch  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402
 from headscope.studies.study import Setup  # noqa: E402

@@ -25,9 +25,9 @@ from headscope.metrics.metric import (
     refuse_matrices,
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
-from headscope.model.memory import free_on_gpu, is_out_of_memory
+from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
 from headscope.model.model import Model
-from headscope.model.norms import Reading
+from headscope.model.writes import Reading
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer

@@ -28,7 +28,7 @@ from headscope.metrics.maps import (
     find_components,
     lay_out,
 )
-from headscope.model.display import display
+from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout, output_part
 from headscope.results.records import (

@@ -25,7 +25,7 @@ from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
 
 Sums = dict[str, np.ndarray]

@@ -1,7 +1,7 @@
 """The same measures of attention weighted by what it gives, beside those of raw attention.
 
 Only for runs that ask for both readings; a run that asks for norms alone has all measures of them.
-See `headscope.model.norms`.
+See `headscope.model.writes`.
 """
 
 from collections.abc import Collection

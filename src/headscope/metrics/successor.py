@@ -27,7 +27,7 @@ from headscope.results.measure import Baseline, Measure, Role
 from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
 
 ITEM = "item"  # the label of the token whose successor is asked for: its place among all items

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headscope.model.attention import send
-from headscope.model.batch import Batch
-from headscope.model.encode import Encoded
+from headscope.model.inputs.batch import Batch
+from headscope.model.inputs.encode import Encoded
 from headscope.observe.batch import AnnotatedBatch, packing_of
 from headscope.results.replicates import group_of
 from headscope.text.sentence import Sentence

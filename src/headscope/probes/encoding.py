@@ -19,8 +19,8 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import AlignmentError
-from headscope.model.display import display
-from headscope.model.encode import Encoded, encode_all
+from headscope.model.inputs.encode import Encoded, encode_all
+from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.text.alignment import Alignment, align
 from headscope.text.sentence import Sentence

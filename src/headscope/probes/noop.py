@@ -31,7 +31,7 @@ from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
 
 SIDES = ("", "_governor")  # of the two directions

@@ -16,9 +16,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.model.attention import LayerAttention
-from headscope.model.batch import Batch
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.model.norms import Reading, norm_weighted, norms_of
+from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Example

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from headscope.model.model import Model
-    from headscope.model.norms import Reading
+    from headscope.model.writes import Reading
     from headscope.observe.inputs import Columns, Example
     from headscope.observe.show import Attention
     from headscope.results.findings import Finding

@@ -26,9 +26,16 @@ from headscope.text.readers.columns import is_corpus
 from headscope.text.readers.conllu import Fused
 from headscope.text.readers.lines import Layout, document_numbers
 from headscope.text.readers.raw import TEXT, to_sentences
-from headscope.text.readers.reading import Reading, read_sentences
 from headscope.text.sentence import Sentence
-from headscope.text.sources import DEMO, Named, Sources, demo_sentences, find_sources
+from headscope.text.sources import (
+    DEMO,
+    Named,
+    Reading,
+    Sources,
+    demo_sentences,
+    find_sources,
+    read_sentences,
+)
 from headscope.text.storage import FORMAT
 from headscope.wording import counted
 

@@ -5,7 +5,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.model.encode import encode_all
+from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.studies.luger2026 import inputs as cutting

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from headscope.model.attention import (
+    Forward,
     PackedAttention,
     Packing,
     PlainAttention,
@@ -20,7 +21,6 @@ from headscope.model.attention import (
     TextAttention,
     widen,
 )
-from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with, scale
 from headscope.model.capture.packed import attend_even, attend_packed, takes

@@ -17,11 +17,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headscope.archive import pack_arrays, unpack_arrays
-from headscope.model.batch import Batch, buckets
-from headscope.model.evaluation import quiet
+from headscope.model.inputs.batch import Batch, buckets
+from headscope.model.loading.network import entries_of, quiet
 from headscope.model.model import Model
-from headscope.model.norms import Reading
-from headscope.model.placing import entries_of
+from headscope.model.writes import Reading
 from headscope.probes.encoding import WordTokens, encode_words
 from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
 from headscope.probes.trained.parsing import (

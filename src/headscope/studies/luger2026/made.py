@@ -8,7 +8,7 @@ from jaxtyping import Int
 
 from headscope.metrics.retrieval import DEPTH, NEEDLE, WANTED
 from headscope.metrics.successor import ITEM, Series
-from headscope.model.encode import encode_all
+from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.probes.encoding import find_frame, own_frame

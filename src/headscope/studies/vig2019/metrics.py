@@ -10,8 +10,8 @@ from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.kinds import KindExemplars
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.variability import Variability
-from headscope.model.display import display_text
-from headscope.model.encode import encode
+from headscope.model.inputs.encode import encode
+from headscope.model.inputs.tokens import display_text
 from headscope.studies import importance
 from headscope.studies.importance import with_importance
 from headscope.studies.study import Part, Setup

@@ -19,8 +19,8 @@ from typing import Any
 from headscope.errors import ModelError
 from headscope.metrics.induction import repeated_sequences
 from headscope.metrics.surface import CLS, PUNCT, SEP
-from headscope.model.display import display
-from headscope.model.encode import Encoded, encode, select
+from headscope.model.inputs.encode import Encoded, encode, select
+from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example

@@ -7,7 +7,7 @@ from headscope.metrics.divergence.heads import HeadDivergence
 from headscope.metrics.examples import ExampleMap
 from headscope.metrics.gradient import HeadGradient
 from headscope.metrics.metric import Metric
-from headscope.model.display import display_text
+from headscope.model.inputs.tokens import display_text
 from headscope.studies.clark2019.left_out import why_no_gradients
 from headscope.studies.clark2019.surface.inputs import (
     find_delimiters,

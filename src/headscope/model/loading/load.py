@@ -24,14 +24,20 @@ from transformers.models.auto import modeling_auto
 from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
-from headscope.model.evaluation import quiet
-from headscope.model.family import check_family
-from headscope.model.memory import check_room, fewer_bytes, within_memory
-from headscope.model.model import Model
-from headscope.model.origin import Origin, find_place_of
-from headscope.model.placing import DeviceMap, describe_places, find_device, read_device_map
-from headscope.model.quantise import Quantization, check_quantised, read_quantization
-from headscope.model.source import (
+from headscope.model.capture.plan import check_family
+from headscope.model.loading.memory import check_room, fewer_bytes, within_memory
+from headscope.model.loading.network import (
+    DeviceMap,
+    Quantization,
+    check_quantised,
+    describe_places,
+    find_device,
+    quiet,
+    read_device_map,
+    read_quantization,
+)
+from headscope.model.loading.origin import Origin, find_place_of
+from headscope.model.loading.source import (
     INDEX,
     Source,
     check_index,
@@ -41,6 +47,7 @@ from headscope.model.source import (
     in_short,
     is_reachable,
 )
+from headscope.model.model import Model
 
 _HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
     (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),

@@ -7,9 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.columns import number
-from headscope.explorer.limits import RefusedError
-from headscope.explorer.runs import OpenRun
+from headscope.explorer.answers.runs import OpenRun, number
 from headscope.explorer.schemas import (
     Axis,
     Clusters,
@@ -22,6 +20,7 @@ from headscope.explorer.schemas import (
     MeasureEntry,
     Picture,
     Profile,
+    RefusedError,
     Values,
 )
 from headscope.head import read_head

@@ -20,9 +20,8 @@ from typing import Protocol
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.display import brief, display_text
-from headscope.model.slow import encode_slowly
-from headscope.model.spans import Turn
+from headscope.model.inputs.spans import Turn
+from headscope.model.inputs.tokens import brief, display_text, encode_slowly
 
 Span = tuple[int, int]
 _UNSPACED = re.compile(

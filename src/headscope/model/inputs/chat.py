@@ -21,9 +21,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.display import brief
-from headscope.model.encode import Encoded, encode, markers
-from headscope.model.spans import Turn
+from headscope.model.inputs.encode import Encoded, encode, markers
+from headscope.model.inputs.spans import Turn
+from headscope.model.inputs.tokens import brief
 
 Message = Mapping[str, Any]
 

@@ -22,7 +22,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import ModelError
 from headscope.model.attention import LayerAttention, Packing
-from headscope.model.encode import Encoded
+from headscope.model.inputs.encode import Encoded
 
 Side = Literal["left", "right"]
 
@@ -100,6 +100,18 @@ def make_batch(
         rows=tuple(rows),
         lengths=lengths,
         side=side,
+    )
+
+
+def plain_batch(ids: Int[Tensor, "batch token"], device: torch.device) -> Batch:
+    """One text as a batch, nothing of it masked."""
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    return Batch(
+        ids=ids.to(device),
+        mask=mask.to(device),
+        segments=torch.zeros_like(ids).to(device),
+        rows=(0,),
+        lengths=(ids.shape[1],),
     )
 
 

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model.placing import DeviceMap, at_hand, entries_of
+from headscope.model.loading.network import DeviceMap, at_hand, entries_of
 
 if TYPE_CHECKING:
+    from headscope.model.loading.source import Source
     from headscope.model.model import Model
-    from headscope.model.source import Source
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Origin:
 
     def load(self) -> "Model":
         """Load the model again, perhaps on another machine."""
-        from headscope.model.load import load
+        from headscope.model.loading.load import load
 
         model = load(
             self.place,

@@ -6,8 +6,7 @@ from typing import Any
 
 import headscope
 from headscope.errors import HeadscopeError
-from headscope.explorer.columns import number
-from headscope.explorer.pictures import (
+from headscope.explorer.answers.pictures import (
     behaviour_of,
     catalogue,
     clusters,
@@ -16,12 +15,11 @@ from headscope.explorer.pictures import (
     whole_numbers,
     why_no_map,
 )
-from headscope.explorer.runs import Library, OpenRun
+from headscope.explorer.answers.runs import Library, OpenRun, number
+from headscope.explorer.head_schemas import HeadEntry, Heads
 from headscope.explorer.schemas import (
     Cell,
     Clusters,
-    HeadEntry,
-    Heads,
     ModelFacts,
     RunDetail,
     RunSummary,
