@@ -17,7 +17,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # A package imports only from those before it, also where the import is for types alone.
 ORDER = (
-    "errors", "wording", "progress", "files", "seal", "archive", "head", "theme", "workers",
+    "errors", "wording", "progress", "files", "archive", "head", "theme", "workers",
     "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
     "exports", "explorer", "demo", "bertviz", "cli",
@@ -77,7 +77,6 @@ LAZY_DOORS = {
     ): "a server without a model needs no torch",
     ("headscope.bertviz.neuron_view", "headscope.model.load"): "importing it needs no torch",
     ("headscope.report", "headscope.report.write"): "headscope.report is a function and a package",
-    ("headscope.workers.engine", "headscope.workers.local"): "engines are found by name",
     ("headscope.workers.engine", "headscope.workers.ray"): "engines are found by name",
 }
 

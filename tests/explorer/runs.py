@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 import headscope
+from headscope.files import checksum
 from headscope.head import name_head, name_in_paper
 from headscope.results.dataset import save
 from headscope.results.exemplars import CHECKSUM
@@ -23,7 +24,6 @@ from headscope.results.statements import (
     Table,
     write_statements,
 )
-from headscope.seal import checksum
 from tests.explorer.measures import MEASURES
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "DET", "NOUN", "PRON", "PROPN", "PUNCT", "VERB")

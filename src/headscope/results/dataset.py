@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.files import SHARDS, find_place, write_bytes
+from headscope.files import SHARDS, find_place, is_intact, seal, write_bytes
 from headscope.head import name_head
 from headscope.results.inspection import (
     check_text,
@@ -31,7 +31,6 @@ from headscope.results.measure import ATTRIBUTE, GRID, Measure, measure_names, m
 from headscope.results.netcdf import to_netcdf
 from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
-from headscope.seal import is_intact, seal
 from headscope.wording import plain, shorten
 
 MOST = 1e30  # of a number: its square can still be computed

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.files import checksum
 from headscope.results.inspection import check_text, require_file, said
-from headscope.seal import checksum
 
 FILE = "exemplars.parquet"
 CHECKSUM = "exemplars_sha256"  # attribute of the result

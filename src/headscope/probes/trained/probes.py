@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headscope.archive import pack_arrays, unpack_arrays
-from headscope.files import write_bytes
+from headscope.files import seal, unseal, write_bytes
 from headscope.probes.trained.parsing import (
     ParseBatch,
     Probe,
@@ -36,7 +36,6 @@ from headscope.probes.trained.parsing import (
     take_sentences,
 )
 from headscope.probes.words import END, EXTRA, START
-from headscope.seal import seal, unseal
 
 HIDDEN = 256
 FEATURES = 8
