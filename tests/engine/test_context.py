@@ -16,7 +16,7 @@ from headscope.metrics.kinds import KIND_EXEMPLAR_WEIGHT
 from headscope.model.model import Model
 from headscope.observe import show as showing
 from headscope.results.dataset import left_out
-from headscope.results.exemplars import read_exemplars
+from headscope.results.run import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus

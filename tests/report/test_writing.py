@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.errors import RunError
 from headscope.plots.style import render, style, to_svg
 from headscope.report.tables import show_number, show_table, to_latex
-from headscope.results.columns import to_csv
+from headscope.results.slices import to_csv
 from headscope.studies.vig2019.figures import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain

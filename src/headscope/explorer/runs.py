@@ -17,8 +17,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.explorer.columns import Column, columns_of
 from headscope.explorer.limits import RefusedError
-from headscope.results.exemplars import FILE as EXEMPLARS
-from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
+from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
 Stamp = tuple[tuple[str, int, int], ...]

@@ -22,11 +22,10 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.columns import to_csv
 from headscope.results.measure import GRID, measure_names, measure_of
 from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES, Records
 from headscope.results.run import SETTINGS, Run
-from headscope.results.slices import slices
+from headscope.results.slices import slices, to_csv
 from headscope.results.statements import read_statements
 
 BESIDE = {"se": "_se", "q": "_q"}  # columns beside a value, and the ends of their variables' names

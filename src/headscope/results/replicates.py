@@ -94,6 +94,11 @@ def informed(denominator: Float[Array, "group *part"]) -> Int[Array, "*part"]:
     return (denominator > 0).sum(0)
 
 
+def are_counts(x: Array, y: Array) -> bool:
+    """Whether numerators and denominators are all whole numbers."""
+    return bool((x == np.round(x)).all() and (y == np.round(y)).all())
+
+
 def standard_error(
     replicates: Float[Array, "replicate *item"], groups: Int[Array, "*item"] | int
 ) -> Float[Array, "*item"]:

@@ -18,6 +18,7 @@ from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Va
 from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
+from headscope.probes import papers
 from headscope.probes.coreference.mentions import (
     SYSTEMS,
     Phrase,
@@ -29,7 +30,6 @@ from headscope.probes.coreference.mentions import (
 from headscope.probes.gold import accuracy, counted, interval_variable
 from headscope.probes.relations import SUMS
 from headscope.probes.words import From, word_layer
-from headscope.results import papers
 from headscope.results.measure import Baseline, Measure, Published, Role
 from headscope.results.replicates import GROUPS
 from headscope.text.sentence import Sentence

@@ -5,7 +5,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.columns import Column, columns_of, head_cells, layer_cells
+from headscope.results.slices import Column, columns_of, head_cells, layer_cells
 from headscope.results.statements import Tabulation
 from headscope.studies.luger2026 import kinds
 

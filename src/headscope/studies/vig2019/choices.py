@@ -17,10 +17,9 @@ from headscope.metrics.kinds import (
     relation_kind,
     tag_kind,
 )
-from headscope.results.findings import Found, find_interval
+from headscope.results.findings import Found, HeldOut, find_interval, hold_out
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
-from headscope.results.selection import HeldOut, hold_out
 from headscope.results.slices import values_at
 from headscope.results.statements import Choice
 

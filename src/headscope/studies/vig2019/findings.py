@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import SHARE, Finding, Found, NotMeasured, percent
+from headscope.results.findings import SHARE, Finding, Found, NotMeasured, hold_out, percent
 from headscope.results.heads import (
     layers_between,
     lead,
@@ -21,7 +21,6 @@ from headscope.results.heads import (
     top_heads,
     whole,
 )
-from headscope.results.selection import hold_out
 from headscope.studies.vig2019.choices import TWICE, Factor, factor, label_factors
 
 LITTLE = 0.05  # share of heads that counts as "the least variable"

@@ -6,10 +6,9 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.columns import Column, columns_of, head_cells
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
-from headscope.results.slices import select
+from headscope.results.slices import Column, columns_of, head_cells, select
 from headscope.results.statements import Tabulation
 from headscope.studies.vig2019.choices import factor
 

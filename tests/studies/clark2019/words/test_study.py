@@ -17,7 +17,7 @@ from headscope.probes.gold import ALL
 from headscope.probes.trained.experiment import PROBES
 from headscope.probes.trained.probes import Learner
 from headscope.report.tables import show_table
-from headscope.results.exemplars import read_exemplars
+from headscope.results.run import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.metrics import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.tables import TABLES, table1_rows

@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.head import name_head, name_in_paper
 from headscope.metrics.behaviour import OTHER
 from headscope.observe.batch import SPECIAL
-from headscope.results.columns import Column, columns_of, head_cells, layer_cells
+from headscope.results.slices import Column, columns_of, head_cells, layer_cells
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.surface.figures import OFFSET_NAMES, measured_offsets
 

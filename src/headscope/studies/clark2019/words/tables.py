@@ -8,10 +8,10 @@ import xarray as xr
 from headscope.head import name_head, name_in_paper
 from headscope.probes.coreference.metric import CANDIDATES, KINDS
 from headscope.probes.gold import PUNCTUATION
+from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.probes.selection import BestHead
+from headscope.results.findings import hold_out
 from headscope.results.heads import top_heads
-from headscope.results.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
-from headscope.results.selection import hold_out
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
     BestResolver,

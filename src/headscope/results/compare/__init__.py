@@ -1,69 +1,38 @@
 """Two runs side by side: what differs, by how much, and by more than chance.
 
 Runs of one lineage are compared head with head. Heads of different networks are compared with the
-partner that does what they do (`results.matching`), and layers with the layer at the same relative
+partner that does what they do (`matching`), and layers with the layer at the same relative
 depth. Runs over the same texts are compared group by group of documents, so that what the texts
 have in common cancels; others are independent. Intervals are those of `results.replicates`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import product
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import replacing
-from headscope.head import Head
-from headscope.results.columns import to_csv
-from headscope.results.differences import Difference, Sample, differ, mixed, sample_of
-from headscope.results.matching import Matching, heads_of, match_heads
-from headscope.results.measure import GRID, Measure, measure_names, measure_of
-from headscope.results.relation import Relation, relate
-from headscope.results.replicates import CONFIDENCE, q_values, replicated, sums_of
+from headscope.results.compare.differences import (
+    KINDS,
+    By,
+    Kind,
+    MeasureDifference,
+    Part,
+    Sides,
+    make_part,
+    with_q,
+)
+from headscope.results.compare.matching import Matching, Relation, match_heads, relate
+from headscope.results.measure import GRID, measure_names
+from headscope.results.replicates import CONFIDENCE, sums_of
 from headscope.results.run import Run, find_run, read_run
-from headscope.results.slices import MARK, plain_label
+from headscope.results.slices import MARK, plain_label, to_csv
 
-By = Literal["auto", "index", "matched", "depth"]
-Kind = Literal["heads", "layers"]
-KINDS: tuple[Kind, ...] = ("heads", "layers")
 SMALL_Q = 0.05
-
-
-@dataclass(frozen=True)
-class Pair:
-    """What stands side by side: two heads, or two layers of the same depth."""
-
-    first: str
-    second: str
-
-
-@dataclass(frozen=True)
-class MeasureDifference:
-    """One measure at every pair, over the labels that both runs have."""
-
-    measure: Measure
-    labels: tuple[tuple[str, ...], ...]  # of the further dimensions, one for each item
-    found: Difference  # pair item
-    effect: np.ndarray  # difference in standard deviations over all pairs of both runs
-    q: np.ndarray
-
-    @property
-    def name(self) -> str:
-        """The variable's name."""
-        return self.measure.name
-
-
-@dataclass(frozen=True)
-class Part:
-    """All shared measures at the same pairs."""
-
-    kind: Kind
-    pairs: tuple[Pair, ...]
-    measures: tuple[MeasureDifference, ...]
 
 
 @dataclass(frozen=True)
@@ -152,10 +121,10 @@ def compare_runs(
     ways = _ways(by, relation, names)
     matching = match_heads(a, b) if "matched" in ways else None
     asked = [name for name in shared if only in (None, name)]
-    sides = _Sides(a, b, relation.same_texts, confidence, asked)
-    parts = tuple(_part(way, sides, matching) for way in ways)
+    sides = Sides(a, b, relation.same_texts, confidence, asked)
+    parts = tuple(make_part(way, sides, matching) for way in ways)
     notes = (*_said(relation, ways, matching), *_notes(a, b, names, shared, ways))
-    return Comparison(*names, confidence, relation, ways, _with_q(parts), matching, notes)
+    return Comparison(*names, confidence, relation, ways, with_q(parts), matching, notes)
 
 
 def rows_of(comparison: Comparison, kind: Kind, most: int | None = None) -> list[Row]:
@@ -230,149 +199,6 @@ def _ways(by: By, relation: Relation, names: tuple[str, str]) -> tuple[By, ...]:
             "Compare them with --by matched or --by depth."
         )
     return (by,)
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """Both results, and how their measures are held against each other."""
-
-    a: xr.Dataset
-    b: xr.Dataset
-    same_texts: bool
-    confidence: float
-    names: Sequence[str]
-
-    def part(self, kind: Kind, pairs: Sequence[Pair], first: "_View", second: "_View") -> Part:
-        measures = (self._difference(name, first, second) for name in self.names)
-        return Part(kind, tuple(pairs), tuple(one for one in measures if one is not None))
-
-    def _difference(self, name: str, first: "_View", second: "_View") -> MeasureDifference | None:
-        labels, left, right = _shared_labels(self.a, self.b, name)
-        a, b = first.sample(name, left), second.sample(name, right)
-        if a is None or b is None or not labels:
-            return None
-        measure = measure_of(self.b, name)
-        found = differ(a, b, measure.unit == "share", self.same_texts, self.confidence)
-        spread = _spread(np.concatenate([found.first, found.second]))
-        with np.errstate(all="ignore"):
-            effect = np.where(spread > 0, found.difference / spread, 0.0)
-        return MeasureDifference(measure, labels, found, effect, np.full(effect.shape, np.nan))
-
-
-@dataclass(frozen=True)
-class _View:
-    """The measures of one run at the pairs of a part."""
-
-    result: xr.Dataset  # with replicates
-    sums: xr.Dataset
-    suffix: str = ""
-    heads: tuple[int, ...] = ()  # places of the heads in layer × head
-    depths: tuple[float, ...] = ()  # or places between layers
-
-    def sample(self, name: str, items: Sequence[int]) -> Sample | None:
-        whole = sample_of(self.result, self.sums, name, self.suffix)
-        if whole is None:
-            return None
-        chosen = whole.take(self.heads) if self.heads else mixed(whole, self.depths)
-        return chosen.items(items)
-
-
-def _part(way: By, sides: _Sides, matching: Matching | None) -> Part:
-    views = [(replicated(side, sides.names), side) for side in (sides.a, sides.b)]
-    if way == "depth":
-        depths = _depths(sides.a.sizes["layer"], sides.b.sizes["layer"])
-        first, second = (
-            _View(result, side, "_by_layer", depths=places)
-            for (result, side), places in zip(views, depths, strict=True)
-        )
-        return sides.part("layers", _layer_pairs(sides.a, sides.b, depths), first, second)
-    heads = [heads_of(side) for side in (sides.a, sides.b)]
-    if matching is None or way == "index":
-        together = list(zip(*heads, strict=True))
-    else:
-        good = sorted((one.first, one.second) for one in matching.matches if one.is_good)
-        together = [(left, right) for left, right in good]
-    places = _places(heads[0], [left for left, _ in together])
-    others = _places(heads[1], [right for _, right in together])
-    pairs = [Pair(str(left), str(right)) for left, right in together]
-    if not pairs:
-        return Part("heads", (), ())
-    first = _View(*views[0], heads=places)
-    return sides.part("heads", pairs, first, _View(*views[1], heads=others))
-
-
-def _places(heads: Sequence[Head], wanted: Sequence[Head]) -> tuple[int, ...]:
-    known = {head: place for place, head in enumerate(heads)}
-    return tuple(known[head] for head in wanted)
-
-
-def _depths(first: int, second: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Places between the layers of both networks at the depths of the one with fewer layers."""
-    fewest = min(first, second)
-    middles = [(layer + 0.5) / fewest for layer in range(fewest)]
-    return tuple(
-        tuple(min(max(depth * count - 0.5, 0.0), count - 1.0) for depth in middles)
-        for count in (first, second)
-    )  # pyright: ignore[reportReturnType]
-
-
-def _layer_pairs(
-    a: xr.Dataset, b: xr.Dataset, depths: tuple[tuple[float, ...], tuple[float, ...]]
-) -> list[Pair]:
-    names = [
-        [_layer_name(place, side["layer"].values.tolist()) for place in places]
-        for side, places in zip((a, b), depths, strict=True)
-    ]
-    return [Pair(left, right) for left, right in zip(*names, strict=True)]
-
-
-def _layer_name(place: float, layers: Sequence[int]) -> str:
-    low, high = int(np.floor(place)), int(np.ceil(place))
-    number = layers[low] + (place - low) * (layers[high] - layers[low])
-    return f"layer {number:.3g}"
-
-
-def _shared_labels(
-    a: xr.Dataset, b: xr.Dataset, name: str
-) -> tuple[tuple[tuple[str, ...], ...], list[int], list[int]]:
-    """The labels of the items of both runs, and where each run has them."""
-    tables = [_items(side[name]) for side in (a, b)]
-    shared = [labels for labels in tables[0] if labels in tables[1]]
-    dims = [str(dim) for dim in a[name].dims if dim not in GRID]
-    shown = tuple(tuple(labels[sorted(dims).index(dim)] for dim in dims) for labels in shared)
-    return shown, [tables[0][each] for each in shared], [tables[1][each] for each in shared]
-
-
-def _items(array: xr.DataArray) -> dict[tuple[str, ...], int]:
-    """Place of each item by its labels; dimensions in the order of their names."""
-    further = sorted(str(dim) for dim in array.dims if dim not in GRID)
-    labels = product(*([str(label) for label in array[dim].values] for dim in further))
-    return {each: place for place, each in enumerate(labels)}
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Standard deviation along the first axis over what is known; 0 where nothing is."""
-    known = np.isfinite(values)
-    filled, count = np.where(known, values, 0.0), np.maximum(known.sum(0), 1)
-    apart = np.where(known, filled - filled.sum(0) / count, 0.0)
-    return np.sqrt((apart**2).sum(0) / count)
-
-
-def _with_q(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Corrected for everything that is listed, heads and layers together."""
-    every = [one.found.p.ravel() for part in parts for one in part.measures]
-    if not every:
-        return tuple(parts)
-    q = iter(np.split(q_values(np.concatenate(every)), np.cumsum([len(p) for p in every])[:-1]))
-    return tuple(
-        replace(
-            part,
-            measures=tuple(
-                replace(one, q=next(q).reshape(one.found.p.shape)) for one in part.measures
-            ),
-        )
-        for part in parts
-    )
 
 
 def _said(relation: Relation, ways: tuple[By, ...], matching: Matching | None) -> Iterator[str]:

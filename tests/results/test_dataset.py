@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headscope.results.netcdf import to_netcdf
+from headscope.results.dataset import to_netcdf
 
 DTYPES = (np.float64, np.float32, np.int64, np.int32, np.bool_)
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
