@@ -29,7 +29,7 @@ from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.probes import papers
-from headscope.probes.gold import (
+from headscope.probes.trees import (
     CONTENT,
     Classes,
     GoldTrees,

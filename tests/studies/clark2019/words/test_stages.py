@@ -9,10 +9,9 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.probes.trained import experiment
-from headscope.probes.trained.experiment import GROUPS, PROBES, Outcome
-from headscope.probes.trained.parsing import ParseBatch
-from headscope.probes.trained.probes import Learner
+from headscope.probes.trained_probes import Learner
+from headscope.probes.training import GROUPS, PROBES, Outcome
+from headscope.probes.trees import ParseBatch
 from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack

@@ -11,11 +11,11 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import CorpusError, RunError
-from headscope.probes.coreference.mentions import phrases
-from headscope.probes.encoding import WordTokens, encode_words, find_frame
-from headscope.probes.gold import ALL
-from headscope.probes.trained.experiment import PROBES
-from headscope.probes.trained.probes import Learner
+from headscope.probes.mentions import phrases
+from headscope.probes.trained_probes import Learner
+from headscope.probes.training import PROBES
+from headscope.probes.trees import ALL
+from headscope.probes.words import WordTokens, encode_words, find_frame
 from headscope.report.tables import show_table
 from headscope.results.run import read_exemplars
 from headscope.studies import find_study

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headscope.probes.gold import ALL, CONTENT, PUNCTUATION
 from headscope.probes.relations import DIRECTIONS
 from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
+from headscope.probes.trees import ALL, CONTENT, PUNCTUATION
 from headscope.results.findings import (
     SHARE,
     Found,

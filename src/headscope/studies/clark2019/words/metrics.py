@@ -12,21 +12,21 @@ from headscope.errors import CorpusError
 from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Metric
 from headscope.observe.inputs import Example
-from headscope.probes.coreference.metric import CorefAccuracy, make_queries
-from headscope.probes.encoding import (
+from headscope.probes.coreference import CorefAccuracy, make_queries
+from headscope.probes.noop import Noop, NoopGradient
+from headscope.probes.relations import RelationAccuracy
+from headscope.probes.trained_probes import LEARNING_RATE
+from headscope.probes.trees import Classes, tree_fault
+from headscope.probes.vectors import check_vectors
+from headscope.probes.words import (
     Frame,
     SkipError,
     WordTokens,
     encode_pieces,
     encode_words,
     find_frame,
+    word_example,
 )
-from headscope.probes.gold import Classes, tree_fault
-from headscope.probes.noop import Noop, NoopGradient
-from headscope.probes.relations import RelationAccuracy
-from headscope.probes.trained.probes import LEARNING_RATE
-from headscope.probes.trained.vectors import check_vectors
-from headscope.probes.words import word_example
 from headscope.studies.clark2019.left_out import has_trees, why_no_gradients
 from headscope.studies.option import Option
 from headscope.studies.study import Inputs, Part, Setup

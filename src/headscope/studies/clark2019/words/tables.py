@@ -6,10 +6,10 @@ from typing import Any
 import xarray as xr
 
 from headscope.head import name_head, name_in_paper
-from headscope.probes.coreference.metric import CANDIDATES, KINDS
-from headscope.probes.gold import PUNCTUATION
+from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.probes.selection import BestHead
+from headscope.probes.trees import PUNCTUATION
 from headscope.results.findings import hold_out
 from headscope.results.heads import top_heads
 from headscope.results.statements import Tabulation

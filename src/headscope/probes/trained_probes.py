@@ -8,7 +8,9 @@ ROOT is a unit like a word, with a zero vector: its attention is that of the spe
 the sentence times one learned scalar plus that of the token behind it times another. A model
 without special tokens has a learned constant as the score of ROOT instead.
 
-Training a probe on sentences as they come: one Adam step for every few sentences.
+Training a probe on sentences as they come: one Adam step for every few sentences. Several seeds are
+trained side by side: each parameter has a leading `seed` axis, and because the loss is a sum over
+seeds and Adam works on every number alone, this equals separate runs.
 
 A checkpoint holds the parameters and Adam's memory, so that a training that is interrupted and
 resumed makes the same steps as one that is not.
@@ -18,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -26,9 +29,8 @@ from torch import Tensor, nn
 
 from headscope.archive import pack_arrays, unpack_arrays
 from headscope.files import seal, unseal, write_bytes
-from headscope.probes.trained.parsing import (
+from headscope.probes.trees import (
     ParseBatch,
-    Probe,
     as_control,
     count_attached,
     loss,
@@ -45,6 +47,18 @@ COUNTED_TOGETHER = 4  # sentences: scores of hidden units take words² × 256 nu
 DONE = "done"  # the array of a checkpoint that says how many chunks it stands for
 EARLIER = "earlier"
 _ADAM = ("step", "exp_avg", "exp_avg_sq")
+
+
+class Probe(Protocol):
+    """A scorer of governors."""
+
+    def __call__(self, batch: ParseBatch) -> Float[Tensor, "seed batch word candidate"]:
+        """Scores of ROOT and of every word; padding is for the caller to mask."""
+        ...
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that is learned."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.errors import CorpusError
 from headscope.model.model import Model
-from headscope.probes.encoding import WordTokens
+from headscope.probes.words import WordTokens
 
 
 class VectorSource(Protocol):

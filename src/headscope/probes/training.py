@@ -22,15 +22,7 @@ from headscope.model.evaluation import quiet
 from headscope.model.model import Model
 from headscope.model.norms import Reading
 from headscope.model.placing import entries_of
-from headscope.probes.encoding import WordTokens, encode_words
-from headscope.probes.gold import Classes, GoldTrees, make_gold, tree_fault
-from headscope.probes.trained.parsing import (
-    ParseBatch,
-    count_attached,
-    make_parse_batch,
-    right_branching,
-)
-from headscope.probes.trained.probes import (
+from headscope.probes.trained_probes import (
     LEARNING_RATE,
     AttentionProbe,
     AttentionWordsProbe,
@@ -41,8 +33,18 @@ from headscope.probes.trained.probes import (
     restore,
     save,
 )
-from headscope.probes.trained.vectors import VectorSource
-from headscope.probes.words import From, all_word_maps, token_units
+from headscope.probes.trees import (
+    Classes,
+    GoldTrees,
+    ParseBatch,
+    count_attached,
+    make_gold,
+    make_parse_batch,
+    right_branching,
+    tree_fault,
+)
+from headscope.probes.vectors import VectorSource
+from headscope.probes.words import From, WordTokens, all_word_maps, encode_words, token_units
 from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.probes.gold import make_gold
-from headscope.probes.trained import experiment
-from headscope.probes.trained.experiment import (
+from headscope.probes import training
+from headscope.probes.trained_probes import Learner, Seeds
+from headscope.probes.training import (
     GROUPS,
     Group,
     Outcome,
@@ -22,8 +22,8 @@ from headscope.probes.trained.experiment import (
     split_documents,
     train,
 )
-from headscope.probes.trained.probes import Learner, Seeds
-from headscope.probes.trained.vectors import InputEmbeddings
+from headscope.probes.trees import make_gold
+from headscope.probes.vectors import InputEmbeddings
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import bidirectional_model, make_sentences
 
@@ -94,7 +94,7 @@ def test_an_interrupted_training_has_the_same_learning_curve(tmp_path: Path, sto
 @pytest.mark.usefixtures("small_chunks")
 def test_the_learning_curve_is_what_the_probe_knew_after_shares_of_the_training() -> None:
     corpus, schedule = Corpus.from_sentences(make_sentences(32)), Schedule()
-    assert len(schedule.chunks(corpus)) == len(experiment.SHARES)
+    assert len(schedule.chunks(corpus)) == len(training.SHARES)
     trained, expected = learners(), []
     for _ in train(trained, stream(), corpus, schedule):
         expected.append(outcome_of(trained).right["attention_words"].sum(0))
@@ -125,8 +125,8 @@ def test_words_are_counted_in_the_group_of_their_sentence() -> None:
 
 def test_the_control_task_gives_every_word_type_one_rule() -> None:
     sentences = make_sentences(40)
-    gold = make_gold(sentences, experiment.NO_CLASSES)
-    heads = experiment.control_heads(sentences, gold, seed=3)
+    gold = make_gold(sentences, training.NO_CLASSES)
+    heads = training.control_heads(sentences, gold, seed=3)
     rules: dict[str, set[str]] = {}
     for row, sentence in zip(heads.tolist(), sentences, strict=True):
         last = len(sentence.words) - 1
@@ -138,7 +138,7 @@ def test_the_control_task_gives_every_word_type_one_rule() -> None:
             rules[text] = rules.get(text, set(kinds)) & fit
     assert all(rules.values())
     assert len({next(iter(each)) for each in rules.values() if len(each) == 1}) > 1
-    other = experiment.control_heads(sentences, gold, seed=4)
+    other = training.control_heads(sentences, gold, seed=4)
     assert not torch.equal(heads, other)
 
 
