@@ -11,6 +11,7 @@ from headscope.probes.trained_probes import (
     AttentionWordsProbe,
     DistanceWordsProbe,
     Learner,
+    Probe,
     Seeds,
     count_parameters,
     distance_features,
@@ -18,7 +19,6 @@ from headscope.probes.trained_probes import (
 from headscope.probes.trees import (
     Classes,
     ParseBatch,
-    Probe,
     count_attached,
     is_punctuation,
     loss,

@@ -38,8 +38,8 @@ def stream(group: Group = "network") -> ProbeStream:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "CHUNK", 8)
-    monkeypatch.setattr(experiment, "CHUNKS_PER_CHECKPOINT", 2)
+    monkeypatch.setattr(training, "CHUNK", 8)
+    monkeypatch.setattr(training, "CHUNKS_PER_CHECKPOINT", 2)
 
 
 def learners(group: Group = "network") -> dict[str, Learner]:

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.probes import training
 from headscope.probes.trained_probes import Learner
 from headscope.probes.training import GROUPS, PROBES, Outcome
 from headscope.probes.trees import ParseBatch
@@ -26,8 +27,8 @@ BOTH = pytest.mark.parametrize("kind", list(MODELS))
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "CHUNK", 8)
-    monkeypatch.setattr(experiment, "CHUNKS_PER_CHECKPOINT", 1)
+    monkeypatch.setattr(training, "CHUNK", 8)
+    monkeypatch.setattr(training, "CHUNKS_PER_CHECKPOINT", 1)
 
 
 def outcomes(setup: Setup, folder: Path | None = None) -> dict[str, bytes]:
