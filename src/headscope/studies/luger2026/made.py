@@ -13,7 +13,7 @@ from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.probes.words import find_frame, own_frame
 from headscope.results.replicates import group_of
-from headscope.studies.clark2019.surface.inputs import ordinary_tokens
+from headscope.studies.clark2019.surface.parts import ordinary_tokens
 from headscope.studies.luger2026.inputs import text_inputs
 from headscope.studies.study import Inputs, Setup
 from headscope.text.sentence import Sentence

@@ -6,7 +6,7 @@ from headscope.metrics.retrieval import retrieval
 from headscope.metrics.successor import Successor
 from headscope.model.writes import why_no_writes
 from headscope.studies import importance, records
-from headscope.studies.clark2019.surface.inputs import (
+from headscope.studies.clark2019.surface.parts import (
     find_delimiters,
     longest_period,
     repeated_inputs,

@@ -1,4 +1,4 @@
-"""The inputs of clark2019: segments of paragraphs, and repeated random sequences.
+"""The first part of clark2019 (§3): segments and repeated random sequences, and what is measured.
 
 Which tokens stand where BERT has [CLS] and [SEP], and a segment put between them.
 
@@ -12,19 +12,25 @@ T5            A EOS B EOS                 what does not exist is left away, and 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from typing import Any
 
 from headscope.errors import ModelError
+from headscope.metrics import induction, norms, surface
+from headscope.metrics.divergence.heads import HeadDivergence
+from headscope.metrics.examples import ExampleMap
+from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.induction import repeated_sequences
+from headscope.metrics.metric import Metric
 from headscope.metrics.surface import CLS, PUNCT, SEP
-from headscope.model.display import display
+from headscope.model.display import display, display_text
 from headscope.model.encode import Encoded, encode, select
 from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example
-from headscope.studies.study import Inputs, Setup
+from headscope.studies.importance import with_importance
+from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, Segment, Segments, segment_of
 from headscope.text.sentence import Sentence
@@ -32,6 +38,8 @@ from headscope.text.sentence import Sentence
 SHORTEST = 2  # tokens: a single one can only look at itself
 EMPTY = "segments without text"
 TOO_SHORT = "segments of fewer than two tokens"
+ALWAYS = (-1, 0, 1)  # offsets of the paper
+NO_GRADIENTS = "left out as asked (gradients=False)"
 
 
 @dataclass(frozen=True)
@@ -271,3 +279,55 @@ def ordinary_tokens(setup: Setup) -> list[int]:
     special = set(setup.model.tokenizer.all_special_ids)
     size = min(len(setup.model.tokenizer), embeddings(setup.model))
     return [index for index in range(size) if index not in special]
+
+
+def parts(setup: Setup) -> tuple[Part, ...]:
+    """Segments for everything but the scores on repeated sequences."""
+    metrics = (*_of_surface(setup), *_of_heads(setup))
+    of_segments = with_importance(setup, Part(segment_inputs, metrics, reach=segment_reach))
+    start = int(find_delimiters(setup.model).cls is not None)
+    scores = induction.repetitions(setup.grid, longest_period(setup), start)
+    return of_segments, Part(repeated_inputs, scores, of_corpus=False)
+
+
+def offsets(setup: Setup) -> tuple[int, ...]:
+    """The offsets asked for, with the paper's among them."""
+    return tuple(sorted({*ALWAYS, *setup.options["offsets"]}))
+
+
+def _of_surface(setup: Setup) -> list[Metric]:
+    grid = setup.grid
+    metrics: list[Metric] = [
+        surface.offset_shares(grid, offsets(setup)),
+        surface.even_offset_shares(offsets(setup)),
+        surface.special_shares(grid, find_delimiters(setup.model).absent),
+        surface.even_special_shares(),
+        surface.sep_to_sep(grid),
+        surface.other_to_sep(grid),
+        surface.entropies(grid),
+        surface.entropies_from_cls(grid),
+        surface.confidences(grid),
+        surface.first_token_shares(grid),
+        surface.even_first_token_share(),
+        surface.uniform_line(),
+    ]
+    if setup.reading == "both":
+        metrics.append(norms.special_shares(grid, find_delimiters(setup.model).absent))
+    return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics
+
+
+def _of_heads(setup: Setup) -> list[Metric]:
+    tokens = partial(display_text, setup.model.tokenizer)
+    metrics: list[Metric] = [
+        HeadDivergence(setup.grid, setup.seed),
+        ExampleMap(setup.grid, tokens, setup.options["example_tokens"]),
+    ]
+    if why_no_gradients(setup) is None:
+        share = setup.options["masked_share"]
+        metrics.append(HeadGradient(setup.grid, setup.seed, share))
+    return metrics
+
+
+def why_no_gradients(setup: Setup) -> str | None:
+    """Why no gradients are measured; None if they are."""
+    return why_no_gradient(setup.model) if setup.options["gradients"] else NO_GRADIENTS

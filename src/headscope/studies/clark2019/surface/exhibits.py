@@ -1,13 +1,13 @@
-"""The figures of the paper's first part, drawn from a result."""
+"""The figures and tables of clark2019's first part: where heads look, layers, heads, neighbours."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from headscope.head import name_head, name_in_paper
-from headscope.metrics.behaviour import OTHER
 from headscope.metrics.gradient import TARGETS
 from headscope.observe.batch import SPECIAL
 from headscope.plots.charts import Plot, Series, draw_plots
@@ -15,6 +15,10 @@ from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.heads import top_heads
+from headscope.results.slices import Column, columns_of, head_cells, layer_cells
+from headscope.results.statements import Tabulation
+from headscope.studies.clark2019 import derived
+from headscope.studies.clark2019.derived import OTHER
 from headscope.studies.study import Figure
 
 SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
@@ -24,6 +28,19 @@ CLEAR = 0.3  # share of a head's attention from which on a pattern is one
 BROAD = "attends broadly"
 EVEN = "special_share_even"
 OFFSET_NAMES = {-1: "previous token", 0: "same token", 1: "next token"}
+WHOLE = (
+    "entropy",
+    "entropy_from_cls",
+    "sep_to_sep",
+    "other_to_sep",
+    "confidence",
+    "first_token_share",
+    "previous_token_score",
+    "duplicate_token_score",
+    "induction_score",
+)
+ERROR = " se"
+Row = dict[str, Any]
 
 
 def measured_offsets(result: xr.Dataset) -> list[int]:
@@ -290,5 +307,73 @@ FIGURES = (
         "attention to the first token; mean of the largest weight of every row.",
         ("induction_score",),
         draw_newer,
+    ),
+)
+
+
+def head_rows(result: xr.Dataset) -> list[Row]:
+    """One row per head with every value and its standard error."""
+    columns, labels = _columns(result), result["behaviour"]
+    return [
+        {
+            "head": name_in_paper(layer, head),
+            "behaviour": str(labels.sel(layer=layer, head=head).item()),
+            **head_cells(result, columns, layer, head, ERROR),
+        }
+        for layer in result["layer"].values.tolist()
+        for head in result["head"].values.tolist()
+    ]
+
+
+def layer_rows(result: xr.Dataset) -> list[Row]:
+    """One row per layer: means over its heads with standard errors."""
+    columns = _columns(result)
+    return [
+        {"layer": layer} | layer_cells(result, columns, layer, ERROR)
+        for layer in result["layer"].values.tolist()
+    ]
+
+
+def _columns(result: xr.Dataset) -> list[Column]:
+    offsets = {
+        OFFSET_NAMES.get(offset, f"offset {offset:+d}"): {"offset": str(offset)}
+        for offset in measured_offsets(result)
+    }
+    targets = result["target"].values.tolist() if "gradient" in result else ()
+    return columns_of(
+        result,
+        [
+            *(Column("offset_share", name, at) for name, at in offsets.items()),
+            *(Column("special_share", name, {"special": name}) for name in SPECIAL),
+            *map(Column, WHOLE),
+            *(Column("gradient", f"gradient {name}", {"target": name}) for name in targets),
+        ],
+    )
+
+
+def neighbour_rows(result: xr.Dataset) -> list[Row]:
+    """For every head the heads nearest to it, with their mean divergence per row."""
+    matrix = result["head_divergence"] / result["head_divergence"].attrs["rows"]
+    return [
+        {"head": unit}
+        | {
+            f"{rank + 1}.": f"{other} ({float(matrix.sel(unit=unit, other=other)):.3f})"
+            for rank, other in enumerate(result["nearest_head"].sel(unit=unit).values.tolist())
+        }
+        for unit in result["unit"].values[np.argsort(result["head_order"].values)].tolist()
+    ]
+
+
+TABLES = (
+    derived.TABLE,
+    Tabulation("layers", "Layers", "Means over the heads, with standard errors.", (), layer_rows),
+    Tabulation("heads", "Heads", "Every head, with standard errors over segments.", (), head_rows),
+    Tabulation(
+        "neighbours",
+        "Nearest heads",
+        "For every head those that diverge least from it, in nats per row; heads in the order of "
+        "the cluster tree.",
+        ("nearest_head",),
+        neighbour_rows,
     ),
 )

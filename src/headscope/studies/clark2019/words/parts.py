@@ -1,6 +1,5 @@
-"""The metrics of clark2019's second part (§4): heads as parsers and resolvers.
-
-The inputs of clark2019's second part: single sentences with trees, windows of documents.
+"""The second part of clark2019 (§4): sentences with trees and windows of documents, and what is
+measured on them: heads as parsers and resolvers.
 """
 
 from collections import Counter
@@ -27,7 +26,8 @@ from headscope.probes.words import (
     find_frame,
     word_example,
 )
-from headscope.studies.clark2019.left_out import has_trees, why_no_gradients
+from headscope.studies.clark2019.left_out import has_trees
+from headscope.studies.clark2019.surface.parts import why_no_gradients
 from headscope.studies.option import Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs

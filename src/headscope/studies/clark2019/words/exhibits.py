@@ -1,11 +1,19 @@
-"""Tables 1 to 3 of the paper, from a result."""
+"""Tables 1 to 3 of the paper and the figures of the second part, from a result."""
 
 import json
 from typing import Any
 
+import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
 
 from headscope.head import name_head, name_in_paper
+from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import Ribbon, draw_ribbons
+from headscope.plots.style import add_axes
 from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.probes.selection import BestHead
@@ -19,6 +27,8 @@ from headscope.studies.clark2019.words.choices import (
     layer_number,
     relation_rows,
 )
+from headscope.studies.study import Figure
+from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 
 ARROWS = {"dependent_to_head": "dependent → head", "head_to_dependent": "head → dependent"}
 FEW = "few words"
@@ -40,6 +50,13 @@ CHOSEN = ("low", "high", "held out", "held out low", "held out high")
 NOT_CHOSEN = dict.fromkeys(CHOSEN, NO_NUMBER)
 NOT_PUBLISHED = {"published": NO_NUMBER, "published by kind": ""}
 Row = dict[str, Any]
+COLUMNS = 4  # two heads, each on two sentences
+
+# Inches of the maps of weights.
+CELL, NARROWEST, TALLEST = 0.22, 1.8, 3.6
+LEFT, GAP, BAR, BAR_TEXT, BOTTOM, TOP = 0.5, 0.1, 0.08, 0.5, 0.5, 0.45
+RELATIONS = 24
+SHOWN_PROBES = ("attention", "attention_words")
 
 
 def table1_rows(result: xr.Dataset) -> list[Row]:
@@ -220,5 +237,130 @@ TABLES = (
         "the ten best heads; held out: chosen on half of the documents and scored on the other.",
         ("tree_accuracy",),
         tree_rows,
+    ),
+)
+
+
+def draw_examples(result: xr.Dataset) -> Drawing:
+    """The best heads at work, each on its clearest sentence and on one drawn at random."""
+    ribbons = [_ribbon(result.isel(figure5=place)) for place in range(result.sizes["figure5"])]
+    return draw_ribbons(ribbons, COLUMNS)
+
+
+def _ribbon(example: xr.Dataset) -> Ribbon:
+    words = [str(word) for word in example["figure5_words"].values if str(word)]
+    size = len(words)
+    gold = np.argwhere(example["figure5_gold"].values[:size, :size] > 0)
+    return Ribbon(
+        str(example["figure5"].item()).partition(" ")[2],
+        words,
+        example["figure5_weights"].values[:size, :size],
+        gold=frozenset((int(query), int(key)) for query, key in gold),
+    )
+
+
+def draw_relations(result: xr.Dataset) -> Drawing:
+    """Accuracy of the best head against the best offset, for the most frequent relations."""
+    few = json.loads(result.attrs["options"])["few"]
+    # A root has no governor to find.
+    rows = [row for row in relation_rows(result) if row.relation != "root"][:RELATIONS]
+    drawing = Drawing(figsize=(6.4, 0.2 * len(rows) + 0.8), layout="constrained")
+    axes = drawing.subplots()
+    for place, row in enumerate(rows):
+        colour = FAINT if row.words < few else ACCENT
+        axes.plot([row.accuracy.low, row.accuracy.high], [place, place], color=colour, linewidth=1)
+        axes.plot(row.accuracy.value, place, "o", color=colour, markersize=3.4)
+        axes.plot(row.held_out.value, place, "o", color=colour, markersize=6.4, fillstyle="none",
+                  markeredgewidth=0.9)  # fmt: skip
+        axes.plot(row.baseline, place, "|", color=SECOND, markersize=8, markeredgewidth=1.6)
+    names = [f"{row.relation} ({row.words:,})" for row in rows]
+    axes.set_yticks(range(len(rows)), names, fontsize="small")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("best head (● same words, ○ held out) and best fixed offset (|)")
+    return drawing
+
+
+def draw_weights(result: xr.Dataset) -> Drawing:
+    """What each attention probe relies on: the mean weight of every head on gold arcs."""
+    weights = result["probe_weight"].sel(attention_probe=list(SHOWN_PROBES))
+    layers, heads = weights.sizes["layer"], weights.sizes["head"]
+    cell = min(CELL, TALLEST / layers)
+    wide, high = max(cell * heads, NARROWEST), cell * layers
+    panel = (LEFT + wide + GAP + BAR + BAR_TEXT, BOTTOM + high + TOP)
+    drawing = Drawing(figsize=(len(ARROWS) * panel[0], len(SHOWN_PROBES) * panel[1]))
+    for row, probe in enumerate(SHOWN_PROBES):
+        of_probe = weights.sel(attention_probe=probe)
+        reach = float(np.abs(of_probe).max())
+        for column, direction in enumerate(ARROWS):
+            left = column * panel[0] + LEFT
+            bottom = (len(SHOWN_PROBES) - 1 - row) * panel[1] + BOTTOM
+            axes = add_axes(drawing, left, bottom, wide, high)
+            values = of_probe.sel(direction=direction).transpose("layer", "head")
+            image = _draw_signed(axes, values, reach)
+            axes.set_title(f"{PROBE_NAMES[probe]},\n{ARROWS[direction]}", fontsize="medium")
+            bar_axes = add_axes(drawing, left + wide + GAP, bottom, BAR, high)
+            bar = drawing.colorbar(image, cax=bar_axes)
+            bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+            bar_axes.tick_params(labelsize="small", length=2)
+    return drawing
+
+
+def _draw_signed(axes: Axes, values: xr.DataArray, reach: float) -> AxesImage:
+    image = axes.imshow(
+        values, cmap=SIGNED, vmin=-reach, vmax=reach, aspect="auto", interpolation="none"
+    )
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+    places = range(0, len(values), max(1, -(-len(values) // 12)))
+    axes.set_yticks(places, values["layer"].values[list(places)])
+    axes.tick_params(length=0, labelsize="small")
+    axes.spines[:].set_visible(False)
+    return image
+
+
+def draw_trees(result: xr.Dataset) -> Drawing:
+    """UUAS of every head."""
+    values = result["tree_accuracy"]
+    baseline = float(result.attrs["tree_baseline"])
+    panel = Panel("UUAS", values, values.mean("head"), baseline=baseline)
+    return draw_panels([panel], 1, "mean")
+
+
+FIGURES = (
+    Figure(
+        "figure05",
+        "Best heads at work",
+        "Attention between words, for the relations that a head finds most clearly and for "
+        "coreference: of the first sentences of the corpus with the relation the clearest, and "
+        "one drawn at random. Orange: the attending words of the relation with their attention, "
+        "and the words they should find; dotted where the head looks away. Accuracy over the whole "
+        "corpus, and of the best fixed offset. [CLS] and [SEP] are left out unless the option "
+        "figure5_special is set.",
+        ("figure5_weights",),
+        draw_examples,
+    ),
+    Figure(
+        "relations",
+        "Relations and their best heads",
+        "95 % intervals; grey: too few words to say. The most frequent relations.",
+        ("relation_accuracy_numerator",),
+        draw_relations,
+    ),
+    Figure(
+        "trees",
+        "Undirected trees",
+        "Share of the gold arcs in each head's maximum spanning tree. Dashed: joining neighbours.",
+        ("tree_accuracy",),
+        draw_trees,
+    ),
+    Figure(
+        "probe_weights",
+        "What the probes rely on",
+        "Mean weight that a probe gives to each head on the arcs of the corpus: orange speaks for "
+        "an arc, violet against it.",
+        ("probe_weight",),
+        draw_weights,
     ),
 )
