@@ -1,7 +1,7 @@
 """clark2019: "What Does BERT Look At? An Analysis of BERT's Attention"."""
 
 from headscope.metrics.gradient import MASKED_SHARE
-from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.metrics.where.surface import SINK_THRESHOLD
 from headscope.studies import importance, norms
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.derived import Thresholds

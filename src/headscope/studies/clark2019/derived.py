@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.head import name_head
-from headscope.metrics.surface import SINK_RATE, sink_rate
+from headscope.metrics.where import surface
 from headscope.results.measure import Measure
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.left_out import drop_uncounted
@@ -35,7 +35,7 @@ BEHAVIOUR = Measure(
 )
 LINES = ("uniform_entropy", "visible_uniform_entropy")
 
-MEASURES = (BEHAVIOUR, SINK_RATE)
+MEASURES = (BEHAVIOUR, surface.SINK_RATE)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ def derive(result: xr.Dataset) -> xr.Dataset:
         missing["head_position"] = result["head_divergence"].attrs["no_map"]
     attributes = {
         "left_out": json.dumps(missing),
-        "sink_rate": sink_rate(result["first_token_share"].values, options["sink_threshold"]),
+        "sink_rate": surface.sink_rate(
+            result["first_token_share"].values, options["sink_threshold"]
+        ),
     }
     lines = {name: result.attrs[name] for name in LINES if name in result.attrs}
     labelled = result.assign(behaviour=(("layer", "head"), labels), **lines)

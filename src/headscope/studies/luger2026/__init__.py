@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headscope.metrics import surface
+from headscope.metrics.where import surface
 from headscope.studies import importance, records
 from headscope.studies.luger2026.exhibits import FIGURES, TABLES
 from headscope.studies.luger2026.findings import FINDINGS

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headscope.errors import RunError
-from headscope.metrics.surface import CLS, SEP
+from headscope.metrics.where.surface import CLS, SEP
 from headscope.model.display import display_text
 from headscope.model.encode import Encoded, Tokenized, encode_all
 from headscope.model.model import Model

@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Bool
 
 from headscope.head import name_head
-from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.metrics.where.surface import SINK_THRESHOLD
 from headscope.results.findings import hold_out, sums_at
 from headscope.results.heads import top_heads
 from headscope.results.measure import Measure

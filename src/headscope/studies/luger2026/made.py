@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from headscope.metrics.retrieval import DEPTH, NEEDLE, WANTED
-from headscope.metrics.successor import ITEM, Series
+from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED
+from headscope.metrics.what.successor import ITEM, Series
 from headscope.model.encode import encode_all
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples

@@ -1,9 +1,10 @@
 """The metrics of luger2026, and what has to be left out for a model."""
 
-from headscope.metrics import induction, peaks, repeats, separation, shares
 from headscope.metrics.metric import Metric
-from headscope.metrics.retrieval import retrieval
-from headscope.metrics.successor import Successor
+from headscope.metrics.what import repeats
+from headscope.metrics.what.repeats import retrieval
+from headscope.metrics.what.successor import Successor
+from headscope.metrics.where import separation, shares
 from headscope.model.writes import why_no_writes
 from headscope.studies import importance, records
 from headscope.studies.clark2019.surface.parts import (
@@ -50,7 +51,7 @@ def left_out(setup: Setup) -> dict[str, str]:
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Texts for everything but the detectors, which have inputs that are made for them."""
     start = int(find_delimiters(setup.model).cls is not None)
-    scores = induction.repetitions(setup.grid, longest_period(setup), start)
+    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
     made = [Part(repeated_inputs, scores, of_corpus=False)]
     if why_no_retrieval(setup) is None:
         found = tuple(retrieval(setup.grid, depths_of(setup)))
@@ -90,5 +91,5 @@ def _of_texts(setup: Setup) -> list[Metric]:
         separation.distance_histogram(grid, setup.options["context"]),
         *separation.even_lines(setup.options["context"]),
         *repeats.repeats(grid),
-        peaks.peak_histogram(grid),
+        separation.peak_histogram(grid),
     ]

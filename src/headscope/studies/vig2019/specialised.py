@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.metrics.kinds import (
+from headscope.metrics.records.kinds import (
     ANY,
     KIND_EXEMPLAR_WEIGHT,
     distance_kind,

@@ -17,13 +17,14 @@ from random import Random
 from typing import Any
 
 from headscope.errors import ModelError
-from headscope.metrics import induction, norms, surface
 from headscope.metrics.divergence.heads import HeadDivergence
-from headscope.metrics.examples import ExampleMap
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
-from headscope.metrics.induction import repeated_sequences
 from headscope.metrics.metric import Metric
-from headscope.metrics.surface import CLS, PUNCT, SEP
+from headscope.metrics.records.examples import ExampleMap
+from headscope.metrics.what import repeats
+from headscope.metrics.what.repeats import repeated_sequences
+from headscope.metrics.where import norms, surface
+from headscope.metrics.where.surface import CLS, PUNCT, SEP
 from headscope.model.display import display, display_text
 from headscope.model.encode import Encoded, encode, select
 from headscope.model.model import Model
@@ -286,7 +287,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     metrics = (*_of_surface(setup), *_of_heads(setup))
     of_segments = with_importance(setup, Part(segment_inputs, metrics, reach=segment_reach))
     start = int(find_delimiters(setup.model).cls is not None)
-    scores = induction.repetitions(setup.grid, longest_period(setup), start)
+    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
     return of_segments, Part(repeated_inputs, scores, of_corpus=False)
 
 

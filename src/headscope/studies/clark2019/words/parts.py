@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 
 from headscope.errors import CorpusError
-from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Metric
+from headscope.metrics.records.examples import Exemplars
 from headscope.observe.inputs import Example
 from headscope.probes.coreference import CorefAccuracy, make_queries
 from headscope.probes.noop import Noop, NoopGradient

@@ -2,7 +2,7 @@
 
 Σ|a[i,j] − ā[i,j]| / (2 Σ a[i,j]) over the first N positions, where ā is the mean over the inputs
 that have the pair. The mean is known only at the end: a small shard records the N×N corner of every
-input, a large one what the sum would be around its own mean (see `headscope.metrics.deviations`).
+input, a large one what the sum would be around its own mean (see `deviations`).
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from headscope.metrics import ratio
-from headscope.metrics.deviations import Deviations, keep_deviations
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.where.deviations import Deviations, keep_deviations
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure, Published

@@ -6,9 +6,10 @@ See `headscope.model.norms`.
 
 from collections.abc import Collection
 
-from headscope.metrics import dependencies, spread, surface
 from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import HeadRatio, MatrixRatio
+from headscope.metrics.what import dependencies
+from headscope.metrics.where import spread, surface
 from headscope.results.measure import Baseline, Measure
 
 KOBAYASHI = "Kobayashi et al. 2020"

@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from headscope.metrics.dependencies import FORM
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import contributions_of, pooled_variables, sum_by_group
+from headscope.metrics.what.dependencies import FORM
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import count_arcs_by_offset, count_pairs_by_offset, offset_bins

@@ -1,8 +1,11 @@
-"""Examples from the whole range of a head: inputs in bands of its largest weight, and the top ones.
+"""Inputs and tokens drawn from the whole corpus with the seed, however it is cut into shards.
+
+Every input and token has a number that follows from the seed; those with the smallest numbers are
+the sample. What is smallest of two halves is smallest of the whole.
 
 The top inputs alone show a head at its surest, which may be rare. So the inputs are also parted
 into bands of nearly equal frequency, from those where the head does next to nothing to those where
-it is sure, and some are drawn from each with the seed.
+it is sure, and some are drawn from each.
 
 ```
 largest weight    0 ···|·|·|||||||||||||||||||||·|··|···|····1      fine bins, the same for all
@@ -17,21 +20,40 @@ however the corpus is cut into batches and shards, and memory does not grow with
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt64
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
-from headscope.metrics.sample import draw
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, label
+from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure
 from headscope.results.records import BANDS, TOP_BAND
 
+POINTS = 100
+NOTHING = -1.0
+_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+SAMPLE_INPUT = Measure(
+    "sample_input",
+    title="Sampled tokens",
+    meaning="The input that a sampled token is from; its place there beside it.",
+    formula="the tokens with the smallest seeded hashes of (input, place), the first of every "
+    "input left out",
+    reference="–",
+    unit="",
+    range="from 0",
+    cost="none beyond reading",
+    axes={"point": "Token"},
+    with_errors=False,
+    also=("sample_position",),
+)
 BINS = 200
 LOW, HIGH = -7.0, 9.5  # log odds of the largest weight: finer where it is close to 0 or 1
 EACH, TOP = 3, 10  # examples of a band, and of the very top
 DIGITS = 4  # of a largest weight that count when inputs are ranked
-NOTHING = -1.0
 
 EXAMPLE_PEAK = Measure(
     "example_peak",
@@ -46,6 +68,65 @@ EXAMPLE_PEAK = Measure(
     with_errors=False,
     also=("example_input", "example_share"),
 )
+
+
+def draw(seed: int, *parts: Int[np.ndarray, "*any"] | int) -> UInt64[np.ndarray, "*any"]:
+    """A number for every combination of the parts, as good as random: splitmix64 of each in turn.
+
+    It depends on nothing else, so that a draw is the same in any batch, shard and process.
+    """
+    with np.errstate(over="ignore"):
+        return reduce(_mix, parts, _mix(np.uint64(0), seed))
+
+
+def _mix(
+    state: UInt64[np.ndarray, "*any"] | np.uint64, part: Int[np.ndarray, "*any"] | int
+) -> UInt64[np.ndarray, "*any"]:
+    mixed = state + np.asarray(part).astype(np.uint64) + np.uint64(_GOLDEN)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_FIRST)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_SECOND)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class TokenSample:
+    """The `count` tokens of smallest seeded hash; the first of every input is never drawn."""
+
+    seed: int
+    count: int = POINTS
+    name: str = "sample"
+    _fields: ClassVar[tuple[str, str]] = ("input", "position")
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (SAMPLE_INPUT,)
+
+    def zero(self, inputs: int) -> State:
+        return State({name: np.full(self.count, NOTHING) for name in self._fields})
+
+    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+        """Let the tokens of a batch compete with those drawn so far."""
+        row, position = np.nonzero(batch.mask.cpu().numpy())
+        row, position = row[position > 0], position[position > 0]
+        found = {"input": batch.numbers[row].astype(float), "position": position.astype(float)}
+        state.sums.update(self.merge(state.sums, found))
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """The smallest hashes of both."""
+        both = {name: np.concatenate([left[name], right[name]]) for name in self._fields}
+        known = both["input"] >= 0
+        both = {name: values[known] for name, values in both.items()}
+        drawn = draw(self.seed, *(both[name].astype(np.int64) for name in self._fields))
+        few = np.argsort(drawn, kind="stable")[: self.count]
+        gap = np.full(self.count - len(few), NOTHING)
+        return {name: np.concatenate([values[few], gap]) for name, values in both.items()}
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """sample_input and sample_position by point; -1 where the corpus has fewer tokens."""
+        points = Axis("point", range(self.count))
+        return {
+            f"sample_{name}": label(sums[name].astype(np.int64), points) for name in self._fields
+        }
 
 
 @dataclass(frozen=True)

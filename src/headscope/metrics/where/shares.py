@@ -21,7 +21,7 @@ from torch import Tensor
 
 from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
-from headscope.metrics.surface import SINK_THRESHOLD, even_on_offset, even_weights
+from headscope.metrics.where.surface import SINK_THRESHOLD, even_on_offset, even_weights
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Role

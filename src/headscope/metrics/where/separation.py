@@ -1,4 +1,4 @@
-"""How far a head looks: mean and spread of its distances, and shares by powers of two.
+"""How far a head looks, mean, spread and shares by powers of two; how sure it is at its surest.
 
 ```
 separation |i − j|   0     1    2–3   4–7   8–15  …
@@ -6,7 +6,7 @@ share of attention  .05   .60   .20   .10    .05        distance 2.2, spread 2.6
 ```
 
 All pairs count, those with the first token too. Distance and entropy have the terms of
-`headscope.metrics.spread`; there null tokens are left out, here no token is null.
+`headscope.metrics.where.spread`; there null tokens are left out, here no token is null.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.metrics import spread
 from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import (
     HeadRatio,
@@ -29,8 +28,9 @@ from headscope.metrics.ratio import (
     pooled_variables,
     sum_by_group,
 )
-from headscope.metrics.shares import EVEN, HEADVIS, even_of
-from headscope.metrics.surface import even_weights
+from headscope.metrics.where import spread
+from headscope.metrics.where.shares import EVEN, HEADVIS, even_of
+from headscope.metrics.where.surface import even_weights
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import separation_starts
@@ -78,6 +78,21 @@ DISTANCE_HISTOGRAM = Measure(
     baselines=(Baseline("distance_histogram_even", EVEN),),
 )
 DISTANCE_EVEN, ENTROPY_EVEN, HISTOGRAM_EVEN = map(even_of, (DISTANCE, ENTROPY, DISTANCE_HISTOGRAM))
+BINS = 50
+PEAK = Axis("peak", tuple(place / BINS for place in range(BINS)))
+
+PEAK_HISTOGRAM = Measure(
+    "peak_histogram",
+    title="Largest weight of an input",
+    meaning="Share of the inputs in which the head's largest weight is this large, or up to 0.02 "
+    "larger.",
+    formula="number of inputs with p ≤ max a[i, j] < p + 0.02, i > 0, j > 0 / number of inputs; "
+    "the first token is left out as query and key",
+    reference=HEADVIS,
+    cost="n², one maximum",
+    more="is this sure of one pair in more of the inputs",
+    axes={"peak": "Largest weight from"},
+)
 
 
 def distance(grid: Grid) -> HeadRatio:
@@ -208,3 +223,16 @@ def _deviation(
 ) -> Float[np.ndarray, "*any"]:
     """The standard deviation times the weight: √(Σa·d²·Σa − (Σa·d)²)."""
     return np.sqrt(np.maximum(squares * weight - distance**2, 0.0))
+
+
+def peak_histogram(grid: Grid) -> HeadRatio:
+    """Shares of inputs by the largest weight of a head."""
+    return HeadRatio(PEAK_HISTOGRAM, grid, peak_terms, PEAK)
+
+
+def peak_terms(layer: Layer) -> Terms:
+    """One for the bin of every input's largest weight, and one for every input."""
+    weight = layer.peaks(with_self=True).weight
+    places = (weight * BINS).long().clamp(0, BINS - 1)
+    found = places[..., None] == torch.arange(BINS, device=places.device)
+    return found.float(), torch.ones_like(weight)[..., None]
