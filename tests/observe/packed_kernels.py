@@ -97,7 +97,7 @@ def compare(
             weigh_pairs_on_gpu(attention, queries, keys), weigh_pairs(attention, queries, keys)
         ),
     }
-    offsets = range(0 if is_causal else -11, 12)
+    offsets = range(0 if is_causal else -40, 41)
     errors["offsets"] = _apart(
         sum_offsets_on_gpu(attention, content, offsets),
         sum_offsets_plainly(attention, content, offsets),

@@ -146,6 +146,11 @@ class Packing:
         shape = (mask.shape[0], mask.shape[1])
         return cls(shape, place, (place // shape[1]).int(), firsts, int(lengths.max()))
 
+    def to(self, device: torch.device) -> "Packing":
+        """The same on a device."""
+        places = (send(each, device) for each in (self.place, self.text, self.firsts))
+        return Packing(self.shape, *places, self.longest)
+
     @property
     def is_full(self) -> bool:
         """Whether no text has padding."""
@@ -193,6 +198,12 @@ UNSEEN = -1e30
 
 def _shape(weights: Tensor) -> str:
     return " × ".join(map(str, weights.shape))
+
+
+def send(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device; a GPU copies from pinned memory while it still computes."""
+    pinned = tensor.pin_memory() if device.type == "cuda" and not tensor.is_cuda else tensor
+    return pinned.to(device, non_blocking=True)
 
 
 def widen(values: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import ModelError
-from headscope.model.attention import LayerAttention
+from headscope.model.attention import LayerAttention, Packing
 from headscope.model.encode import Encoded
 
 Side = Literal["left", "right"]
@@ -38,6 +38,7 @@ class Batch:
     lengths: tuple[int, ...]
     side: Side = "right"
     target: "Batch | None" = None  # what the decoder of an encoder–decoder model reads
+    packing: Packing | None = None  # where the tokens lie without padding, if that is known
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -45,6 +46,11 @@ class Batch:
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target={self.target!r}"
         return f"Batch({len(self)} texts × {self.ids.shape[1]} tokens{target})"
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether any text is shorter than the rectangle."""
+        return min(self.lengths) < self.ids.shape[1]
 
     def span(self, row: int) -> slice:
         """The columns of one text without its padding."""

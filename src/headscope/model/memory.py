@@ -69,10 +69,16 @@ def check_memory(need: Need, tokens: int, device: torch.device) -> None:
     """Refuse a trace that does not fit, with the numbers and what would."""
     free = available_memory()
     if device.type == "cuda":
-        _check(need, tokens, need.working, torch.cuda.mem_get_info(device)[0], "on the GPU")
+        _check(need, tokens, need.working, free_on_gpu(device), "on the GPU")
         _check(need, tokens, need.kept, free, "in memory")
     else:
         _check(need, tokens, need.kept + need.working, free, "in memory")
+
+
+def free_on_gpu(device: torch.device) -> int:
+    """Bytes that torch may still give out: what nobody has, and what it keeps for itself unused."""
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + unused
 
 
 def check_room(name: str, folder: Path, dtype: torch.dtype, device: torch.device) -> None:
@@ -82,7 +88,7 @@ def check_room(name: str, folder: Path, dtype: torch.dtype, device: torch.device
     """
     wanted = _numbers_in(folder) * dtype.itemsize
     on_gpu = device.type == "cuda"
-    free = torch.cuda.mem_get_info(device)[0] if on_gpu else available_memory()
+    free = free_on_gpu(device) if on_gpu else available_memory()
     if free is None or wanted <= free:
         return
     where = f"on {device}" if on_gpu else "in memory"

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model import record
-from headscope.model.attention import LayerAttention, Stack
+from headscope.model.attention import LayerAttention, Packing, Stack
 from headscope.model.batch import (
     Batch,
     Entry,
@@ -271,8 +271,12 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding.
         """
         expected = self._expectations(batch, whole=False)
+        spans, packing = [*map(batch.span, range(len(batch)))], batch.packing
+        packing = Packing.of(batch.mask) if packing is None else packing
         with torch.no_grad(), self.modes.masks("fused"):
-            return capture_fused(self._bind(batch, logits), self.plan, observer, expected)
+            return capture_fused(
+                self._bind(batch, logits), self.plan, observer, expected, spans, packing
+            )
 
     def forward_changed(
         self, batch: Batch, change: Change, *, gradients: bool = False, logits: bool = True
@@ -378,23 +382,21 @@ class Model:
         return make_plan(self.name, self.network, self._evaluated(self.network, given))
 
     def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
-        source, target = batch.mask, None if batch.target is None else batch.target.mask
-        found: dict[Stack, Expectation] = {}
+        target, found = batch.target, dict[Stack, Expectation]()
         for stack in self.stacks:
             if target is None and stack.name in ("decoder", "cross"):
                 continue
-            queries = (
-                target if target is not None and stack.name in ("decoder", "cross") else source
-            )
-            keys = target if target is not None and stack.name == "decoder" else source
+            queries = target if target is not None and stack.name != "encoder" else batch
+            keys = target if target is not None and stack.name == "decoder" else batch
             found[stack.name] = expect(
                 self.name,
                 stack.name,
                 stack.heads,
-                queries,
-                keys,
+                queries.mask,
+                keys.mask,
                 causal=stack.causal,
                 sink=stack.sink,
+                padded=queries.is_padded or keys.is_padded,
                 whole=whole,
             )
         return found

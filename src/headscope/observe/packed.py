@@ -8,6 +8,7 @@ on arcs), one goes over all pairs of every text and keeps nothing but sums over 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +17,7 @@ from torch import Tensor
 from headscope.model.attention import PackedAttention, Packing, widen
 from headscope.model.capture.kernels import block_rows
 from headscope.model.capture.packed import visible
-from headscope.observe.batch import AnnotatedBatch, related_pairs
+from headscope.observe.batch import AnnotatedBatch, packing_of, related_pairs
 from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
@@ -45,8 +46,7 @@ class KeySums:
     peak: Float[Tensor, "head token"]  # the largest weight paid by another token
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(NamedTuple):
     """What counts in the texts of a batch: the same in all layers."""
 
     content: Bool[Tensor, "token"]
@@ -125,7 +125,7 @@ class PackedLayer(LayerSums):
 def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) -> PackedLayer:
     """All sums of a layer."""
     packing = attention.packing
-    places = batch.once("packed places", partial(_places, packing, batch))
+    places = places_of(batch)
     weights = weights_of_pairs(attention, places.queries, places.keys)
     tokens = len(places.content)
     to_null, own, on_arcs = weights.split(
@@ -158,7 +158,13 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     )
 
 
-def _places(packing: Packing, batch: AnnotatedBatch) -> _Places:
+def places_of(batch: AnnotatedBatch) -> _Places:
+    """What counts in a batch; on the host it can be found before a GPU is free."""
+    return batch.once_on_host("packed places", _places)
+
+
+def _places(batch: AnnotatedBatch) -> _Places:
+    packing = packing_of(batch)
     tokens = torch.arange(len(packing.place), device=packing.place.device)
     null_keys = _null_keys(packing, packing.pack(batch.null))  # null text
     to_null = null_keys[:, packing.text]

@@ -63,7 +63,7 @@ class Exemplars:
     def update_layer(self, state: State, layer: Layer) -> None:
         """Let the best inputs of a batch compete with those kept so far."""
         peaks = layer.peaks(self.with_self)
-        rows = _best_rows(peaks.weight, _corpus_order(layer.batch), self.count)
+        rows = _best_rows(peaks.weight, corpus_order(layer.batch), self.count)
         head = torch.arange(rows.shape[1], device=rows.device).expand_as(rows)
         found = (peaks.weight.gather(0, rows), rows, *peaks.locate(rows, head))
         compete = partial(self._compete, state, layer.index, layer.batch.numbers)
@@ -96,13 +96,11 @@ class Exemplars:
         return variables | {name: self.grid.array(values, rank) for name, values in places.items()}
 
 
-def _corpus_order(batch: AnnotatedBatch) -> Int[Tensor, "batch"]:
+def corpus_order(batch: AnnotatedBatch) -> Int[Tensor, "batch"]:
     """Places in the batch, the earlier in the corpus first."""
-
-    def order() -> Tensor:
-        return torch.from_numpy(np.argsort(batch.numbers)).to(batch.mask.device)
-
-    return batch.once("corpus order", order)
+    return batch.once_on_host(
+        "corpus order", lambda batch: torch.from_numpy(np.argsort(batch.numbers))
+    )
 
 
 def _best_rows(
@@ -145,7 +143,7 @@ class ExampleMap:
     def update_layer(self, state: State, layer: Layer) -> None:
         """Keep the weights if the batch has a better example, or the one being kept."""
         batch = layer.batch
-        best = batch.once(f"example {self.size}", partial(self._best, batch))
+        best = batch.once_on_host(f"example {self.size}", self._best)
         if best.rank > tuple(state.sums["rank"]):
             return
         shown, row, runs = slice(0, len(best.ids)), best.row, _runs(best.places)

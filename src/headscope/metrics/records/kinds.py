@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headscope.metrics.examples import corpus_order
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
@@ -242,11 +243,7 @@ def _strongest(
     weight: Float[Tensor, "batch head kind"], batch: AnnotatedBatch
 ) -> Int[Tensor, "rank head kind"]:
     """Places in the batch of the best inputs, the earlier in the corpus first on a tie."""
-
-    def corpus_order() -> Tensor:
-        return torch.from_numpy(np.argsort(batch.numbers)).to(batch.mask.device)
-
-    order = batch.once("corpus order", corpus_order)
+    order = corpus_order(batch)
     left, ranked = weight[order], []
     for _ in range(min(STRONGEST, len(left))):  # sorting all inputs takes several times as long
         ranked.append(left.argmax(0, keepdim=True))

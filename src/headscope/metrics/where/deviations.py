@@ -20,6 +20,7 @@ _FAR = np.array([5, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128])
 KNOTS = np.concatenate([-_FAR[::-1], -_NEAR[::-1], [0.0], _NEAR, _FAR])
 FINEST = 2.0**-40  # a standard error of at least this: equal weights lie between two knots
 PREFIX = "knots/"
+MIDDLE = PREFIX + "middle"
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,9 @@ class Deviations:
         )
         return _Knot(place, value, slope.astype(float))
 
-    def pack(self) -> dict[str, np.ndarray]:
-        """The arrays by name, for the file of a shard."""
-        return {PREFIX + name: values for name, values in vars(self).items()}
-
     @classmethod
     def unpack(cls, arrays: Mapping[str, np.ndarray]) -> "Deviations":
-        """What `pack` made."""
+        """What `keep_deviations` found."""
         return cls(**{name: arrays[PREFIX + name] for name in cls.__annotations__})
 
 
@@ -92,15 +89,18 @@ def _past(centre: np.ndarray, end: _Knot, count: np.ndarray) -> tuple[np.ndarray
 
 def keep_deviations(
     weights: Float[Tensor, "input layer head cell"], valid: Bool[Tensor, "input cell"]
-) -> Deviations:
-    """The sums at the knots; every weight of a cell that an input lacks must be zero."""
+) -> dict[str, Tensor]:
+    """The arrays of `Deviations` by name, for the file of a shard.
+
+    Every weight of a cell that an input lacks must be zero.
+    """
     layers = [_of_layer(layer, valid) for layer in weights.unbind(1)]
-    count = valid.sum(0).cpu().numpy()
-    middle, error, value, slope = (
-        torch.stack(kept, dim).cpu().numpy()
-        for kept, dim in zip(zip(*layers, strict=True), (0, 0, 1, 1), strict=True)
-    )
-    return Deviations(middle, error, count, value, slope)
+    names, dims = ("middle", "error", "value", "slope"), (0, 0, 1, 1)
+    found = {
+        PREFIX + name: torch.stack(kept, dim)
+        for name, dim, kept in zip(names, dims, zip(*layers, strict=True), strict=True)
+    }
+    return found | {PREFIX + "count": valid.sum(0)}
 
 
 def _of_layer(weights: Tensor, valid: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

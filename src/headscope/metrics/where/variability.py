@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headscope.metrics import ratio
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.where.deviations import Deviations, keep_deviations
+from headscope.metrics.where.deviations import MIDDLE, Deviations, keep_deviations
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure, Published
@@ -60,12 +60,10 @@ class Variability:
 
     def update_layer(self, state: State, layer: Layer) -> None:
         """Record and sum the corners of a batch."""
-        query, key, valid = layer.batch.once(
-            f"corner {self.size}", partial(self._corner, layer.batch)
-        )
+        query, key, valid = layer.batch.once_on_host(f"corner {self.size}", self._corner)
         weights = layer.look(0, self.size, self.size)[:, :, query, key]
         corner = weights.masked_fill(~valid[:, None], 0.0)
-        rows = layer.batch.once("rows", lambda: torch.from_numpy(layer.batch.rows).to(query.device))
+        rows = layer.batch.once_on_host("rows", lambda batch: torch.from_numpy(batch.rows))
         here = slice(None, len(query))  # cells are in the order of the input's length
         state.record("corners", (rows, layer.index, slice(None), here), corner)
         state.record("valid", (rows, here), valid)
@@ -79,7 +77,9 @@ class Variability:
             return
         corners, valid, group = map(state.take, ("corners", "valid", "group"))
         kept = keep_deviations(corners, valid)
-        state.records.update(kept.pack() | _by_group(corners, valid, group[:, 0], kept.middle))
+        kept |= _by_group(corners, valid, group[:, 0], kept[MIDDLE])
+        for name, values in kept.items():
+            state.receive(partial(state.records.__setitem__, name), values)
 
     def _corner(self, batch: AnnotatedBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys of the cells that a batch can have, and which of its inputs do."""
@@ -129,18 +129,16 @@ def _condensed_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
     A group's own sum is that around the mean of the shard, moved along its slope.
     """
     whole, _ = Deviations.unpack(shard).at(mean)
-    moved = (shard["group_slope"] * (mean - shard["knots/middle"])).sum(-1)
+    moved = (shard["group_slope"] * (mean - shard[MIDDLE])).sum(-1)
     by_group = np.maximum(shard["group_off"] + moved, 0.0)
     total = by_group.sum(0)
     scale = np.divide(whole.sum(-1), total, out=np.ones_like(total), where=total > 0)
     return {ratio.NUMERATOR: by_group * scale, ratio.DENOMINATOR: shard["group_paid"]}
 
 
-def _by_group(
-    corners: Tensor, valid: Tensor, group: Tensor, middle: np.ndarray
-) -> dict[str, np.ndarray]:
+def _by_group(corners: Tensor, valid: Tensor, group: Tensor, middle: Tensor) -> dict[str, Tensor]:
     """What every group of documents contributes around the mean of the shard."""
-    centres = torch.from_numpy(middle).to(corners.device, torch.float32)
+    centres = middle.float()
     found: dict[str, list[Tensor]] = {"group_off": [], "group_slope": []}
     for index, centre in enumerate(centres):  # layer by layer: the corners fill enough memory
         layer = corners[:, index : index + 1]
@@ -149,8 +147,7 @@ def _by_group(
         found["group_off"].append(ratio.sum_by_group(off, group))
         found["group_slope"].append(ratio.sum_by_group(side, group).float())
     joined = {name: torch.cat(parts, 1) for name, parts in found.items()}
-    joined["group_paid"] = _paid(corners, group)
-    return {name: values.cpu().numpy() for name, values in joined.items()}
+    return joined | {"group_paid": _paid(corners, group)}
 
 
 def _distances(corners: Tensor, valid: Tensor, centre: Tensor) -> Tensor:

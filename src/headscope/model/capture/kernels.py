@@ -106,20 +106,23 @@ def capture_fused(
     plan: Plan,
     observer: PlainObserver,
     expected: Mapping[Stack, Expectation],
+    spans: Sequence[slice],
+    packing: Packing,
 ) -> Any:
-    """Run the forward pass by fused kernels and show every layer's queries, keys and sums."""
+    """Run the forward pass by fused kernels and show every layer's queries, keys and sums.
+
+    `spans` and `packing` say where the tokens of every text are.
+    """
     progress, first = Progress(plan, expected), next(iter(expected))
-    spans = {stack: spans_of(each.queries) for stack, each in expected.items()}
-    packings = {stack: Packing.of(each.queries) for stack, each in expected.items()}
 
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         slot, given = progress.next(), bind(resolved, args, kwargs)
         stack = first if slot is None else slot.stack
         layer = -1 if slot is None else slot.layer
-        if is_packable(given, packings[stack]):
-            output, found = attend_batch(given, packings[stack], stack, layer)
+        if is_packable(given, packing):
+            output, found = attend_batch(given, packing, stack, layer)
         else:
-            output, texts = attend_texts(given, spans[stack])
+            output, texts = attend_texts(given, spans)
             if given["query"].device != expected[stack].device:  # a layer on a device of its own
                 texts = tuple(text.to(expected[stack].device) for text in texts)
             found = PlainAttention(stack, layer, texts)
