@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.metrics.examples import corpus_order
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+from headscope.metrics.records.examples import corpus_order
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import separation
