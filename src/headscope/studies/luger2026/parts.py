@@ -1,4 +1,7 @@
-"""The made inputs of luger2026: texts with a needle in them, and members of series, each alone."""
+"""The parts of luger2026: texts and made inputs, what is measured on each, and what is left out.
+
+Made inputs are texts with a needle in them, and members of series, each alone.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,16 +9,28 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED
-from headscope.metrics.what.successor import ITEM, Series
+from headscope.metrics.metric import Metric
+from headscope.metrics.what import repeats
+from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
+from headscope.metrics.what.successor import ITEM, Series, Successor
+from headscope.metrics.where import separation, shares
 from headscope.model.encode import encode_all
 from headscope.model.model import Model
+from headscope.model.writes import why_no_writes
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.probes.words import find_frame, own_frame
 from headscope.results.replicates import group_of
-from headscope.studies.clark2019.surface.parts import ordinary_tokens
-from headscope.studies.luger2026.inputs import text_inputs
-from headscope.studies.study import Inputs, Setup
+from headscope.studies import importance, records
+from headscope.studies.clark2019.surface.parts import (
+    find_delimiters,
+    longest_period,
+    ordinary_tokens,
+    repeated_inputs,
+)
+from headscope.studies.importance import with_importance
+from headscope.studies.luger2026.inputs import inputs_again, text_inputs
+from headscope.studies.records import with_records
+from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -30,6 +45,13 @@ SERIES = (
 SHORTEST = 3  # members of a series
 NEEDLE_TOKENS = 8
 FEWEST = 4  # tokens of text around a needle
+NO_COPY = "a bidirectional model generates nothing, so no position copies"
+NO_DEPTHS = "left out as asked (depths=[])"
+NO_ROOM = "the context is too short for a needle and a text around it"
+NO_SUCCESSOR = "a bidirectional model predicts tokens in their own place, not the next one"
+NO_SERIES = "the tokenizer writes no numbers, weekdays, months or letters as one token each"
+NO_NEXT = "a causal model cannot see the next token"
+NO_TARGET = "the study reads texts, so only the encoder has input"
 
 
 @dataclass(frozen=True)
@@ -190,3 +212,64 @@ def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
         labels={ITEM: np.array(labels, dtype=np.int64).ravel()},
     )
     return Inputs(Examples(columns, _no_example))
+
+
+def left_out(setup: Setup) -> dict[str, str]:
+    """Variables (or stacks) that this model cannot have, with the reason."""
+    missing: dict[str, str] = {}
+    if setup.model.is_causal:
+        missing["next_share"] = NO_NEXT
+    if (reason := why_no_retrieval(setup)) is not None:
+        missing |= dict.fromkeys(("retrieval", "retrieval_at"), reason)
+    if (reason := why_no_successor(setup)) is not None:
+        missing["successor"] = reason
+    if setup.model.is_encoder_decoder:
+        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
+    return missing | importance.left_out(setup) | records.left_out(setup)
+
+
+def parts(setup: Setup) -> tuple[Part, ...]:
+    """Texts for everything but the detectors, which have inputs that are made for them."""
+    start = int(find_delimiters(setup.model).cls is not None)
+    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
+    made = [Part(repeated_inputs, scores, of_corpus=False)]
+    if why_no_retrieval(setup) is None:
+        found = tuple(retrieval(setup.grid, depths_of(setup)))
+        made.append(Part(needle_inputs, found, of_corpus=False))
+    if why_no_successor(setup) is None:
+        metric = Successor(setup.grid, find_series(setup.model))
+        made.append(Part(series_inputs, (metric,), of_corpus=False))
+    texts = Part(text_inputs, tuple(_of_texts(setup)), again=inputs_again)
+    return with_importance(setup, with_records(setup, texts)), *made
+
+
+def why_no_successor(setup: Setup) -> str | None:
+    """Why it is not measured what heads make of series; None if it is."""
+    if not setup.model.is_causal:
+        return NO_SUCCESSOR
+    if not find_series(setup.model):
+        return NO_SERIES
+    return why_no_writes(setup.model)
+
+
+def why_no_retrieval(setup: Setup) -> str | None:
+    """Why no needle is sought; None if it is."""
+    if not setup.model.is_causal:
+        return NO_COPY
+    if not setup.options["depths"]:
+        return NO_DEPTHS
+    return NO_ROOM if needle_room(setup) < FEWEST else None
+
+
+def _of_texts(setup: Setup) -> list[Metric]:
+    grid, is_causal = setup.grid, setup.model.is_causal
+    return [
+        *shares.shares(grid, is_causal=is_causal),
+        separation.entropy(grid),
+        separation.distance(grid),
+        separation.DistanceSpread(grid),
+        separation.distance_histogram(grid, setup.options["context"]),
+        *separation.even_lines(setup.options["context"]),
+        *repeats.repeats(grid),
+        separation.peak_histogram(grid),
+    ]
