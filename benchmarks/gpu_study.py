@@ -11,6 +11,7 @@ writing netCDF are left out, as the GPU machine has neither. The forward pass is
 
 import argparse
 import cProfile
+import gc
 import pstats
 import random
 import tempfile
@@ -291,6 +292,7 @@ def main() -> None:
     name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
     print(f"{name}, torch {torch.__version__}, stand-ins for {', '.join(MISSING) or 'nothing'}")
     sentences = make_sentences(options.sentences)
+    gc.freeze()  # a real corpus is no million Python objects that are searched for garbage
     if options.profile:
         for dtype in options.dtypes:
             profile(options, getattr(torch, dtype), sentences[: options.shard])

@@ -32,6 +32,7 @@ from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
 from headscope.observe.packed import places_of
 from headscope.observe.show import Attention, choose_way, is_packed, show_layers
+from headscope.workers.threads import use_threads
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -153,7 +154,9 @@ def _observe(
             _observe_batch(model, cut, loop, choice, reading)
         loop.finish()
     else:
-        _observe_far(list(cuts), model, loop, choice, reading)
+        with use_threads(1):  # several shards are read at once, and the GPU must be fed meanwhile
+            ready = list(cuts)
+        _observe_far(ready, model, loop, choice, reading)
     for state in states.values():
         state.settle()
     return states

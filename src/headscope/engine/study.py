@@ -49,7 +49,7 @@ from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
-SHARDS_AT_ONCE = 5  # on a GPU of this machine: some are read, one is computed, one is packed
+SHARDS_AT_ONCE = 4  # on a GPU of this machine: one is computed, others are read or packed
 THREADS = "threads"  # in run.json
 SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out

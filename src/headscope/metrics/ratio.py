@@ -241,7 +241,7 @@ def add_by_group(
         return
     # There index_add has no fixed order; a product with zeros and ones has.
     member = groups == torch.arange(len(sums), device=groups.device)[:, None]
-    sums += (member.double() @ wide.flatten(1)).view(sums.shape)
+    sums += (member.double() @ wide.reshape(len(wide), -1)).view(sums.shape)
 
 
 def sum_by_group(

@@ -13,7 +13,7 @@ q 0    · · · ·                       q 0    · · · ·
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -190,9 +190,15 @@ def count_related(batch: AnnotatedBatch) -> Float[Tensor, "batch form"]:
 
 def count_by_separation(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch separation"]:
     """How many pairs of two tokens of every input lie 0, 1 … `longest` apart, each pair once."""
+    return batch.once(f"up to {longest} apart", partial(_count_by_separation, batch, longest))
+
+
+def _count_by_separation(batch: AnnotatedBatch, longest: int) -> Tensor:
+    """The correlation of the places of tokens with themselves: whole numbers, so exact."""
     content = batch.content.double()
     far = min(longest, content.shape[1] - 1)
-    before = pad(content, (far, 0)).unfold(1, far + 1, 1)  # batch token, far … 0 before
-    counts = torch.einsum("bt,bts->bs", content, before).flip(1)
+    size = content.shape[1] + far
+    counts = torch.fft.irfft(torch.fft.rfft(content, size).abs().square(), size)[:, : far + 1]
+    counts = counts.round()
     counts[:, 0] = 0
     return pad(counts, (0, longest - far))

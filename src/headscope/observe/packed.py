@@ -217,19 +217,16 @@ def _peaks(
     peak = packing.unpack(found.peak.masked_fill(~content, -1.0), -1.0)  # head text token
     peak[..., :sought_from] = -1.0
     weight, key = peak.max(-1)
-    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, -1.0), -1.0)
-    paid[..., :sought_from] = -1.0
-    place = torch.arange(packing.shape[1], device=key.device)
-    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
-    query = paid.masked_fill_(unseen, -1.0).argmax(-1)
+    query = find_payers(attention, content, key, sought_from)
     return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
 
 
 def _paid_to(
     attention: PackedAttention, key: Int[Tensor, "head text"]
 ) -> Float[Tensor, "head token"]:
-    """What every token pays to one key of its text, a key for every head; masks not applied."""
-    packing, groups = attention.packing, attention.query.shape[1] // attention.key.shape[1]
+    """The logarithm of what every token pays to one key of its text; masks not applied."""
+    packing = attention.packing
+    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
     number = torch.zeros(packing.shape, dtype=torch.long, device=key.device).flatten()
     number[packing.place] = torch.arange(len(packing.place), device=key.device)
     width = packing.shape[1]
@@ -238,7 +235,7 @@ def _paid_to(
     keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
     queries = widen(attention.packed_query).transpose(0, 1)
     scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
-    return (scores - attention.lse).exp()
+    return scores - attention.lse
 
 
 def _at_offset(
@@ -294,6 +291,20 @@ def sum_offsets(
     return work(attention, content, offsets)
 
 
+def find_payers(
+    attention: PackedAttention,
+    content: Bool[Tensor, "token"],
+    key: Int[Tensor, "head text"],
+    sought_from: int = 0,
+) -> Int[Tensor, "head text"]:
+    """The other token from `sought_from` on that pays most to one key of every text and head.
+
+    Keys and payers are counted within their texts, whose padding is on the right.
+    """
+    work = _kernel(attention, "find_payers_on_gpu", find_payers_plainly)
+    return work(attention, content, key, sought_from)
+
+
 def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
     if not attention.lse.is_cuda:
         return plain
@@ -336,6 +347,18 @@ def sum_keys_plainly(
         (weights * apart).sum(-2),
         peak,
     )
+
+
+def find_payers_plainly(
+    attention: PackedAttention, content: Tensor, key: Tensor, sought_from: int = 0
+) -> Tensor:
+    """`find_payers` over all tokens: the reference of the kernel."""
+    packing, least = attention.packing, -torch.inf
+    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, least), least)
+    paid[..., :sought_from] = least
+    place = torch.arange(packing.shape[1], device=key.device)
+    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
+    return paid.masked_fill_(unseen, least).argmax(-1)
 
 
 def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:

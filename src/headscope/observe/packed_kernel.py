@@ -194,6 +194,60 @@ def _add_queries(  # noqa: ANN202
     return columns, scores, distance, tl.maximum(peak, tl.max(others, 1))
 
 
+def find_payers_on_gpu(
+    attention: PackedAttention, content: Tensor, chosen: Tensor, sought_from: int = 0
+) -> Tensor:
+    """Who pays most to one key of every text; a program takes one head of a text."""
+    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    tokens, heads, width = query.shape
+    lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
+    found = torch.empty_like(chosen, dtype=torch.int64, memory_format=torch.contiguous_format)
+    texts, wide = attention.packing.shape[0], attention.packing.longest >= LONG
+    _find_payers[(texts, heads)](  # pyright: ignore[reportIndexIssue]
+        query, key, lse, chosen.contiguous(), attention.packing.firsts, found, tokens,
+        attention.scaling, heads, key.shape[1],
+        WIDTH=width,
+        DIM=triton.next_power_of_2(width),
+        CAUSAL=attention.kind == "causal",
+        SOUGHT=sought_from,
+        BLOCK=128 if wide else 32,
+        num_warps=4 if wide else 1,
+    )  # fmt: skip
+    return found
+
+
+@triton.jit
+def _find_payers(  # noqa: ANN202
+    query, key, lse, chosen, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
+    begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
+    at = head * tl.num_programs(0) + text
+    mine = begin + tl.load(chosen + at)
+    dims = tl.arange(0, DIM)
+    to = (mine * key_heads + head // (heads // key_heads)) * WIDTH + dims
+    k = tl.load(key + to, mask=dims < WIDTH, other=0.0).to(tl.float32)
+    first = begin + SOUGHT
+    if CAUSAL:
+        first = tl.maximum(first, mine + 1)
+    most = tl.full([], float("-inf"), tl.float32)
+    payer = tl.full([], 0, tl.int64)
+    for start in range(first, stop, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        there = rows < stop
+        place = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
+        inside = there[:, None] & (dims[None, :] < WIDTH)
+        q = tl.load(query + place, mask=inside, other=0.0).to(tl.float32)
+        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
+        paid = tl.where(rows != mine, tl.sum(q * k[None, :], 1) * scaling - total, float("-inf"))
+        largest, row = tl.max(paid, 0, return_indices=True)
+        payer = tl.where(largest > most, start + row - begin, payer)
+        most = tl.maximum(most, largest)
+    tl.store(found + at, payer)
+
+
 def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
     """The weight of every text at each offset; a program takes one head of a part of a text."""
     query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
