@@ -37,14 +37,6 @@ class Estimate:
     low: Array
     high: Array
 
-    def is_above(self, threshold: float) -> Array:
-        """Where the whole interval lies above a threshold."""
-        return self.low > threshold
-
-    def is_below(self, threshold: float) -> Array:
-        """Where the whole interval lies below a threshold."""
-        return self.high < threshold
-
 
 def group_of(document: str) -> int:
     """The group of a document; the same on every machine and in every run."""
