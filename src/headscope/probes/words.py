@@ -14,13 +14,10 @@ Where a tokenizer begins every text with a space of its own, encoding words one 
 spaces, so there the whole sentence is encoded as usual.
 
 Attention *to* a split word is the sum over its pieces, attention *from* it the mean over them
-(Clark et al. 2019, §4.1), so a row keeps its sum. Special tokens become units of their own behind
-the words of the batch:
+(Clark et al. 2019, §4.1), so a row keeps its sum. Special tokens are units behind the words:
 
-```
-tokens   [CLS]  play  ##ing  chess  [SEP]
-units      4     0      0      1      5        a batch whose longest sentence has 4 words
-```
+    tokens   [CLS]  play  ##ing  chess  [SEP]
+    units      4     0      0      1      5        a batch whose longest sentence has 4 words
 """
 
 from collections.abc import Iterator, Mapping, Sequence
