@@ -17,7 +17,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # A package imports only from those before it, also where the import is for types alone.
 ORDER = (
-    "errors", "wording", "progress", "files", "seal", "archive", "head", "theme", "workers",
+    "errors", "wording", "progress", "files", "archive", "head", "theme", "workers",
     "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
     "exports", "explorer", "demo", "bertviz", "cli",
@@ -87,7 +87,6 @@ LAZY_DOORS = {
         "headscope.bertviz.neuron_view",
         "headscope.model.loading.load",
     ): "importing it needs no torch",
-    ("headscope.workers.engine", "headscope.workers.local"): "engines are found by name",
     ("headscope.workers.engine", "headscope.workers.ray"): "engines are found by name",
 }
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics import ratio
-from headscope.metrics.deviations import Deviations, keep_deviations
 from headscope.metrics.metric import Grid, State
-from headscope.metrics.variability import FEW, Variability
+from headscope.metrics.where.deviations import Deviations, keep_deviations
+from headscope.metrics.where.variability import FEW, Variability
 from headscope.results.replicates import GROUPS
 
 CELLS, HEADS = 45, 2

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from headscope.archive import unpack_arrays
 from headscope.engine.second_pass import BLOCK, Block, Chosen, SecondPass, find_part
-from headscope.metrics.maps import (
+from headscope.metrics.records.maps import (
     COMPONENTS,
     REDUCED,
     bring_together,

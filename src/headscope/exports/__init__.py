@@ -25,11 +25,10 @@ from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import name_head
-from headscope.results.columns import to_csv
 from headscope.results.measure import GRID, measure_names, measure_of
 from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES, Records
 from headscope.results.run import SETTINGS, Run, read_finished
-from headscope.results.slices import slices
+from headscope.results.slices import slices, to_csv
 from headscope.results.statements import read_statements
 
 Format = Literal["csv", "parquet", "headvis"]

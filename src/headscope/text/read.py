@@ -18,8 +18,7 @@ from typing import get_args
 from uuid import uuid4
 
 from headscope.errors import CorpusError
-from headscope.files import is_local, write_text
-from headscope.seal import checksum
+from headscope.files import checksum, is_local, write_text
 from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import COMPRESSED, format_of, suffix_of
 from headscope.text.readers.columns import is_corpus

@@ -17,7 +17,7 @@ from headscope.studies.luger2026.inputs import (
     settle_context,
     text_inputs,
 )
-from headscope.studies.luger2026.made import hide
+from headscope.studies.luger2026.parts import hide
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence

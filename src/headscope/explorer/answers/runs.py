@@ -21,9 +21,8 @@ from scipy.stats import rankdata
 from headscope.errors import RunError
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head
-from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import GRID, measure_names
-from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
+from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.slices import (
     BaselineValue,
     Slice,

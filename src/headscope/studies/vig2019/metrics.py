@@ -4,12 +4,13 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, norms, spread
-from headscope.metrics.examples import ExampleMap, Exemplars
-from headscope.metrics.expected import ExpectedAlignment
-from headscope.metrics.kinds import KindExemplars
 from headscope.metrics.metric import Axis, Metric
-from headscope.metrics.variability import Variability
+from headscope.metrics.records.examples import ExampleMap, Exemplars
+from headscope.metrics.records.kinds import KindExemplars
+from headscope.metrics.what import dependencies, labels
+from headscope.metrics.what.expected import ExpectedAlignment
+from headscope.metrics.where import norms, spread
+from headscope.metrics.where.variability import Variability
 from headscope.model.inputs.encode import encode
 from headscope.model.inputs.tokens import display_text
 from headscope.studies import importance
