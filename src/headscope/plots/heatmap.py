@@ -9,8 +9,9 @@ title
 Or a distribution for every head: a strip each, layer after layer downwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -42,6 +43,23 @@ class Panel:
     errors: xr.DataArray | None = None  # standard errors of by_layer
     baseline: float | None = None
     from_zero: bool = True  # or from the smallest value, where all are far from zero
+
+    @classmethod
+    def of(
+        cls,
+        result: xr.Dataset,
+        variable: str,
+        title: str,
+        at: Mapping[str, Any] | None = None,
+        *,
+        baseline: float | None = None,
+        from_zero: bool = True,
+    ) -> "Panel":
+        """A measure at some labels; layers have its mean over heads where nothing is pooled."""
+        names = (variable, f"{variable}_by_layer", f"{variable}_by_layer_se")
+        chosen = result[[name for name in names if name in result]].sel(at or {})
+        by_layer = chosen[names[1]] if names[1] in chosen else chosen[variable].mean("head")
+        return cls(title, chosen[variable], by_layer, chosen.get(names[2]), baseline, from_zero)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:

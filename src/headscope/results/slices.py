@@ -9,7 +9,7 @@ spreadsheet opens them as data: no text in them is taken for a formula.
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.head import name_head
 from headscope.results.measure import GRID, Baseline, Measure, Published, measure_names, measure_of
 
 MARK = "~"
@@ -202,19 +203,31 @@ def columns_of(result: xr.Dataset, chosen: Iterable[Column]) -> list[Column]:
     return [*known, *(Column(name) for name in further if set(result[name].dims) == set(GRID))]
 
 
-def head_cells(
-    result: xr.Dataset, columns: Sequence[Column], layer: int, head: int, mark: str = "_se"
-) -> dict[str, Any]:
-    """The values of one head, each followed by its standard error where there is one."""
-    return _cells(result, columns, "", mark, {"layer": layer, "head": head})
+def head_rows(
+    result: xr.Dataset,
+    columns: Sequence[Column],
+    name: Callable[[int, int], str] = name_head,
+    mark: str = "_se",
+) -> list[dict[str, Any]]:
+    """A row for each head: its behaviour if it has one, every value, and its standard error."""
+    rows = []
+    for layer, head in product(*(result[dim].values.tolist() for dim in GRID)):
+        at, row = {"layer": layer, "head": head}, {"head": name(layer, head)}
+        if "behaviour" in result:
+            row["behaviour"] = str(result["behaviour"].sel(at).item())
+        rows.append(row | _cells(result, columns, "", mark, at))
+    return rows
 
 
-def layer_cells(
-    result: xr.Dataset, columns: Sequence[Column], layer: int, mark: str = "_se"
-) -> dict[str, Any]:
-    """The values of one layer, each followed by its standard error where there is one."""
+def layer_rows(
+    result: xr.Dataset, columns: Sequence[Column], mark: str = "_se"
+) -> list[dict[str, Any]]:
+    """A row for each layer: every value that is pooled over its heads, and its standard error."""
     pooled = [column for column in columns if column.variable + BY_LAYER in result]
-    return _cells(result, pooled, BY_LAYER, mark, {"layer": layer})
+    return [
+        {"layer": layer} | _cells(result, pooled, BY_LAYER, mark, {"layer": layer})
+        for layer in result["layer"].values.tolist()
+    ]
 
 
 def _cells(

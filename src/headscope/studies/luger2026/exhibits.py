@@ -1,15 +1,14 @@
 """The figures and tables of luger2026."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
-from headscope.head import name_head
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
-from headscope.results.slices import Column, columns_of, head_cells, layer_cells
+from headscope.results.slices import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
 from headscope.studies.luger2026 import kinds
 from headscope.studies.luger2026.kinds import OTHER
@@ -32,52 +31,13 @@ DETECTORS = {
     "retrieval": "retrieval",
     "successor": "successor",
 }
-COLUMNS = tuple(
-    Column(name)
-    for name in (
-        "first_share",
-        "self_share",
-        "previous_share",
-        "next_share",
-        "delimiter_share",
-        "induction",
-        "duplicate",
-        "entropy",
-        "distance",
-        "distance_spread",
-        "previous_token_score",
-        "duplicate_token_score",
-        "induction_score",
-        "retrieval",
-        "successor",
-    )
-)
+COLUMNS = tuple(map(Column, (*SHARES, *REACHES, *DETECTORS)))
 
 
-def draw_shares(result: xr.Dataset) -> Drawing:
-    """What goes where, head by head."""
-    return _draw(result, SHARES)
-
-
-def draw_reaches(result: xr.Dataset) -> Drawing:
-    """How widely and how far."""
-    return _draw(result, REACHES)
-
-
-def draw_detectors(result: xr.Dataset) -> Drawing:
-    """Scores on made inputs."""
-    return _draw(result, DETECTORS)
-
-
-def _draw(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
+def draw_measures(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
+    """Some measures, head by head, each with what even attention would give."""
     panels = [
-        Panel(
-            title,
-            result[name],
-            result[f"{name}_by_layer"],
-            result[f"{name}_by_layer_se"],
-            baseline=result.attrs.get(f"{name}_even"),
-        )
+        Panel.of(result, name, title, baseline=result.attrs.get(f"{name}_even"))
         for name, title in titles.items()
         if name in result
     ]
@@ -122,7 +82,7 @@ FIGURES = (
         "Shares of attention, layer by layer and head by head; bars are layers with two standard "
         "errors, dashed what even attention would give.",
         ("first_share",),
-        draw_shares,
+        partial(draw_measures, titles=SHARES),
     ),
     Figure(
         "reaches",
@@ -130,7 +90,7 @@ FIGURES = (
         "Mean entropy of a row, mean distance in tokens and its standard deviation; dashed: even "
         "attention.",
         ("distance_spread",),
-        draw_reaches,
+        partial(draw_measures, titles=REACHES),
     ),
     Figure(
         "histograms",
@@ -149,36 +109,25 @@ FIGURES = (
         "position on what it copies. Successor: share of numbers, weekdays, months and letters of "
         "which the head writes the next one.",
         ("induction_score",),
-        draw_detectors,
+        partial(draw_measures, titles=DETECTORS),
     ),
 )
 
 
-def head_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per head with every value and its standard error."""
-    columns, labels = columns_of(result, COLUMNS), result["behaviour"]
-    return [
-        {
-            "head": name_head(layer, head),
-            "behaviour": str(labels.sel(layer=layer, head=head).item()),
-            **head_cells(result, columns, layer, head),
-        }
-        for layer in result["layer"].values.tolist()
-        for head in result["head"].values.tolist()
-    ]
-
-
-def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per layer: pooled values with standard errors."""
-    columns = columns_of(result, COLUMNS)
-    return [
-        {"layer": layer} | layer_cells(result, columns, layer)
-        for layer in result["layer"].values.tolist()
-    ]
-
-
 TABLES = (
     kinds.TABLE,
-    Tabulation("layers", "Layers", "Values of all heads together, with errors.", (), layer_rows),
-    Tabulation("heads", "Heads", "Every head, with standard errors over documents.", (), head_rows),
+    Tabulation(
+        "layers",
+        "Layers",
+        "Values of all heads together, with errors.",
+        (),
+        lambda result: layer_rows(result, columns_of(result, COLUMNS)),
+    ),
+    Tabulation(
+        "heads",
+        "Heads",
+        "Every head, with standard errors over documents.",
+        (),
+        lambda result: head_rows(result, columns_of(result, COLUMNS)),
+    ),
 )

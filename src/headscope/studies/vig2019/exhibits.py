@@ -14,7 +14,7 @@ from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
-from headscope.results.slices import Column, columns_of, head_cells, select
+from headscope.results.slices import Column, columns_of, head_rows, select
 from headscope.results.statements import Tabulation
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.specialised import factor, telling_heads
@@ -44,10 +44,7 @@ HELD_OUT = (
 
 def draw_one(result: xr.Dataset, variable: str, title: str, unit: str) -> Drawing:
     """One value per head; the profile shows the pooled value of each layer where there is one."""
-    pooled = f"{variable}_by_layer"
-    by_layer = result[pooled] if pooled in result else result[variable].mean("head")
-    errors = result[f"{pooled}_se"] if pooled in result else None
-    return draw_panels([Panel(title, result[variable], by_layer, errors)], 1, unit)
+    return draw_panels([Panel.of(result, variable, title)], 1, unit)
 
 
 def uncounted_heads(result: xr.Dataset) -> str:
@@ -61,33 +58,21 @@ def uncounted_heads(result: xr.Dataset) -> str:
 
 def draw_alignment(result: xr.Dataset) -> Drawing:
     """The three forms of dependency alignment, each with its baseline."""
-    panels = [
-        Panel(
-            _FORM_TITLES[form],
-            result["dependency_alignment"].sel(form=form),
-            result["dependency_alignment_by_layer"].sel(form=form),
-            result["dependency_alignment_by_layer_se"].sel(form=form),
-            float(result["dependency_baseline"].sel(form=form)),
-        )
-        for form in FORMS
-    ]
+    panels = []
+    for form in FORMS:
+        at, title = {"form": form}, _FORM_TITLES[form]
+        baseline = float(result["dependency_baseline"].sel(at))
+        panels.append(Panel.of(result, "dependency_alignment", title, at, baseline=baseline))
     return draw_panels(panels, 3, "pooled share")
 
 
 def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
     """Shares of tags: the most specialised ones, or all that occur."""
     chosen = specialised_tags(result, variable)[:count] if count else occurring_tags(result)
-    panels = [
-        Panel(
-            tag,
-            result[variable].sel(tag=tag),
-            result[f"{variable}_by_layer"].sel(tag=tag),
-            result[f"{variable}_by_layer_se"].sel(tag=tag),
-            float(result[f"{variable}_even"].sel(tag=tag)),
-            from_zero=False,
-        )
-        for tag in chosen
-    ]
+    panels = []
+    for tag in chosen:
+        at, even = {"tag": tag}, float(result[f"{variable}_even"].sel(tag=tag))
+        panels.append(Panel.of(result, variable, tag, at, baseline=even, from_zero=False))
     return draw_panels(panels, 2 if count else 3, "pooled share")
 
 
@@ -277,16 +262,6 @@ FIGURES = (
 )
 
 
-def head_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per head with every value and its standard error."""
-    columns = columns_of(result, COLUMNS)
-    return [
-        {"head": name_head(layer, head)} | head_cells(result, columns, layer, head)
-        for layer in result["layer"].values.tolist()
-        for head in result["head"].values.tolist()
-    ]
-
-
 def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """One row per layer: pooled values and means of head values."""
     columns = [
@@ -381,5 +356,11 @@ TABLES = (
         (),
         layer_rows,
     ),
-    Tabulation("heads", "Heads", "Every head with its standard errors.", (), head_rows),
+    Tabulation(
+        "heads",
+        "Heads",
+        "Every head with its standard errors.",
+        (),
+        lambda result: head_rows(result, columns_of(result, COLUMNS)),
+    ),
 )

@@ -15,7 +15,7 @@ from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.heads import top_heads
-from headscope.results.slices import Column, columns_of, head_cells, layer_cells
+from headscope.results.slices import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019 import derived
 from headscope.studies.clark2019.derived import OTHER
@@ -185,15 +185,15 @@ def draw_divergence(result: xr.Dataset) -> Drawing:
 def draw_offsets(result: xr.Dataset) -> Drawing:
     """Attention to each offset, head by head."""
     panels = [
-        Panel(
-            OFFSET_NAMES.get(offset, f"offset {offset:+d}"),
-            result["offset_share"].sel(offset=offset),
-            result["offset_share_by_layer"].sel(offset=offset),
-            result["offset_share_by_layer_se"].sel(offset=offset),
-        )
+        Panel.of(result, "offset_share", name_offset(offset), {"offset": offset})
         for offset in seen_offsets(result)
     ]
     return draw_panels(panels, 3, "mean")
+
+
+def name_offset(offset: int) -> str:
+    """An offset in words."""
+    return OFFSET_NAMES.get(offset, f"offset {offset:+d}")
 
 
 def seen_offsets(result: xr.Dataset) -> list[int]:
@@ -206,11 +206,7 @@ def seen_offsets(result: xr.Dataset) -> list[int]:
 def unseen_offsets(result: xr.Dataset) -> str:
     """Which offsets no head can look at."""
     seen = seen_offsets(result)
-    unseen = [
-        OFFSET_NAMES.get(each, f"offset {each:+d}")
-        for each in measured_offsets(result)
-        if each not in seen
-    ]
+    unseen = [name_offset(each) for each in measured_offsets(result) if each not in seen]
     return f"Not drawn, because every head pays 0: {', '.join(unseen)}." if unseen else ""
 
 
@@ -223,11 +219,7 @@ def draw_newer(result: xr.Dataset) -> Drawing:
         "first_token_share": "first token",
         "confidence": "confidence",
     }
-    panels = [
-        Panel(title, result[name], result[f"{name}_by_layer"], result[f"{name}_by_layer_se"])
-        for name, title in names.items()
-    ]
-    return draw_panels(panels, 3, "mean")
+    return draw_panels([Panel.of(result, *each) for each in names.items()], 3, "mean")
 
 
 def _series(result: xr.Dataset, variable: str, label: str, **place: str) -> Series:
@@ -311,34 +303,8 @@ FIGURES = (
 )
 
 
-def head_rows(result: xr.Dataset) -> list[Row]:
-    """One row per head with every value and its standard error."""
-    columns, labels = _columns(result), result["behaviour"]
-    return [
-        {
-            "head": name_in_paper(layer, head),
-            "behaviour": str(labels.sel(layer=layer, head=head).item()),
-            **head_cells(result, columns, layer, head, ERROR),
-        }
-        for layer in result["layer"].values.tolist()
-        for head in result["head"].values.tolist()
-    ]
-
-
-def layer_rows(result: xr.Dataset) -> list[Row]:
-    """One row per layer: means over its heads with standard errors."""
-    columns = _columns(result)
-    return [
-        {"layer": layer} | layer_cells(result, columns, layer, ERROR)
-        for layer in result["layer"].values.tolist()
-    ]
-
-
 def _columns(result: xr.Dataset) -> list[Column]:
-    offsets = {
-        OFFSET_NAMES.get(offset, f"offset {offset:+d}"): {"offset": str(offset)}
-        for offset in measured_offsets(result)
-    }
+    offsets = {name_offset(each): {"offset": str(each)} for each in measured_offsets(result)}
     targets = result["target"].values.tolist() if "gradient" in result else ()
     return columns_of(
         result,
@@ -366,8 +332,20 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
 
 TABLES = (
     derived.TABLE,
-    Tabulation("layers", "Layers", "Means over the heads, with standard errors.", (), layer_rows),
-    Tabulation("heads", "Heads", "Every head, with standard errors over segments.", (), head_rows),
+    Tabulation(
+        "layers",
+        "Layers",
+        "Means over the heads, with standard errors.",
+        (),
+        lambda result: layer_rows(result, _columns(result), ERROR),
+    ),
+    Tabulation(
+        "heads",
+        "Heads",
+        "Every head, with standard errors over segments.",
+        (),
+        lambda result: head_rows(result, _columns(result), name_in_paper, ERROR),
+    ),
     Tabulation(
         "neighbours",
         "Nearest heads",

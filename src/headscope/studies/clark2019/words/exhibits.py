@@ -322,10 +322,8 @@ def _draw_signed(axes: Axes, values: xr.DataArray, reach: float) -> AxesImage:
 
 def draw_trees(result: xr.Dataset) -> Drawing:
     """UUAS of every head."""
-    values = result["tree_accuracy"]
     baseline = float(result.attrs["tree_baseline"])
-    panel = Panel("UUAS", values, values.mean("head"), baseline=baseline)
-    return draw_panels([panel], 1, "mean")
+    return draw_panels([Panel.of(result, "tree_accuracy", "UUAS", baseline=baseline)], 1, "mean")
 
 
 FIGURES = (
