@@ -13,6 +13,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head, name_head
+from headscope.results.findings import NotMeasured
 from headscope.results.roles import HeadRole, HeadRoles
 from headscope.results.run import read_finished
 from headscope.results.slices import MARK
@@ -51,6 +52,17 @@ def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float)
     return layers[start : max(start + 1, math.ceil(last * len(layers)))]
 
 
+def split_layers(
+    result: xr.Dataset | xr.DataArray, first: float, last: float, few: str
+) -> tuple[list[int], list[int]]:
+    """Layers between two fractions of the depth, and all others, of which there must be some."""
+    inside = layers_between(result, first, last)
+    rest = [layer for layer in result["layer"].values.tolist() if layer not in inside]
+    if not rest:
+        raise NotMeasured(few)
+    return inside, rest
+
+
 def name_layers(layers: list[int]) -> str:
     """Consecutive layers in words: layer 0, layers 2–4."""
     return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]}–{layers[-1]}"
@@ -59,6 +71,13 @@ def name_layers(layers: list[int]) -> str:
 def whole(values: xr.DataArray) -> xr.DataArray:
     """A measure on everything, of one that may also be known without each group."""
     return values.isel(replicate=0) if "replicate" in values.dims else values
+
+
+def known(values: xr.DataArray, why: str) -> xr.DataArray:
+    """The values; where they are not known on everything it is not measured, for that reason."""
+    if not np.isfinite(whole(values)):
+        raise NotMeasured(why)
+    return values
 
 
 def nth_largest(values: xr.DataArray, place: int) -> xr.DataArray:

@@ -1,4 +1,4 @@
-"""How both studies read a corpus: the options they share, and how a report says it."""
+"""How studies read a corpus: the options and reasons they share, and how a report says it."""
 
 from typing import get_args
 
@@ -17,9 +17,22 @@ ALIGNMENT = Option(
     "is encoded on its own",
     choices=get_args(Sharing),
 )
+ATTENTION = Option(
+    "attention",
+    str,
+    None,
+    "how layers are observed; by the length of the inputs if none",
+    choices=("dense", "rows", "fused"),
+)
 DOCUMENTS = Option(
     "documents", int, None, "documents drawn first; a sample is drawn from these", least=1
 )
+
+NO_TREES = (
+    "the corpus has no dependency relations; "
+    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
+)
+NO_NEXT = "a causal model cannot see the next token"
 
 
 def say_words(result: xr.Dataset, prefix: str = "") -> str:

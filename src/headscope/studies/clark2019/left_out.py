@@ -6,6 +6,7 @@ import xarray as xr
 
 from headscope.studies import importance
 from headscope.studies.clark2019.surface.parts import find_delimiters, why_no_gradients
+from headscope.studies.reading import NO_TREES
 from headscope.studies.study import Setup
 from headscope.text.segments import Segments
 
@@ -13,10 +14,6 @@ NO_PARAGRAPHS = (
     "the corpus marks no paragraphs, so a segment is made of consecutive sentences of a document"
 )
 NO_TARGET = "the study reads segments, so only the encoder has input"
-NO_TREES = (
-    "the corpus has no dependency relations; "
-    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
-)
 NO_MENTIONS = "the corpus marks no mentions of entities; use one with coreference, such as GUM"
 NO_PROBES = "left out as asked (probes=False)"
 NO_DELIMITER = {

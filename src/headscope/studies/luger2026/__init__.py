@@ -12,7 +12,7 @@ from headscope.studies.luger2026.inputs import check_room, settle_context
 from headscope.studies.luger2026.kinds import BEHAVIOUR, behaviour
 from headscope.studies.luger2026.parts import left_out, parts
 from headscope.studies.option import Option
-from headscope.studies.reading import DOCUMENTS
+from headscope.studies.reading import ATTENTION, DOCUMENTS
 from headscope.studies.study import Study
 
 SINK_RATE = replace(surface.SINK_RATE, formula="heads with first_share > 0.3 / heads",
@@ -48,13 +48,7 @@ STUDY = Study(
             least=2,
         ),
         Option("rest", bool, False, "whether the shorter end of a document is an input too"),
-        Option(
-            "attention",
-            str,
-            None,
-            "how layers are observed; by the length of the inputs if none",
-            choices=("dense", "rows", "fused"),
-        ),
+        ATTENTION,
         Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("needles", int, 8, "texts that a needle is hidden in, at every depth", least=1),

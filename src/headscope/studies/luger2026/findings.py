@@ -2,20 +2,19 @@
 
 from functools import partial
 
-import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
-from headscope.results.heads import nth_largest, top_heads, whole
+from headscope.results.heads import known, nth_largest, top_heads, whole
 from headscope.studies.luger2026.kinds import CLEARLY, KINDS, Kind
+from headscope.studies.reading import NO_NEXT
 from headscope.wording import counted
 
 NO_VALUE = "none that we know of for such inputs"
 CORRELATION = (-1.0, 1.0)
 TOGETHER = 0.5
 KIND = {kind.variable: kind for kind in KINDS}
-NO_NEXT = "a causal model cannot see the next token"
 
 
 def _best(data: xr.Dataset, variable: str) -> xr.DataArray:
@@ -91,9 +90,7 @@ def _say_in_text(data: xr.Dataset, found: Found) -> str:
 
 def _together(data: xr.Dataset, left: str, right: str) -> xr.DataArray:
     r = xr.corr(data[left], data[right], ("layer", "head"))
-    if not np.isfinite(float(whole(r))):
-        raise NotMeasured("there are too few heads, or all have one value")
-    return r
+    return known(r, "there are too few heads, or all have one value")
 
 
 FINDINGS = (

@@ -29,6 +29,7 @@ from headscope.studies.clark2019.surface.parts import (
 )
 from headscope.studies.importance import with_importance
 from headscope.studies.luger2026.inputs import inputs_again, text_inputs
+from headscope.studies.reading import NO_NEXT
 from headscope.studies.records import with_records
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
@@ -50,7 +51,6 @@ NO_DEPTHS = "left out as asked (depths=[])"
 NO_ROOM = "the context is too short for a needle and a text around it"
 NO_SUCCESSOR = "a bidirectional model predicts tokens in their own place, not the next one"
 NO_SERIES = "the tokenizer writes no numbers, weekdays, months or letters as one token each"
-NO_NEXT = "a causal model cannot see the next token"
 NO_TARGET = "the study reads texts, so only the encoder has input"
 
 

@@ -4,7 +4,7 @@ import xarray as xr
 
 from headscope.studies import importance, norms
 from headscope.studies.option import Option
-from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
+from headscope.studies.reading import ALIGNMENT, ATTENTION, DOCUMENTS, say_words
 from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth, syntax
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
@@ -59,13 +59,7 @@ STUDY = Study(
         Option("corner", int, 10, "first tokens of every input that variability compares", least=1),
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
         Option("context", int, None, "inputs are documents of up to this many tokens", least=2),
-        Option(
-            "attention",
-            str,
-            None,
-            "how layers are observed; by the length of the inputs if none",
-            choices=("dense", "rows", "fused"),
-        ),
+        ATTENTION,
         norms.OPTION,
         importance.OPTION,
     ),

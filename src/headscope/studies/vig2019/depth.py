@@ -1,12 +1,15 @@
 """What the paper says of layer depth in words beside its figures, held against a result."""
 
+from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from headscope.results.findings import Finding, Found, NotMeasured
-from headscope.results.heads import layers_between, name_layers, whole
+from headscope.results.heads import layers_between, name_layers, split_layers, whole
 
 FIRST = (0.0, 2 / 12)  # layers 0 and 1 of GPT-2's 12
 NEXT = (2 / 12, 5 / 12)  # layers 2 to 4
@@ -21,6 +24,8 @@ LOW = {
     "negations": ("neg",),
 }
 FEW_LAYERS = "the model has too few layers to compare"
+Values = Callable[[xr.Dataset], xr.DataArray]  # by layer
+Layers = Callable[[xr.Dataset], list[int]]
 
 
 def _deep_less_low(data: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
@@ -51,53 +56,19 @@ def _say_shares(data: xr.Dataset, found: Found, names: tuple[str, ...]) -> str:
     )
 
 
-def _uneven(data: xr.Dataset) -> xr.DataArray:
-    """How far attention from tags is from their frequency: in the first layers − in the rest."""
-    first, rest = _split(data)
-    distance = _from_frequency(data)
-    return _mean(distance, first) - _mean(distance, rest)
-
-
 def _from_frequency(data: xr.Dataset) -> xr.DataArray:
     """Mean over the heads of a layer of ½ Σ |share from a tag − frequency of the tag|."""
     shares, frequency = data["pos_from"], data["tag_frequency"]
     return 0.5 * abs(shares - frequency).sum("tag").mean("head")
 
 
-def _say_uneven(data: xr.Dataset, found: Found) -> str:
-    first, rest = _split(data)
-    distance = whole(_from_frequency(data))
-    near, far = (float(_mean(distance, layers)) for layers in (first, rest))
-    return f"{near:.3f} from the frequencies in {name_layers(first)}, {far:.3f} in the rest"
-
-
-def _first_entropy(data: xr.Dataset) -> xr.DataArray:
-    first, rest = _split(data)
-    by_layer = data["entropy_by_layer"]
-    return _mean(by_layer, first) - _mean(by_layer, rest)
-
-
-def _say_entropy(data: xr.Dataset, found: Found) -> str:
-    first, rest = _split(data)
-    by_layer = whole(data["entropy_by_layer"])
-    here, there = (float(_mean(by_layer, layers)) for layers in (first, rest))
-    return f"{here:.2f} in {name_layers(first)}, {there:.2f} in the rest"
-
-
-def _first_distance(data: xr.Dataset) -> xr.DataArray:
-    first, following = layers_between(data, *FIRST), _following(data)
-    by_layer = data["distance_by_layer"]
-    return _mean(by_layer, first) - _mean(by_layer, following)
-
-
-def _say_distance(data: xr.Dataset, found: Found) -> str:
-    first, following = layers_between(data, *FIRST), _following(data)
-    by_layer = whole(data["distance_by_layer"])
-    here, there = (float(_mean(by_layer, layers)) for layers in (first, following))
-    return f"{here:.2f} in {name_layers(first)}, {there:.2f} in {name_layers(following)}"
+def _rest(data: xr.Dataset) -> list[int]:
+    """All but the first layers."""
+    return split_layers(data, *FIRST, FEW_LAYERS)[1]
 
 
 def _following(data: xr.Dataset) -> list[int]:
+    """The layers after the first ones."""
     first = layers_between(data, *FIRST)
     found = [layer for layer in layers_between(data, *NEXT) if layer not in first]
     if not found:
@@ -105,13 +76,16 @@ def _following(data: xr.Dataset) -> list[int]:
     return found
 
 
-def _split(data: xr.Dataset) -> tuple[list[int], list[int]]:
-    """The first layers and all others."""
-    first = layers_between(data, *FIRST)
-    rest = [layer for layer in data["layer"].values.tolist() if layer not in first]
-    if not rest:
-        raise NotMeasured(FEW_LAYERS)
-    return first, rest
+def _first_less(data: xr.Dataset, values: Values, others: Layers) -> xr.DataArray:
+    """A value by layer: in the first layers, less that in others."""
+    by_layer, there = values(data), others(data)
+    return _mean(by_layer, layers_between(data, *FIRST)) - _mean(by_layer, there)
+
+
+def _say_first(data: xr.Dataset, found: Found, values: Values, others: Layers, form: str) -> str:
+    first, rest = layers_between(data, *FIRST), others(data)
+    here, there = (float(_mean(whole(values(data)), layers)) for layers in (first, rest))
+    return form.format(here, name_layers(first), there, name_layers(rest))
 
 
 def _mean(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
@@ -135,41 +109,64 @@ def _of_relations(claim: str, names: tuple[str, ...], *, is_deep: bool) -> Findi
     )
 
 
+def _of_first_layers(
+    claim: str,
+    published: str,
+    rule: str,
+    needs: tuple[str, ...],
+    values: Values,
+    form: str,
+    *,
+    others: Layers = _rest,
+    more: Literal["above", "below"] = "above",
+    unit: str = "",
+) -> Finding:
+    return Finding(
+        claim,
+        published,
+        rule,
+        needs,
+        partial(_first_less, values=values, others=others),
+        more=more,
+        unit=unit,
+        is_signed=True,
+        words=partial(_say_first, values=values, others=others, form=form),
+    )
+
+
 FINDINGS = (
     _of_relations("Subjects are attended to in deep layers.", SUBJECTS, is_deep=True),
     *(
         _of_relations(f"{name.capitalize()} are attended to in low layers.", labels, is_deep=False)
         for name, labels in LOW.items()
     ),
-    Finding(
+    _of_first_layers(
         "In the first layers attention comes from all tags as often as they occur.",
         "roughly uniform in the initial layers, which pay little to the null token",
         "mean over heads of ½ Σ |share − frequency| in the first sixth of the layers, less that in "
         "the rest, is below 0",
         ("pos_from", "tag_frequency"),
-        _uneven,
+        _from_frequency,
+        "{:.3f} from the frequencies in {}, {:.3f} in the rest",
         more="below",
-        is_signed=True,
-        words=_say_uneven,
     ),
-    Finding(
+    _of_first_layers(
         "The first layers spread their attention widely.",
         "many heads of layers 0 and 1 have high entropy",
         "mean entropy of the first sixth of the layers, less that of the rest, is above 0",
         ("entropy", "entropy_by_layer"),
-        _first_entropy,
+        itemgetter("entropy_by_layer"),
+        "{:.2f} in {}, {:.2f} in the rest",
         unit="nats",
-        is_signed=True,
-        words=_say_entropy,
     ),
-    Finding(
+    _of_first_layers(
         "So they look further than the layers after them.",
         "layers 0 and 1 further than layers 2–4",
         "mean distance of the first sixth of the layers, less that of the next quarter, is above 0",
         ("distance", "distance_by_layer"),
-        _first_distance,
+        itemgetter("distance_by_layer"),
+        "{:.2f} in {}, {:.2f} in {}",
+        others=_following,
         unit="tokens",
-        is_signed=True,
-        words=_say_distance,
     ),
 )

@@ -6,6 +6,7 @@ head by its distance), the choice does not flatter it, and it is picked on every
 """
 
 import math
+from operator import itemgetter
 
 import numpy as np
 import xarray as xr
@@ -13,6 +14,7 @@ import xarray as xr
 from headscope.head import name_head
 from headscope.results.findings import Finding, Found, NotMeasured, percent
 from headscope.results.heads import (
+    known,
     layers_between,
     lead,
     nth_largest,
@@ -20,7 +22,7 @@ from headscope.results.heads import (
     whole,
 )
 from headscope.studies.vig2019 import specialised
-from headscope.studies.vig2019.specialised import ONE_LAYER, compared
+from headscope.studies.vig2019.specialised import ONE_LAYER
 
 LITTLE = 0.05  # share of heads that counts as "the least variable"
 NEAR_ONE = 0.5  # tokens: how far from 1 the mean distance of a head to the previous token may be
@@ -32,20 +34,12 @@ ONE_HEAD = "the model has too few heads to compare"
 
 def _aligned_lead(data: xr.Dataset) -> xr.DataArray:
     wanted = layers_between(data, 1 / 12, 2 / 3)
-    return compared(lead(_by_layer(data), wanted), ONE_LAYER)
-
-
-def _name_aligned_layer(data: xr.Dataset, found: Found) -> str:
-    return _name_layer(_by_layer(data), "{:.3f}")
+    return known(lead(_by_layer(data), wanted), ONE_LAYER)
 
 
 def _distance_lead(data: xr.Dataset) -> xr.DataArray:
     wanted = layers_between(data, 3 / 4, 1)
-    return compared(lead(data["distance_by_layer"], wanted), ONE_LAYER)
-
-
-def _name_distant_layer(data: xr.Dataset, found: Found) -> str:
-    return _name_layer(data["distance_by_layer"], "{:.2f} tokens")
+    return known(lead(data["distance_by_layer"], wanted), ONE_LAYER)
 
 
 def _aligned_layer_is_short(data: xr.Dataset) -> xr.DataArray:
@@ -94,7 +88,7 @@ def _rank_gap(values: xr.DataArray, place: dict[str, int], limit: int, few: str)
     is_here = xr.zeros_like(whole(values), dtype=bool)
     is_here.loc[place] = True
     others = values.where(~is_here)
-    return compared(-nth_largest(-others, limit) - here, few)
+    return known(-nth_largest(-others, limit) - here, few)
 
 
 def _longest_entropy(data: xr.Dataset) -> xr.DataArray:
@@ -110,14 +104,6 @@ def _name_longest(data: xr.Dataset, found: Found) -> str:
     own = float(whole(data["entropy"]).sel(layer=layer, head=head))
     mean = float(whole(data["entropy"]).mean())
     return f"{name_head(layer, head)}: distance {far:.1f}, entropy {own:.2f} (mean {mean:.2f})"
-
-
-def _distance_with_entropy(data: xr.Dataset) -> xr.DataArray:
-    return _correlation(data["distance"], data["entropy"])
-
-
-def _distance_with_alignment(data: xr.Dataset) -> xr.DataArray:
-    return _correlation(data["distance"], _either(data))
 
 
 def _correlation(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
@@ -136,13 +122,9 @@ def _rarer(data: xr.Dataset) -> xr.DataArray:
 
 
 def _probabilities(data: xr.Dataset, found: Found) -> str:
-    known = whole(data["dependency_probability"])
-    shares = ", ".join(f"{float(known.sel(separation=d)):.2f}" for d in (1, 5, 10))
+    probability = whole(data["dependency_probability"])
+    shares = ", ".join(f"{float(probability.sel(separation=d)):.2f}" for d in (1, 5, 10))
     return f"the smaller step; {shares}"
-
-
-def _span(data: xr.Dataset) -> xr.DataArray:
-    return data["mean_dependency_span"]
 
 
 def _within(data: xr.Dataset, found: Found) -> str:
@@ -184,7 +166,7 @@ FINDINGS = (
         ("dependency_alignment_by_layer", "dependency_alignment"),
         _aligned_lead,
         is_signed=True,
-        words=_name_aligned_layer,
+        words=lambda data, found: _name_layer(_by_layer(data), "{:.3f}"),
     ),
     Finding(
         "The best aligned layers look the least far.",
@@ -205,7 +187,7 @@ FINDINGS = (
         _distance_lead,
         unit="tokens",
         is_signed=True,
-        words=_name_distant_layer,
+        words=lambda data, found: _name_layer(data["distance_by_layer"], "{:.2f} tokens"),
     ),
     Finding(
         "The best aligned head looks at the previous token.",
@@ -244,7 +226,7 @@ FINDINGS = (
         "r = 0.61",
         "r over heads above 0",
         ("distance", "entropy"),
-        _distance_with_entropy,
+        lambda data: _correlation(data["distance"], data["entropy"]),
         range=CORRELATION,
     ),
     Finding(
@@ -252,7 +234,7 @@ FINDINGS = (
         "r = −0.73",
         "r over heads below 0",
         ("distance", "dependency_alignment"),
-        _distance_with_alignment,
+        lambda data: _correlation(data["distance"], _either(data)),
         more="below",
         range=CORRELATION,
     ),
@@ -279,7 +261,7 @@ FINDINGS = (
         "3.89; 99.8 % within 18",
         "no rule; a fact about the corpus",
         ("mean_dependency_span", "dependency_within"),
-        _span,
+        itemgetter("mean_dependency_span"),
         threshold=None,
         words=_within,
     ),

@@ -15,6 +15,7 @@ from headscope.model.inputs.encode import encode
 from headscope.model.inputs.tokens import display_text
 from headscope.studies import importance
 from headscope.studies.importance import with_importance
+from headscope.studies.reading import NO_TREES
 from headscope.studies.study import Part, Setup
 from headscope.studies.vig2019.inputs import (
     document_inputs,
@@ -25,10 +26,6 @@ from headscope.studies.vig2019.inputs import (
 
 NO_TAGS = (
     "the corpus has no part-of-speech tags; "
-    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
-)
-NO_TREES = (
-    "the corpus has no dependency relations; "
     "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
 )
 NO_NULL = "the tokenizer adds no delimiters, so no token is null"

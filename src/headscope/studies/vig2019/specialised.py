@@ -28,7 +28,7 @@ from headscope.results.findings import (
     find_interval,
     hold_out,
 )
-from headscope.results.heads import layers_between, majority_gap, top_heads, whole
+from headscope.results.heads import known, layers_between, majority_gap, top_heads, whole
 from headscope.results.replicates import replicated
 from headscope.results.slices import values_at
 from headscope.results.statements import Choice
@@ -164,14 +164,6 @@ def _ends(found: Found, form: str) -> str:
     return f", {form.format(found.low)} … {form.format(found.high)}"
 
 
-def _mean_null(data: xr.Dataset) -> xr.DataArray:
-    return data["null_share"].mean(("layer", "head"))
-
-
-def _most_null(data: xr.Dataset) -> xr.DataArray:
-    return hold_out(data, "null_share").replicates
-
-
 def _name_most_null(data: xr.Dataset, found: Found) -> str:
     layer, head, share = top_heads(whole(data["null_share"]), 1)[0]
     return f"a head chosen on other documents; {share:.3f} in {name_head(layer, head)}"
@@ -189,10 +181,6 @@ def _name_noun(data: xr.Dataset, found: Found) -> str:
         "a head chosen on other documents; "
         f"{best:.2f} in {name_head(layer, head)}, {float(shares.mean()):.2f} on average"
     )
-
-
-def _specialised_to(data: xr.Dataset) -> xr.DataArray:
-    return _median(label_factors(data, "pos_to", "tag"))
 
 
 def _specialised_from(data: xr.Dataset) -> xr.DataArray:
@@ -230,7 +218,7 @@ def _top_heads_lie(
     """Positive if most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
     _check_tag(data, variable, tag)
     wanted = layers_between(data, first, last)
-    return compared(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
+    return known(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
 
 
 def _count_inside(
@@ -270,20 +258,13 @@ def _of_depth(
     )
 
 
-def compared(gap: xr.DataArray, few: str) -> xr.DataArray:
-    """The gap, where there is one to judge."""
-    if not np.isfinite(whole(gap)):
-        raise NotMeasured(few)
-    return gap
-
-
 FINDINGS = (
     Finding(
         "More than half of the attention goes to the null token.",
         "0.57 on average",
         "mean null share of the heads above 0.5",
         ("null_share",),
-        _mean_null,
+        lambda data: data["null_share"].mean(("layer", "head")),
         threshold=0.5,
         range=SHARE,
     ),
@@ -292,7 +273,7 @@ FINDINGS = (
         "> 0.97",
         "largest null share above 0.97, the head chosen on other documents",
         ("null_share",),
-        _most_null,
+        lambda data: hold_out(data, "null_share").replicates,
         threshold=0.97,
         range=SHARE,
         words=_name_most_null,
@@ -313,7 +294,7 @@ FINDINGS = (
         "median over tags of best head / mean over heads above 2, the head chosen on other "
         "documents",
         ("pos_to",),
-        _specialised_to,
+        lambda data: _median(label_factors(data, "pos_to", "tag")),
         threshold=TWICE,
         unit="×",
         words=_count_to,

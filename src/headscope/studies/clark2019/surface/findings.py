@@ -1,6 +1,7 @@
 """What the paper found in BERT-base about surface patterns, and the rule that judges a result."""
 
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import xarray as xr
@@ -8,13 +9,16 @@ import xarray as xr
 from headscope.head import name_in_paper
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
 from headscope.results.heads import (
+    known,
     layers_between,
     lead,
     majority_gap,
     name_layers,
+    split_layers,
     top_heads,
     whole,
 )
+from headscope.studies.reading import NO_NEXT
 from headscope.wording import counted
 
 LITTLE = 0.1  # of a head's attention
@@ -22,7 +26,6 @@ MOSTLY = 0.5  # "more than half of their attention"
 LARGE = 0.3  # of a layer's attention to [SEP]; below it there is nothing that could fade
 SEPARATOR_DEPTH = (5 / 12, 10 / 12)  # layers 6–10 of BERT's 12, counted from 1
 FEWEST_LAYERS = 3  # that a spread over layers can be taken from
-NO_NEXT = "a causal model cannot see the next token"
 NO_SEPARATOR = "the model has no separator"
 FEW_LAYERS = "the model has too few heads or layers to compare"
 
@@ -55,7 +58,7 @@ def _next_heads(data: xr.Dataset) -> tuple[xr.DataArray, int]:
 
 def _next_heads_are_low(data: xr.Dataset) -> xr.DataArray:
     shares, count = _next_heads(data)
-    return _compared(majority_gap(shares, count, layers_between(data, 0, 1 / 2)))
+    return known(majority_gap(shares, count, layers_between(data, 0, 1 / 2)), FEW_LAYERS)
 
 
 def _count_low(data: xr.Dataset, found: Found) -> str:
@@ -87,10 +90,7 @@ def _shares_at(
     by_layer = data["special_share_by_layer"].sel(special=special)
     if not np.isfinite(whole(by_layer).values).any():
         raise NotMeasured("the model has no such token")
-    inside = layers_between(data, first, last)
-    rest = [layer for layer in by_layer["layer"].values.tolist() if layer not in inside]
-    if not rest:
-        raise NotMeasured(FEW_LAYERS)
+    inside, rest = split_layers(data, first, last, FEW_LAYERS)
     return by_layer.sel(layer=inside).mean("layer"), by_layer.sel(layer=rest).mean("layer")
 
 
@@ -119,18 +119,12 @@ def _at_separator_depth(data: xr.Dataset) -> list[int]:
 
 def _separator_share(data: xr.Dataset) -> xr.DataArray:
     by_layer = data["special_share_by_layer"].sel(special="sep")
-    return _with_separator(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"))
+    return known(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"), NO_SEPARATOR)
 
 
 def _separator_to_itself(data: xr.Dataset) -> xr.DataArray:
     by_layer = data["sep_to_sep_by_layer"]
-    return _with_separator(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"))
-
-
-def _with_separator(values: xr.DataArray) -> xr.DataArray:
-    if not np.isfinite(whole(values)):
-        raise NotMeasured(NO_SEPARATOR)
-    return values
+    return known(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"), NO_SEPARATOR)
 
 
 def _in_those_layers(data: xr.Dataset, found: Found) -> str:
@@ -145,7 +139,7 @@ def _gradient_fades(data: xr.Dataset) -> xr.DataArray:
         where = _in_those_layers(data, Found(share))
         raise NotMeasured(f"attention to [SEP] is only {share:.2f} {where}")
     early, late = _relative_gradients(data)
-    return _with_separator(late - early)
+    return known(late - early, NO_SEPARATOR)
 
 
 def _relative_gradients(data: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
@@ -162,10 +156,7 @@ def _say_gradients(data: xr.Dataset, found: Found) -> str:
 
 def _broad_heads_are_low(data: xr.Dataset) -> xr.DataArray:
     by_layer = data["entropy_by_layer"]
-    low = layers_between(data, 0, 1 / 3)
-    rest = [layer for layer in by_layer["layer"].values.tolist() if layer not in low]
-    if not rest:
-        raise NotMeasured(FEW_LAYERS)
+    low, rest = split_layers(data, 0, 1 / 3, FEW_LAYERS)
     return by_layer.sel(layer=low).mean("layer") - by_layer.sel(layer=rest).mean("layer")
 
 
@@ -181,16 +172,12 @@ def _cls_is_broad_at_the_end(data: xr.Dataset) -> xr.DataArray:
     if not np.isfinite(whole(by_layer).values).any():
         raise NotMeasured("the model has no [CLS]")
     upper = by_layer.sel(layer=layers_between(data, 1 / 2, 1))
-    return _compared(lead(upper, [int(upper["layer"][-1])]))
+    return known(lead(upper, [int(upper["layer"][-1])]), FEW_LAYERS)
 
 
 def _say_cls(data: xr.Dataset, found: Found) -> str:
     last = float(whole(data["entropy_from_cls_by_layer"]).isel(layer=-1))
     return f"{last:.2f} in the last layer"
-
-
-def _uniform(data: xr.Dataset) -> xr.DataArray:
-    return data["uniform_entropy"]
 
 
 def _divergences(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -236,12 +223,6 @@ def _check_sees_next(data: xr.Dataset) -> None:
         raise NotMeasured(NO_NEXT)
 
 
-def _compared(gap: xr.DataArray) -> xr.DataArray:
-    if not np.isfinite(whole(gap)):
-        raise NotMeasured(FEW_LAYERS)
-    return gap
-
-
 FINDINGS = (
     Finding(
         "Some heads look mostly at the previous token.",
@@ -285,11 +266,7 @@ FINDINGS = (
         words=_count_little,
     ),
     _of_depth(
-        "[CLS] is looked at in early layers.",
-        "early heads attend to [CLS]",
-        "cls",
-        "first",
-        0,
+        "[CLS] is looked at in early layers.", "early heads attend to [CLS]", "cls", "first", 0
     ),
     _of_depth(
         "Full stops and commas are looked at in deep layers.",
@@ -354,7 +331,7 @@ FINDINGS = (
         "about 4.8 nats",
         "no rule; a fact about the segments",
         ("uniform_entropy",),
-        _uniform,
+        itemgetter("uniform_entropy"),
         threshold=None,
         unit="nats",
     ),

@@ -10,7 +10,7 @@ from headscope.probes.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.probes.selection import DIFFERENCE, BestHead
 from headscope.probes.trees import ALL
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, percent
-from headscope.results.heads import whole
+from headscope.results.heads import known, whole
 from headscope.studies.clark2019.words.choices import (
     best_resolver,
     direction_gaps,
@@ -78,10 +78,10 @@ def _direction_gaps(data: xr.Dataset) -> dict[str, xr.DataArray]:
     if data.attrs["is_causal"]:
         raise NotMeasured("the two directions of a causal model are asked for different words")
     gaps = direction_gaps(data, FEW)
-    known = {name: gap for name, gap in gaps.items() if np.isfinite(whole(gap))}
-    if not known:
+    found = {name: gap for name, gap in gaps.items() if np.isfinite(whole(gap))}
+    if not found:
         raise NotMeasured("no relation has enough words")
-    return known
+    return found
 
 
 def _count_directions(data: xr.Dataset, found: Found) -> str:
@@ -94,10 +94,7 @@ def _count_directions(data: xr.Dataset, found: Found) -> str:
 def _nominal(data: xr.Dataset) -> xr.DataArray:
     if best_resolver(data, "words") is None:
         raise NotMeasured("no mention was scored")
-    found = nominal_strength(data)
-    if not np.isfinite(whole(found)):
-        raise NotMeasured("too few nominal mentions were scored")
-    return found
+    return known(nominal_strength(data), "too few nominal mentions were scored")
 
 
 def _say_nominal(data: xr.Dataset, found: Found) -> str:
@@ -117,10 +114,7 @@ def _say_nominal(data: xr.Dataset, found: Found) -> str:
 def _gap_to_system(data: xr.Dataset, system: str) -> xr.DataArray:
     if best_resolver(data, "words") is None:
         raise NotMeasured("no mention was scored")
-    gap = resolver_gap(data, system)
-    if not np.isfinite(whole(gap)):
-        raise NotMeasured("all mentions are in one half of the documents")
-    return gap
+    return known(resolver_gap(data, system), "all mentions are in one half of the documents")
 
 
 def _say_resolver(data: xr.Dataset, found: Found, system: str) -> str:
