@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Annotated, Any, BinaryIO, TypeVar, cast, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,132 +41,96 @@ TOP_BAND = BANDS
 REMEDY = "run the study again into the same RUN, which writes it again"
 
 _GROUP_BYTES, _GROUPS = 2**30, 2**20  # the most that one group of rows, and a file, may say
-_LIST = pa.list_
-_HEAD = [("layer", pa.int16()), ("head", pa.int16())]
-SCHEMAS: dict[str, pa.Schema] = {
-    TOP_TOKENS: pa.schema(
-        [
-            *_HEAD,
-            ("side", pa.string()),
-            ("by", pa.string()),
-            ("rank", pa.int16()),
-            ("token", pa.string()),
-            ("share", pa.float32()),  # of the head's attention
-            ("lift", pa.float32()),  # share / share that even attention would give it
-            ("count", pa.int64()),  # of its occurrences
-        ]
-    ),
-    EXAMPLES: pa.schema(
-        [
-            *_HEAD,
-            ("band", pa.int8()),
-            ("rank", pa.int16()),
-            ("peak", pa.float32()),
-            ("input", pa.int64()),
-            ("query", _LIST(pa.uint16())),
-            ("key", _LIST(pa.uint16())),
-            ("weight", _LIST(pa.float32())),
-        ]
-    ),
-    INPUTS: pa.schema(
-        [
-            ("input", pa.int64()),
-            ("document", pa.string()),
-            ("start", pa.int64()),  # of its first token in the document
-            ("tokens", _LIST(pa.string())),
-        ]
-    ),
-    MAPS: pa.schema(
-        [
-            *_HEAD,
-            ("space", pa.string()),
-            ("input", pa.int64()),
-            ("position", pa.int32()),
-            ("token", pa.string()),
-            ("component1", pa.float32()),
-            ("component2", pa.float32()),
-            ("x", pa.float32()),
-            ("y", pa.float32()),
-            ("cluster", pa.int8()),
-        ]
-    ),
-    WRITES: pa.schema(
-        [
-            *_HEAD,
-            ("of", pa.string()),  # the mean output, or along its first principal component
-            ("direction", pa.string()),
-            ("rank", pa.int16()),
-            ("token", pa.string()),
-            ("logit", pa.float32()),
-        ]
-    ),
-}
+
+# What a column of a file holds, and what it is in Python.
+Text, Number = Annotated[str, pa.string()], Annotated[float, pa.float32()]
+Tiny, Small = Annotated[int, pa.int8()], Annotated[int, pa.int16()]
+Middle, Large = Annotated[int, pa.int32()], Annotated[int, pa.int64()]
+Texts = Annotated[tuple[str, ...], pa.list_(pa.string())]
+Places = Annotated[tuple[int, ...], pa.list_(pa.uint16())]
+Numbers = Annotated[tuple[float, ...], pa.list_(pa.float32())]
 
 
 @dataclass(frozen=True)
 class TopToken:
     """A token that a head looks from (`query`) or at (`key`) more than at nearly all others."""
 
-    side: str
-    by: str  # the order that it is in: mass, or lift
-    rank: int
-    token: str
-    share: float
-    lift: float
-    count: int
+    side: Text
+    by: Text  # the order that it is in: mass, or lift
+    rank: Small
+    token: Text
+    share: Number  # of the head's attention
+    lift: Number  # share / share that even attention would give it
+    count: Large  # of its occurrences
 
 
 @dataclass(frozen=True)
 class BandExample:
     """An input of a band of the head's largest weight; weights of one row lie together."""
 
-    band: int
-    rank: int
-    peak: float
-    input: int
-    query: tuple[int, ...] = field(repr=False)
-    key: tuple[int, ...] = field(repr=False)
-    weight: tuple[float, ...] = field(repr=False)
+    band: Tiny
+    rank: Small
+    peak: Number
+    input: Large
+    query: Places = field(repr=False)
+    key: Places = field(repr=False)
+    weight: Numbers = field(repr=False)
 
 
 @dataclass(frozen=True)
 class KeptInput:
     """The tokens of an input, as they are shown, and where they are from."""
 
-    input: int
-    document: str
-    start: int
-    tokens: tuple[str, ...] = field(repr=False)
+    input: Large
+    document: Text
+    start: Large  # of its first token in the document
+    tokens: Texts = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Point:
     """A token in context, as one of the head's spaces sees it."""
 
-    space: str
-    input: int
-    position: int
-    token: str
-    component1: float
-    component2: float
-    x: float | None  # of the map of queries and keys together
-    y: float | None
-    cluster: int
+    space: Text
+    input: Large
+    position: Middle
+    token: Text
+    component1: Number
+    component2: Number
+    x: Annotated[float | None, pa.float32()]  # of the map of queries and keys together
+    y: Annotated[float | None, pa.float32()]
+    cluster: Tiny
 
 
 @dataclass(frozen=True)
 class Written:
     """A token whose logit the head's output raises or lowers."""
 
-    of: str
-    direction: str
-    rank: int
-    token: str
-    logit: float
+    of: Text  # the mean output, or along its first principal component
+    direction: Text
+    rank: Small
+    token: Text
+    logit: Number
 
 
 Row = TopToken | BandExample | KeptInput | Point | Written
 Kind = TypeVar("Kind", TopToken, BandExample, KeptInput, Point, Written)
+
+
+def _schema(kind: type[Row], *, of_heads: bool = True) -> pa.Schema:
+    """The columns of a file: those of the head, if rows are of heads, and the fields of a row."""
+    hints = get_type_hints(kind, include_extras=True)
+    own = [(each.name, hints[each.name].__metadata__[0]) for each in fields(kind)]
+    return pa.schema([("layer", pa.int16()), ("head", pa.int16()), *own] if of_heads else own)
+
+
+SCHEMAS: dict[str, pa.Schema] = {
+    TOP_TOKENS: _schema(TopToken),
+    EXAMPLES: _schema(BandExample),
+    INPUTS: _schema(KeptInput, of_heads=False),
+    MAPS: _schema(Point),
+    WRITES: _schema(Written),
+}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from headscope.text.sentence import Sentence
     from headscope.text.sharing import Sharing
 
+# On a GPU the engine has several pieces in progress in one process, but a network is captured by
+# one of them at a time.
+ONE_AT_A_TIME = Lock()
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
 

@@ -1,17 +1,164 @@
-"""vig2019: "Analyzing the Structure of Attention in a Transformer Language Model"."""
+"""vig2019: "Analyzing the Structure of Attention in a Transformer Language Model".
+
+Its metrics, what has to be left out for a model or a corpus, and the study declared with them.
+"""
+
+from functools import partial
 
 import xarray as xr
 
+from headscope.metrics.metric import Axis, Metric
+from headscope.metrics.records.examples import ExampleMap, Exemplars
+from headscope.metrics.records.kinds import KindExemplars
+from headscope.metrics.what import dependencies, labels
+from headscope.metrics.what.expected import ExpectedAlignment
+from headscope.metrics.where import norms as norm_metrics
+from headscope.metrics.where import spread
+from headscope.metrics.where.variability import Variability
+from headscope.model.inputs.encode import encode
+from headscope.model.inputs.tokens import display_text
 from headscope.studies import importance, norms
+from headscope.studies.importance import with_importance
 from headscope.studies.option import Option
-from headscope.studies.reading import ALIGNMENT, ATTENTION, DOCUMENTS, say_words
-from headscope.studies.study import Study
+from headscope.studies.reading import ALIGNMENT, ATTENTION, DOCUMENTS, NO_TREES, say_words
+from headscope.studies.study import Part, Setup, Study
 from headscope.studies.vig2019 import depth, syntax
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
 from headscope.studies.vig2019.findings import FINDINGS
-from headscope.studies.vig2019.inputs import find_labels
-from headscope.studies.vig2019.metrics import derive, left_out, parts
+from headscope.studies.vig2019.inputs import (
+    document_inputs,
+    exemplar_inputs,
+    find_labels,
+    number_inputs,
+    sentence_inputs,
+)
 from headscope.studies.vig2019.specialised import choose_heads
+
+NO_TAGS = (
+    "the corpus has no part-of-speech tags; "
+    "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
+)
+NO_NULL = "the tokenizer adds no delimiters, so no token is null"
+NO_MATRICES = (
+    "pairs of a kind are sought in whole matrices, which long inputs and a GPU do without; "
+    "--option attention=dense looks at them"
+)
+NO_TARGET = "the study reads single sentences, so only the encoder has input"
+
+SOUGHT = (Exemplars, KindExemplars)  # metrics that look for exemplars
+OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
+OF_ARCS = (
+    "dependency_alignment",
+    "dependency_baseline",
+    "dependency_expected",
+    "dependency_probability",
+)
+
+
+def left_out(setup: Setup) -> dict[str, str]:
+    """Variables (or stacks) that this model or corpus cannot support, with the reason."""
+    missing: dict[str, str] = {}
+    if "tag" not in setup.labels:
+        missing |= dict.fromkeys(OF_TAGS, NO_TAGS)
+    if "deprel" not in setup.labels:
+        missing["deprel_to"] = NO_TREES
+    if not setup.corpus.has("head"):
+        missing |= dict.fromkeys(OF_ARCS, NO_TREES)
+    if not _has_null(setup):
+        missing["null_share"] = NO_NULL
+    if setup.attention != "dense":
+        missing["kind_exemplar_weight"] = NO_MATRICES
+    if setup.model.is_encoder_decoder:
+        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
+    return missing | importance.left_out(setup)
+
+
+def parts(setup: Setup) -> tuple[Part, ...]:
+    """All metrics read the same sentences, but for exemplars that are sought in more of them."""
+    metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
+    if setup.numbers is not None:
+        exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
+        others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
+        numbers = with_importance(setup, Part(number_inputs, others, by_sentence=True))
+        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False, by_sentence=True)
+    alone = setup.context is None
+    inputs = sentence_inputs if alone else document_inputs
+    return (with_importance(setup, Part(inputs, tuple(metrics), by_sentence=alone)),)
+
+
+def derive(result: xr.Dataset) -> xr.Dataset:
+    """Add what follows from the variables alone: the correlations over heads."""
+    pairs = {"distance~entropy": (result["distance"], result["entropy"])}
+    if "dependency_alignment" in result:
+        either = result["dependency_alignment"].sel(form="either")
+        pairs["distance~alignment"] = (result["distance"], either)
+    return result.assign(spread.correlations(pairs))
+
+
+def _of_attention(setup: Setup) -> list[Metric]:
+    grid, options = setup.grid, setup.options
+    metrics: list[Metric] = [
+        spread.distance(grid),
+        spread.entropy(grid),
+        Variability(grid, setup.model.is_causal, options["corner"]),
+        Exemplars(grid, options["exemplars"], options["self_exemplars"]),
+        ExampleMap(grid, partial(display_text, setup.model.tokenizer), options["example_tokens"]),
+    ]
+    if setup.attention == "dense":
+        metrics.append(_kind_exemplars(setup))
+    if _has_null(setup):
+        metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
+        metrics.append(spread.null_share_even())
+        if setup.reading == "both":
+            metrics.append(norm_metrics.null_share(grid))
+    return metrics
+
+
+def _kind_exemplars(setup: Setup) -> KindExemplars:
+    axes = [Axis(name, setup.labels[name]) for name in ("tag", "deprel") if name in setup.labels]
+    return KindExemplars(setup.grid, tuple(axes), setup.seed, setup.options["self_exemplars"])
+
+
+def _of_tags(setup: Setup) -> list[Metric]:
+    if "tag" not in setup.labels:
+        return []
+    axis = Axis("tag", setup.labels["tag"])
+    return [
+        labels.label_to(labels.POS_TO, setup.grid, axis),
+        labels.label_from(labels.POS_FROM, setup.grid, axis),
+        labels.label_frequency(labels.TAG_FREQUENCY, axis),
+        labels.even_to(labels.POS_TO_EVEN, axis),
+        labels.even_from(labels.POS_FROM_EVEN, axis),
+    ]
+
+
+def _of_relations(setup: Setup) -> list[Metric]:
+    if "deprel" not in setup.labels:
+        return []
+    axis = Axis("deprel", setup.labels["deprel"])
+    return [
+        labels.label_to(labels.DEPREL_TO, setup.grid, axis),
+        labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
+        labels.even_to(labels.DEPREL_TO_EVEN, axis),
+    ]
+
+
+def _of_arcs(setup: Setup) -> list[Metric]:
+    if not setup.corpus.has("head"):
+        return []
+    both = [norm_metrics.dependency_alignment(setup.grid)] if setup.reading == "both" else []
+    return [
+        *both,
+        dependencies.dependency_alignment(setup.grid),
+        dependencies.dependency_baseline(),
+        dependencies.dependency_baseline_without_self(),
+        ExpectedAlignment(setup.grid, setup.model.is_causal),
+        dependencies.DependencySpan(),
+    ]
+
+
+def _has_null(setup: Setup) -> bool:
+    return setup.model.is_causal or any(encode(setup.model.tokenizer, "a").special)
 
 
 def notes(result: xr.Dataset) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import xarray as xr
@@ -19,7 +18,7 @@ from headscope.probes.trees import tree_fault
 from headscope.probes.words import END, START, WordTokens, all_word_maps, encode_words, token_units
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.words.choices import best_resolver, clear_relations, layer_number
-from headscope.studies.study import Setup, WithModel
+from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
 from headscope.workers.threads import use_threads
@@ -46,10 +45,6 @@ FIGURE5 = Measure(
     also=("figure5_words", "figure5_gold"),
 )
 MEASURES = (FIGURE5,)
-
-# On a GPU the engine has several pieces in progress in one process, but a network is captured by
-# one of them at a time.
-_one_at_a_time = Lock()
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ class Watching(WithModel):
 
     def __call__(self, shown: Shown, /) -> bytes:
         """The examples of a head as the content of a file."""
-        with _one_at_a_time, use_threads(self.threads):
+        with ONE_AT_A_TIME, use_threads(self.threads):
             return _pack(_watch(self.setup, shown))
 
     def describe(self, shown: Shown, /) -> str:

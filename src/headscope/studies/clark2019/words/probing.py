@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import xarray as xr
@@ -37,7 +36,7 @@ from headscope.probes.vectors import InputEmbeddings, VectorSource, read_vectors
 from headscope.probes.words import find_frame
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.left_out import why_no_probes
-from headscope.studies.study import Setup, WithModel
+from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.workers.threads import use_threads
@@ -113,10 +112,6 @@ PROBE_WEIGHT = Measure(
 )
 MEASURES = (PARSING_UAS, PARSING_CURVE, PROBE_SELECTIVITY, PARSING_PARAMETERS, PROBE_WEIGHT)
 
-# On a GPU the engine has several pieces in progress in one process, but a network is captured by
-# one of them at a time.
-_one_at_a_time = Lock()
-
 
 @dataclass(frozen=True)
 class Training(WithModel):
@@ -134,7 +129,7 @@ class Training(WithModel):
 
     def __call__(self, group: Group, /) -> bytes:
         """The outcome of a group as the content of a file."""
-        with _one_at_a_time, use_threads(self.threads):
+        with ONE_AT_A_TIME, use_threads(self.threads):
             return self.train(group).pack()
 
     def describe(self, group: Group, /) -> str:
