@@ -62,6 +62,10 @@ class Found:
     high: float = np.nan
     trouble: str = ""  # why there is no interval
 
+    def cells(self, name: str, ends: str = "") -> dict[str, float]:
+        """The value and the ends of the interval in a row, which are called low and high there."""
+        return {name: self.value, f"{ends}low": self.low, f"{ends}high": self.high}
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import xarray as xr
+from jaxtyping import Bool
 
 from headscope.errors import RunError
 from headscope.head import Head, name_head
@@ -43,6 +44,12 @@ def top_heads(values: xr.DataArray, count: int) -> list[tuple[int, int, float]]:
     places = [np.unravel_index(place, flat.shape) for place in order]
     layers = values["layer"].values
     return [(int(layers[layer]), int(head), float(flat[layer, head])) for layer, head in places]
+
+
+def names_where(result: xr.Dataset, chosen: Bool[np.ndarray, "layer head"]) -> list[str]:
+    """The names of some heads."""
+    layers = result["layer"].values
+    return [name_head(int(layers[layer]), int(head)) for layer, head in np.argwhere(chosen)]
 
 
 def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float) -> list[int]:

@@ -99,8 +99,7 @@ def _row(
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:
         r = xr.corr(select(data[name], at), data[other], ("layer", "head"))
-        found = find_interval(r, groups, CORRELATION)
-        row |= {other: found.value, f"{other} low": found.low, f"{other} high": found.high}
+        row |= find_interval(r, groups, CORRELATION).cells(other, f"{other} ")
     return row
 
 

@@ -5,7 +5,7 @@ A gallery is several texts in one page: a list of them beside the view of the ch
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +66,10 @@ class View:
         given = {"width": width, "font": font, "size": size, "dpi": dpi}
         options = {name: value for name, value in given.items() if value is not None}
         if ending != ".html":
-            from headscope.views.figures import render
+            from headscope.views.figures import figure, rendered
 
-            write(target, render(self.trace, self.kind, self.state, self.scores, ending, **options))
+            draw = partial(figure, self.trace, self.kind, self.state, self.scores)
+            write(target, rendered(self.trace, draw, ending, **options))
         elif options:
             raise ViewError(
                 f"{', '.join(options)}: for print only; save as .svg, .png or .pdf, or leave it "

@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.head import name_head
 from headscope.metrics.where import surface
+from headscope.results.heads import names_where
 from headscope.results.measure import Measure
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.left_out import drop_uncounted
@@ -95,20 +95,12 @@ def _measured(result: xr.Dataset) -> dict[str, np.ndarray]:
 def behaviour_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """One row per behaviour: which heads have it, and how many; first those without any."""
     labels = result["behaviour"].transpose("layer", "head").values
-    layers = result["layer"].values
-    found = {label: labels == label for label in sorted(set(labels.ravel().tolist()))}
     plain = {"behaviour": OTHER, "heads": int((labels == OTHER).sum()), "which": "no clear pattern"}
-    return [plain] + [
-        {"behaviour": label, "heads": int(chosen.sum()), "which": _which(chosen, layers)}
-        for label, chosen in found.items()
-        if label != OTHER
-    ]
-
-
-def _which(chosen: np.ndarray, layers: np.ndarray) -> str:
-    return ", ".join(
-        name_head(int(layers[layer]), int(head)) for layer, head in np.argwhere(chosen)
-    )
+    rows: list[dict[str, Any]] = [plain]
+    for label in sorted({*labels.ravel().tolist()} - {OTHER}):
+        names = names_where(result, labels == label)
+        rows.append({"behaviour": label, "heads": len(names), "which": ", ".join(names)})
+    return rows
 
 
 TABLE = Tabulation(

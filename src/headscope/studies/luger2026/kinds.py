@@ -19,7 +19,7 @@ from jaxtyping import Bool
 from headscope.head import name_head
 from headscope.metrics.where.surface import SINK_THRESHOLD
 from headscope.results.findings import hold_out, sums_at
-from headscope.results.heads import top_heads
+from headscope.results.heads import names_where, top_heads
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
 from headscope.results.statements import Tabulation
@@ -98,8 +98,7 @@ def behaviour(result: xr.Dataset) -> xr.DataArray:
 
 def name_chosen(result: xr.Dataset, chosen: Bool[np.ndarray, "layer head"]) -> str:
     """Some heads by name."""
-    layers = result["layer"].values
-    names = [name_head(int(layers[layer]), int(head)) for layer, head in np.argwhere(chosen)]
+    names = names_where(result, chosen)
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
@@ -112,7 +111,6 @@ def kind_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 def _row(result: xr.Dataset, kind: Kind) -> dict[str, Any]:
     judged = kind.judge(result)
     layer, head, value = top_heads(result[kind.variable], 1)[0]
-    elsewhere = hold_out(result, kind.variable).find()
     return {
         "kind": kind.name,
         "rule": f"{kind.variable} > {kind.threshold}",
@@ -120,9 +118,7 @@ def _row(result: xr.Dataset, kind: Kind) -> dict[str, Any]:
         "unclear": int(judged.unclear.sum()),
         "best": name_head(layer, head),
         "value": value,
-        "held_out": elsewhere.value,
-        "low": elsewhere.low,
-        "high": elsewhere.high,
+        **hold_out(result, kind.variable).find().cells("held_out"),
         "which": name_chosen(result, judged.yes),
         "which_unclear": name_chosen(result, judged.unclear),
     }

@@ -3,7 +3,7 @@
 Made inputs are texts with a needle in them, and members of series, each alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,7 @@ from headscope.studies.records import with_records
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
 
+Tokens = Int[np.ndarray, "token"]
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
           "October", "November", "December")  # fmt: skip
@@ -58,9 +59,9 @@ NO_TARGET = "the study reads texts, so only the encoder has input"
 class Hidden:
     """A text with a needle in it and again at its end, between special tokens."""
 
-    ids: Int[np.ndarray, "token"]
-    wanted: Int[np.ndarray, "token"]  # which token of the needle comes after this one
-    needle: Int[np.ndarray, "token"]  # which token of the needle this one is, in the text
+    ids: Tokens
+    wanted: Tokens  # which token of the needle comes after this one
+    needle: Tokens  # which token of the needle this one is, in the text
 
 
 def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
@@ -73,8 +74,14 @@ def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
         for number, text in enumerate(texts)
         for depth, share in enumerate(depths_of(setup))
     ]
-    columns = _columns(hidden)
-    return Inputs(Examples(columns, _no_example))
+    made = [each for _, _, each in hidden]
+    labels = {
+        WANTED: [each.wanted for each in made],
+        NEEDLE: [each.needle for each in made],
+        DEPTH: [np.full(len(each.ids), depth) for _, depth, each in hidden],
+    }
+    groups = [f"needle {number}" for number, _, _ in hidden]
+    return _made_inputs([each.ids for each in made], groups, labels)
 
 
 def depths_of(setup: Setup) -> list[float]:
@@ -83,8 +90,8 @@ def depths_of(setup: Setup) -> list[float]:
 
 
 def hide(
-    text: Int[np.ndarray, "token"],
-    needle: Int[np.ndarray, "token"],
+    text: Tokens,
+    needle: Tokens,
     depth: float,
     before: Sequence[int] = (),
     after: Sequence[int] = (),
@@ -113,7 +120,7 @@ def _frame(setup: Setup) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return frame.before, frame.after
 
 
-def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Int[np.ndarray, "token"]]:
+def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Tokens]:
     """Tokens of the first inputs that are long enough, without their special ones."""
     columns = text_inputs(setup, sentences, 0).columns
     before, after = _frame(setup)
@@ -128,31 +135,31 @@ def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Int[np.ndarray, 
     return found
 
 
-def _needle(setup: Setup, number: int) -> Int[np.ndarray, "token"]:
+def _needle(setup: Setup, number: int) -> Tokens:
     rng = np.random.default_rng([setup.seed, number])
     vocabulary = np.asarray(ordinary_tokens(setup))
     return rng.choice(vocabulary, size=NEEDLE_TOKENS, replace=len(vocabulary) < NEEDLE_TOKENS)
 
 
-def _columns(hidden: Sequence[tuple[int, int, Hidden]]) -> Columns:
-    nothing = np.zeros(0, dtype=np.int64)
-    made = [each for _, _, each in hidden]
-    lengths = np.array([len(each.ids) for each in made], dtype=np.int64)
-    ids = np.concatenate([nothing, *(each.ids for each in made)])
-    depth = np.array([depth for _, depth, _ in hidden], dtype=np.int64)
-    return Columns(
-        numbers=np.arange(len(made)),
-        groups=np.array([group_of(f"needle {number}") for number, _, _ in hidden], dtype=np.int64),
-        lengths=lengths,
-        ids=ids,
-        segments=np.zeros_like(ids),
-        null=np.zeros(len(ids), dtype=bool),
-        labels={
-            WANTED: np.concatenate([nothing, *(each.wanted for each in made)]),
-            NEEDLE: np.concatenate([nothing, *(each.needle for each in made)]),
-            DEPTH: np.repeat(depth, lengths),
-        },
+def _made_inputs(
+    ids: Sequence[Tokens], groups: Sequence[str], labels: Mapping[str, Sequence[Tokens]]
+) -> Inputs:
+    """Inputs that stand for no text: their tokens, what each is grouped by, labels of tokens."""
+
+    def flat(rows: Sequence[Tokens]) -> Tokens:
+        return np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+
+    tokens = flat(ids)
+    columns = Columns(
+        numbers=np.arange(len(ids)),
+        groups=np.array([group_of(each) for each in groups], dtype=np.int64),
+        lengths=np.array([len(each) for each in ids], dtype=np.int64),
+        ids=tokens,
+        segments=np.zeros_like(tokens),
+        null=np.zeros(len(tokens), dtype=bool),
+        labels={name: flat(rows) for name, rows in labels.items()},
     )
+    return Inputs(Examples(columns, _no_example))
 
 
 def _no_example(row: int) -> Example:
@@ -196,22 +203,11 @@ def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
         return Inputs(())
     frame = find_frame(setup.model.tokenizer)
     items = [token for each in find_series(setup.model) for token, _ in each.successors]
-    ids = [(*frame.before, token, *frame.after) for token in items]
-    labels = [
-        (*(NO_LABEL for _ in frame.before), place, *(NO_LABEL for _ in frame.after))
-        for place in range(len(items))
-    ]
-    flat = np.array(ids, dtype=np.int64).ravel()
-    columns = Columns(
-        numbers=np.arange(len(items)),
-        groups=np.array([group_of(f"item {place}") for place in range(len(items))], dtype=np.int64),
-        lengths=np.full(len(items), len(frame) + 1, dtype=np.int64),
-        ids=flat,
-        segments=np.zeros_like(flat),
-        null=np.zeros(len(flat), dtype=bool),
-        labels={ITEM: np.array(labels, dtype=np.int64).ravel()},
-    )
-    return Inputs(Examples(columns, _no_example))
+    ids = [np.array((*frame.before, token, *frame.after)) for token in items]
+    before, after = [NO_LABEL] * len(frame.before), [NO_LABEL] * len(frame.after)
+    labels = [np.array([*before, place, *after]) for place in range(len(items))]
+    groups = [f"item {place}" for place in range(len(items))]
+    return _made_inputs(ids, groups, {ITEM: labels})
 
 
 def left_out(setup: Setup) -> dict[str, str]:

@@ -315,19 +315,14 @@ def _best_cells(data: xr.Dataset, variable: str, at: dict[str, str]) -> dict[str
     layer, head, best = top_heads(shares, 1)[0]
     mean = float(shares.mean())
     held_out = factor(data, variable, at)
-    elsewhere, times = held_out.held_out.find(), held_out.found
     return {
         "mean": mean,
         "even": float(data[f"{variable}_even"].sel(at)),
         "best": best,
         "head": name_head(layer, head),
         "factor": best / mean if mean > 0 else np.nan,
-        "held_out": elsewhere.value,
-        "low": elsewhere.low,
-        "high": elsewhere.high,
-        "held_out_factor": times.value,
-        "factor_low": times.low,
-        "factor_high": times.high,
+        **held_out.held_out.find().cells("held_out"),
+        **held_out.found.cells("held_out_factor", "factor_"),
     }
 
 

@@ -75,7 +75,8 @@ def _say_head(data: xr.Dataset, layer: int, head: int) -> str:
 
 def syntax_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """The heads furthest beyond their distances, after the one that other documents choose."""
-    data, groups = replicated(result, NEEDS), groups_of(result[_sums(result)])
+    sums = [f"{name}_{end}" for name in NEEDS for end in ("numerator", "denominator")]
+    data, groups = replicated(result, NEEDS), groups_of(result[sums])
     elsewhere = best_beyond(data).find(is_share=False)
     margins = beyond(data)
     rows = [
@@ -86,22 +87,14 @@ def syntax_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     ]  # fmt: skip
     nan = float("nan")
     held_out = {"head": "best head, held out", "alignment": nan, "expected": nan}
-    return [held_out | _cells(elsewhere), *rows] if rows else []
+    return [held_out | elsewhere.cells("beyond"), *rows] if rows else []
 
 
 def _row(data: xr.Dataset, found: Found, layer: int, head: int) -> dict[str, Any]:
     place = {"layer": layer, "head": head, **EITHER}
     aligned, expected = (float(whole(data[name]).sel(place)) for name in NEEDS)
     named = {"head": name_head(layer, head), "alignment": aligned, "expected": expected}
-    return named | _cells(found)
-
-
-def _cells(found: Found) -> dict[str, float]:
-    return {"beyond": found.value, "low": found.low, "high": found.high}
-
-
-def _sums(result: xr.Dataset) -> list[str]:
-    return [f"{name}_{end}" for name in NEEDS for end in ("numerator", "denominator")]
+    return named | found.cells("beyond")
 
 
 TABLE = Tabulation(

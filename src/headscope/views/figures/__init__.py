@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headscope.model.trace import Trace
 
-__all__ = ["figure", "render", "rendered", "styled"]
+__all__ = ["figure", "rendered", "styled"]
 
 # Where the user's rcParams are matplotlib's own: text stays text, searchable, and set in the fonts
 # of the document it goes into.
@@ -32,30 +32,6 @@ def figure(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None =
     """One view as a matplotlib figure; a kind's drawing is `figures/KIND.py`."""
     drawing = import_module(f"headscope.views.figures.{kind}")
     return drawing.draw(trace, state, scores)
-
-
-def render(
-    trace: "Trace",
-    kind: Kind,
-    state: ViewState,
-    scores: Scores | None,
-    ending: str,
-    *,
-    width: float | None = None,
-    font: str | None = None,
-    size: float | None = None,
-    dpi: float | None = None,
-) -> bytes:
-    """The file of one view."""
-    return rendered(
-        trace,
-        lambda: figure(trace, kind, state, scores),
-        ending,
-        width=width,
-        font=font,
-        size=size,
-        dpi=dpi,
-    )
 
 
 def rendered(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.collections import PathCollection
-from matplotlib.colors import to_rgba
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
@@ -108,14 +108,12 @@ def _draw_lines(
     starts, ends = _middle(shown.query[order]) + shift, _middle(shown.key[order]) + shift
     left, right = _depth(True, vertical), _depth(False, vertical)
     paths = [_curve(left, a, right, b, vertical) for a, b in zip(starts, ends, strict=True)]
-    colors = np.array([_rgb(head_color(heads[place])) for place in shown.head[order]]).reshape(
-        -1, 3
-    )
+    colors = np.array([to_rgb(head_color(heads[place])) for place in shown.head[order]])
     axes.add_collection(
         PathCollection(
             paths,
             facecolors="none",
-            edgecolors=np.column_stack([colors, opacity(strength, sharing)]),
+            edgecolors=np.column_stack([colors.reshape(-1, 3), opacity(strength, sharing)]),
             linewidths=width(strength),
         )
     )
@@ -138,10 +136,6 @@ def _shift(places: np.ndarray, heads: int) -> np.ndarray:
 
 def _middle(index: np.ndarray) -> np.ndarray:
     return (index + 2.5) * _PITCH
-
-
-def _rgb(code: str) -> tuple[float, ...]:
-    return tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))
 
 
 def _draw_labels(axes: "Axes", picture: Drawing, vertical: bool) -> None:

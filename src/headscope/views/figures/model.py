@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 
 from headscope.errors import ViewError
@@ -113,7 +113,6 @@ def _lines(
         [np.column_stack([np.zeros_like(start), start]), np.column_stack([np.ones_like(end), end])],
         1,
     )
-    color = [int(_COLOR[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    colors = np.column_stack([np.tile(color, (len(start), 1)), opacity(strength)])
+    colors = np.column_stack([np.tile(to_rgb(_COLOR), (len(start), 1)), opacity(strength)])
     axes.add_collection(LineCollection(segments, colors=colors, linewidths=0.4 * width(strength)))
     axes.set(xlim=(-0.12, 1.12), ylim=(1.06, -0.06))

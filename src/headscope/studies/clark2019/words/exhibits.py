@@ -18,7 +18,7 @@ from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.probes.selection import BestHead
 from headscope.probes.trees import PUNCTUATION
-from headscope.results.findings import hold_out
+from headscope.results.findings import Found, hold_out
 from headscope.results.heads import top_heads
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
@@ -74,20 +74,14 @@ def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:
         "words": row.words,
         "head": name_head(layer_number(result, row.layer), row.head),
         "direction": ARROWS[row.direction],
-        "accuracy": row.accuracy.value,
-        "low": row.accuracy.low,
-        "high": row.accuracy.high,
-        "held out": row.held_out.value,
-        "held out low": row.held_out.low,
-        "held out high": row.held_out.high,
+        **row.accuracy.cells("accuracy"),
+        **row.held_out.cells("held out", "held out "),
         "both halves agree": "yes" if row.same_choice else "no",
         "coverage": row.coverage,
         "baseline": row.baseline,
         "offset": row.offset,
         "margin": row.margin,
-        "held out margin": row.held_out_margin.value,
-        "held out margin low": row.held_out_margin.low,
-        "held out margin high": row.held_out_margin.high,
+        **row.held_out_margin.cells("held out margin", "held out margin "),
         "published": NO_NUMBER if paper is None else paper[0] / 100,
         "published baseline": NO_NUMBER if paper is None else paper[2] / 100,
         "note": FEW if row.words < few else "",
@@ -118,9 +112,7 @@ def _resolver_row(result: xr.Dataset, best: BestResolver) -> Row:
         **_kinds(result["coref_accuracy"].sel(place)),
         "low": best.accuracy.low,
         "high": best.accuracy.high,
-        "held out": best.held_out.value,
-        "held out low": best.held_out.low,
-        "held out high": best.held_out.high,
+        **best.held_out.cells("held out", "held out "),
         **_published(BEST_HEAD),
     }
 
@@ -180,20 +172,22 @@ def _of_control(place: xr.Dataset) -> Row:
 def tree_rows(result: xr.Dataset) -> list[Row]:
     """The heads whose spanning trees have the most arcs, and the best of other documents."""
     baseline = result.attrs["tree_baseline"]
-    found = hold_out(result, "tree_accuracy").find()
-    rows = [
-        {"head": name_in_paper(layer, head), "UUAS": value, "margin": value - baseline}
-        for layer, head, value in top_heads(result["tree_accuracy"], 10)
-    ]
+    named = {
+        "neighbours joined": Found(baseline),
+        "best head, held out": hold_out(result, "tree_accuracy").find(),
+    }
+    for layer, head, value in top_heads(result["tree_accuracy"], 10):
+        named[name_in_paper(layer, head)] = Found(value)
     return [
-        _tree_row("neighbours joined", baseline, baseline, NO_NUMBER, NO_NUMBER),
-        _tree_row("best head, held out", found.value, baseline, found.low, found.high),
-        *({**row, "low": NO_NUMBER, "high": NO_NUMBER} for row in rows),
+        {
+            "head": name,
+            "UUAS": found.value,
+            "margin": found.value - baseline,
+            "low": found.low,
+            "high": found.high,
+        }
+        for name, found in named.items()
     ]
-
-
-def _tree_row(name: str, value: float, baseline: float, low: float, high: float) -> Row:
-    return {"head": name, "UUAS": value, "margin": value - baseline, "low": low, "high": high}
 
 
 TABLES = (

@@ -57,9 +57,7 @@ def _row(data: xr.Dataset, groups: int, row: BestHead) -> dict[str, Any]:
         "accuracy": row.accuracy.value,
         "applies": float(whole(applies)),
         "does not": float(whole(other)),
-        "difference": found.value,
-        "low": found.low,
-        "high": found.high,
+        **found.cells("difference"),
     }
     if f"{GRADIENT}_applies" not in data:
         return cells
