@@ -12,7 +12,7 @@ run.json       what was run on what;   attributes.json   what the result says of
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,11 +24,11 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
-from headscope.head import name_head
+from headscope.head import Head
 from headscope.results.measure import GRID, measure_names, measure_of
-from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES, Records
+from headscope.results.records import EXAMPLES, INPUTS, MAPS, SCHEMAS, TOP_TOKENS, WRITES, Records
 from headscope.results.run import SETTINGS, Run, read_finished
-from headscope.results.slices import slices, to_csv
+from headscope.results.slices import heads_of, slices, to_csv
 from headscope.results.statements import read_statements
 
 Format = Literal["csv", "parquet", "headvis"]
@@ -106,11 +106,11 @@ def long_table(data: xr.Dataset, name: str) -> pa.Table:
 
 def heads_table(data: xr.Dataset) -> pa.Table:
     """One line for each head, a column for each slice of a measure, its error beside it."""
-    grid = [(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
+    heads = heads_of(data)
     columns: dict[str, Any] = {
-        "name": [name_head(*at) for at in grid],
-        "layer": [layer for layer, _ in grid],
-        "head": [head for _, head in grid],
+        "name": [*map(str, heads)],
+        "layer": [layer for layer, _ in heads],
+        "head": [head for _, head in heads],
     }
     for each in (one for name in measure_names(data) for one in slices(data, name)):
         columns[each.spec] = _array(each.values.variable)
@@ -226,64 +226,49 @@ def _write_records(
 
 def _write_lines(path: Path, name: str, run: Run) -> None:
     """A file of records as CSV, head by head: nothing that is large is held at once."""
-    layers, heads = (run.data.variables[axis].values.tolist() for axis in GRID)
-    grid = [(layer, head) for layer in layers for head in heads]
-    records = run.records
-    header, lines = _LINES[name]
+    heads, records = heads_of(run.data), run.records
     with path.open("wb") as file:
-        file.write(to_csv(header, ()))
         if name == INPUTS:
-            file.write(to_csv((), _input_lines(records, grid)))
+            header = ("input", "document", "start", "position", "token")
+            file.write(to_csv(header, _input_lines(records, heads)))
             return
-        for at in grid:
-            file.write(to_csv((), ((*at, *line) for line in lines(records, *at))))
+        left_out = {"of"} if name == WRITES else set()
+        file.write(to_csv([each for each in SCHEMAS[name].names if each not in left_out], ()))
+        for head in heads:
+            file.write(to_csv((), ((*head, *line) for line in _LINES[name](records, head))))
 
 
-def _top_lines(records: Records, layer: int, head: int) -> Rows:
-    for one in records.top_tokens(layer, head):
-        yield one.side, one.by, one.rank, one.token, one.share, one.lift, one.count
+def _top_lines(records: Records, head: Head) -> Rows:
+    return map(astuple, records.top_tokens(*head))
 
 
-def _example_lines(records: Records, layer: int, head: int) -> Rows:
-    for one in records.examples(layer, head):
+def _example_lines(records: Records, head: Head) -> Rows:
+    for one in records.examples(*head):
         for edge in zip(one.query, one.key, one.weight, strict=True):
             yield one.band, one.rank, one.peak, one.input, *edge
 
 
-def _map_lines(records: Records, layer: int, head: int) -> Rows:
-    for one in records.points(layer, head):
-        yield (
-            one.space, one.input, one.position, one.token, one.component1, one.component2,
-            "" if one.x is None else one.x, "" if one.y is None else one.y, one.cluster,
-        )  # fmt: skip
+def _map_lines(records: Records, head: Head) -> Rows:
+    return map(astuple, records.points(*head))
 
 
-def _write_rows(records: Records, layer: int, head: int) -> Rows:
-    for one in records.writes(layer, head):
+def _written_lines(records: Records, head: Head) -> Rows:
+    for one in records.writes(*head):
         yield one.direction, one.rank, one.token, one.logit
 
 
-def _input_lines(records: Records, grid: Sequence[tuple[int, int]]) -> Rows:
+def _input_lines(records: Records, heads: Sequence[Head]) -> Rows:
     """Every input that the records name, token by token."""
-    named = {one.input for at in grid for one in records.examples(*at)}
-    named |= {one.input for at in grid for one in records.points(*at)}
+    named = {one.input for head in heads for one in records.examples(*head)}
+    named |= {one.input for head in heads for one in records.points(*head)}
     for number, one in sorted(records.inputs(named).items()):
         for position, token in enumerate(one.tokens):
             yield number, one.document, one.start, position, token
 
 
-_HEAD = ("layer", "head")
-_LINES: dict[str, tuple[tuple[str, ...], Callable[[Records, int, int], Rows]]] = {
-    TOP_TOKENS: ((*_HEAD, "side", "by", "rank", "token", "share", "lift", "count"), _top_lines),
-    EXAMPLES: (
-        (*_HEAD, "band", "rank", "peak", "input", "query", "key", "weight"),
-        _example_lines,
-    ),
-    MAPS: (
-        (*_HEAD, "space", "input", "position", "token", "component1", "component2", "x", "y",
-         "cluster"),
-        _map_lines,
-    ),
-    WRITES: ((*_HEAD, "direction", "rank", "token", "logit"), _write_rows),
-    INPUTS: (("input", "document", "start", "position", "token"), lambda records, i, j: ()),
-}  # fmt: skip
+_LINES: dict[str, Callable[[Records, Head], Rows]] = {
+    TOP_TOKENS: _top_lines,
+    EXAMPLES: _example_lines,
+    MAPS: _map_lines,
+    WRITES: _written_lines,
+}

@@ -22,9 +22,9 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.measure import GRID
 from headscope.results.records import TOP_BAND, BandExample, KeptInput, Records, TopToken
 from headscope.results.run import Run
+from headscope.results.slices import heads_of
 
 # What HeadVis calls a head's numbers, and ours; a variance is the square of our spread.
 SCORES = {
@@ -50,7 +50,7 @@ def require_examples(run: Run) -> None:
 
 def write_headvis(run: Run, folder: Path) -> None:
     """Write the tree."""
-    heads = _heads(run.data)
+    heads = heads_of(run.data)
     _write(folder / "server_config.json", {})
     _write(folder / "attributions" / "manifest.json", {"heads": {}})
     _write(folder / "scatter_data.json", [scores(run.data, head) for head in heads])
@@ -91,7 +91,10 @@ def head_file(run: Run, head: Head) -> dict[str, Any]:
         "top_query_tokens": _tokens(tokens, "query"),
         "top_key_tokens": _tokens(tokens, "key"),
         "histogram": bins,
-        "statistics": {"n_samples": _samples(data), "mean_max_activation": _mean(bins)},
+        "statistics": {
+            "n_samples": int(data.attrs.get("sentences", 0)),
+            "mean_max_activation": _mean(bins),
+        },
     }
 
 
@@ -138,11 +141,6 @@ def _tokens(tokens: Sequence[TopToken], side: str) -> list[dict[str, Any]]:
     return [{"token": one.token, "score": one.share, "count": one.count} for one in own]
 
 
-def _heads(data: xr.Dataset) -> list[Head]:
-    layers, heads = (data.variables[axis].values.tolist() for axis in GRID)
-    return [Head(layer, head) for layer in layers for head in heads]
-
-
 def _value(data: xr.Dataset, name: str, head: Head) -> float | None:
     if name not in data:
         return None
@@ -153,10 +151,6 @@ def _value(data: xr.Dataset, name: str, head: Head) -> float | None:
 def _finite(value: Any) -> float | None:
     plain = float(value)
     return plain if np.isfinite(plain) else None
-
-
-def _samples(data: xr.Dataset) -> int:
-    return int(data.attrs.get("sentences", 0))
 
 
 def _context(run: Run) -> int | None:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from headscope.plots.style import add_axes
+from headscope.plots.style import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, MAP, SECOND, SERIES, SIGNED
 
 MARKS = ("o", "s", "^", "D")  # series are told apart without colour, too
@@ -123,10 +123,7 @@ def draw_shares(
         _finish_grid(axes, title, layers)
         axes.set_yticks(range(len(labels)), labels if not place else [""] * len(labels),
                         fontsize="small")  # fmt: skip
-        bar_axes = add_axes(figure, left + wide + GAP, FOOT, BAR, high)
-        bar = figure.colorbar(image, cax=bar_axes)
-        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-        bar_axes.tick_params(labelsize="small", length=2)
+        bar_axes = add_bar(figure, image, (left + wide + GAP, FOOT, BAR, high)).ax
         if place:
             _label_doublings(bar_axes, reach)
         else:

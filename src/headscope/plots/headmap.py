@@ -21,7 +21,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.style import add_axes
+from headscope.plots.style import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
 
 COLOURS = (SECOND, ACCENT, *SERIES[2:])
@@ -55,10 +55,7 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
     )
     named = Names(place, np.flatnonzero(labels != plain), high)
     _by_behaviour(left, named, labels, groups, positions["unit"].values)
-    figure.legend(
-        *left.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
-        bbox_to_anchor=(MARGIN / wide, 0), borderaxespad=0.3, handletextpad=0.2,
-    )  # fmt: skip
+    _add_legend(figure, left)
     layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
     image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
     _add_bar(figure, image, MARGIN + 2 * (SIDE + GAP), bottom, "layer", high, whole=True)
@@ -89,10 +86,7 @@ def draw_head_scatter(x: xr.DataArray, y: xr.DataArray, behaviour: xr.DataArray,
     axes.set_yticks(*scales[1].ticks, fontsize="small")
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
-    figure.legend(
-        *axes.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
-        bbox_to_anchor=(MARGIN / wide, 0), borderaxespad=0.3, handletextpad=0.2,
-    )  # fmt: skip
+    _add_legend(figure, axes)
     return figure
 
 
@@ -143,6 +137,13 @@ def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     return figure
 
 
+def _add_legend(figure: Figure, axes: Axes) -> None:
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="lower left", ncols=ENTRIES, fontsize="small",
+        bbox_to_anchor=(MARGIN / figure.get_figwidth(), 0), borderaxespad=0.3, handletextpad=0.2,
+    )  # fmt: skip
+
+
 def _add_bar(
     figure: Figure,
     image: ScalarMappable,
@@ -153,11 +154,8 @@ def _add_bar(
     *,
     whole: bool = False,
 ) -> None:
-    axes = add_axes(figure, left, bottom + 0.08 * high, BAR, 0.84 * high)
-    bar = figure.colorbar(image, cax=axes, label=label)
-    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar = add_bar(figure, image, (left, bottom + 0.08 * high, BAR, 0.84 * high), label)
     bar.locator = MaxNLocator(6, integer=whole)
-    bar.ax.tick_params(labelsize="small", length=2)
     bar.update_ticks()
 
 

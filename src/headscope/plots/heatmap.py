@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.style import add_axes
+from headscope.plots.style import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, MAP, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs
@@ -89,9 +89,8 @@ def _draw_panel(
     left += size[0] + GAP
     _draw_profile(add_axes(figure, left, bottom, PROFILE, size[1]), panel, unit)
     left += PROFILE + GAP
-    bar = figure.colorbar(image, cax=add_axes(figure, left, bottom, BAR, size[1]))
-    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    bar.ax.tick_params(labelsize="small", length=2, width=0.5)
+    bar = add_bar(figure, image, (left, bottom, BAR, size[1]))
+    bar.ax.tick_params(width=0.5)
     bar.locator = MaxNLocator(4)
     bar.update_ticks()
     low, high = image.get_clim()
@@ -184,9 +183,7 @@ def draw_strips(panels: Sequence[Strips], unit: str) -> Figure:
         axes = add_axes(figure, left, BOTTOM, STRIPS_WIDE, high)
         image = _draw_strips(axes, panel, high)
         left += STRIPS_WIDE + GAP
-        bar = figure.colorbar(image, cax=add_axes(figure, left, BOTTOM, BAR, high), label=unit)
-        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-        bar.ax.tick_params(labelsize="small", length=2, width=0.5)
+        add_bar(figure, image, (left, BOTTOM, BAR, high), unit).ax.tick_params(width=0.5)
     return figure
 
 

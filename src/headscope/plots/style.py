@@ -14,6 +14,8 @@ import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
@@ -84,6 +86,19 @@ def add_axes(figure: Figure, left: float, bottom: float, wide: float, high: floa
     """Axes at a place given in inches."""
     whole = figure.get_size_inches()
     return figure.add_axes((left / whole[0], bottom / whole[1], wide / whole[0], high / whole[1]))
+
+
+def add_bar(
+    figure: Figure,
+    image: ScalarMappable,
+    place: tuple[float, float, float, float],
+    label: str = "",
+) -> Colorbar:
+    """A bar that says what the colours mean; left, bottom, width and height are in inches."""
+    bar = figure.colorbar(image, cax=add_axes(figure, *place), label=label)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.ax.tick_params(labelsize="small", length=2)
+    return bar
 
 
 def to_svg(figure: Figure) -> str:

@@ -304,11 +304,8 @@ def general_figures(result: xr.Dataset) -> tuple[Figure, ...]:
 
 def _figure(measure: Measure) -> Figure:
     def draw(result: xr.Dataset) -> "Drawing":
-        values = result[measure.name]
-        pooled, errors = (f"{measure.name}_by_layer{end}" for end in ("", "_se"))
-        by_layer = result[pooled] if pooled in result else values.mean("head")
         title = f"{measure.title} in {measure.unit}" if measure.unit else measure.title
-        return draw_panels([Panel(title, values, by_layer, result.get(errors))], 1, "by layer")
+        return draw_panels([Panel.of(result, measure.name, title)], 1, "by layer")
 
     return Figure(measure.name, measure.title, measure.meaning, (measure.name,), draw)
 

@@ -25,7 +25,6 @@ from xarray.conventions import cf_encoder
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, find_place, is_intact, seal, write_bytes
-from headscope.head import name_head
 from headscope.results.inspection import (
     check_text,
     inspect_result,
@@ -35,6 +34,7 @@ from headscope.results.inspection import (
     said,
 )
 from headscope.results.measure import ATTRIBUTE, GRID, Measure, measure_names, measure_of
+from headscope.results.slices import heads_of
 from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
 from headscope.wording import plain, shorten
@@ -260,13 +260,8 @@ def _check_shapes(result: xr.Dataset) -> None:
         if name in result and result[name].dtype.kind not in "iuf":
             raise RunError(f"{name} of the result are not numbers.")
     for dim in ("unit", "other"):
-        if dim in result.coords and set(result[dim].values.tolist()) != _names(result):
+        if dim in result.coords and {*result[dim].values.tolist()} != {*map(str, heads_of(result))}:
             raise RunError("The map is of other heads than the result.")
-
-
-def _names(result: xr.Dataset) -> set[str]:
-    layers, heads = (result[dim].values.tolist() for dim in GRID)
-    return {name_head(layer, head) for layer in layers for head in heads}
 
 
 def _check_heads(said: Statements, result: xr.Dataset) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.head import name_head
+from headscope.head import Head, name_head
 from headscope.results.measure import GRID, Baseline, Measure, Published, measure_names, measure_of
 
 MARK = "~"
@@ -59,6 +59,12 @@ class BaselineValue:
 
     value: float
     means: str
+
+
+def heads_of(result: xr.Dataset) -> tuple[Head, ...]:
+    """All heads in the order of a flattened layer × head array."""
+    layers, heads = result["layer"].values, result["head"].values
+    return tuple(Head(int(layer), int(head)) for layer in layers for head in heads)
 
 
 def plain_label(label: str) -> str:
@@ -211,11 +217,11 @@ def head_rows(
 ) -> list[dict[str, Any]]:
     """A row for each head: its behaviour if it has one, every value, and its standard error."""
     rows = []
-    for layer, head in product(*(result[dim].values.tolist() for dim in GRID)):
-        at, row = {"layer": layer, "head": head}, {"head": name(layer, head)}
+    for head in heads_of(result):
+        row = {"head": name(*head)}
         if "behaviour" in result:
-            row["behaviour"] = str(result["behaviour"].sel(at).item())
-        rows.append(row | _cells(result, columns, "", mark, at))
+            row["behaviour"] = str(result["behaviour"].sel(head._asdict()).item())
+        rows.append(row | _cells(result, columns, "", mark, head._asdict()))
     return rows
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.head import Head
-from headscope.results.compare.matching import Matching, heads_of
+from headscope.results.compare.matching import Matching
 from headscope.results.measure import GRID, Measure, measure_of
 from headscope.results.replicates import (
     ROUNDING,
@@ -28,6 +28,7 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
+from headscope.results.slices import heads_of
 
 Array = np.ndarray
 By = Literal["auto", "index", "matched", "depth"]

@@ -28,7 +28,7 @@ from headscope.errors import RunError
 from headscope.head import Head
 from headscope.results.measure import GRID, measure_names
 from headscope.results.run import Run
-from headscope.results.slices import Slice, slices
+from headscope.results.slices import Slice, heads_of, slices
 
 CHANCE = 0.05  # a partner no nearer than this share of the matches of strangers is none
 STRANGERS = 20  # networks made up to match with
@@ -157,12 +157,6 @@ def _too_few() -> RunError:
         "The two runs share too few measures of heads to match them by what they do; "
         "run the same study on both models."
     )
-
-
-def heads_of(result: xr.Dataset) -> tuple[Head, ...]:
-    """All heads in the order of a flattened layer × head array."""
-    layers, heads = result["layer"].values, result["head"].values
-    return tuple(Head(int(layer), int(head)) for layer in layers for head in heads)
 
 
 def _table(result: xr.Dataset) -> dict[str, np.ndarray]:

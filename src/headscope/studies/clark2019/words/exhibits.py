@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from headscope.head import name_head, name_in_paper
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
-from headscope.plots.style import add_axes
+from headscope.plots.style import add_axes, add_bar
 from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.probes.selection import BestHead
@@ -293,10 +293,7 @@ def draw_weights(result: xr.Dataset) -> Drawing:
             values = of_probe.sel(direction=direction).transpose("layer", "head")
             image = _draw_signed(axes, values, reach)
             axes.set_title(f"{PROBE_NAMES[probe]},\n{ARROWS[direction]}", fontsize="medium")
-            bar_axes = add_axes(drawing, left + wide + GAP, bottom, BAR, high)
-            bar = drawing.colorbar(image, cax=bar_axes)
-            bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-            bar_axes.tick_params(labelsize="small", length=2)
+            add_bar(drawing, image, (left + wide + GAP, bottom, BAR, high))
     return drawing
 
 
