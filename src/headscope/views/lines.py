@@ -57,6 +57,10 @@ class Lines:
     key: np.ndarray
     weight: np.ndarray
 
+    def take(self, kept: np.ndarray) -> "Lines":
+        """Some of them, by a mask or by their places."""
+        return Lines(self.head[kept], self.query[kept], self.key[kept], self.weight[kept])
+
 
 def units(whole: "Side", state: "ViewState", span: slice, *, spans: bool = True) -> Units:
     """Tokens one by one, or grouped into words or spans; others stand for themselves.
@@ -166,8 +170,7 @@ def strongest(all_lines: Lines, most: int) -> Lines:
     """At most this many lines, the strongest."""
     if len(all_lines.weight) <= most:
         return all_lines
-    kept = np.argsort(-all_lines.weight, kind="stable")[:most]
-    return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
+    return all_lines.take(np.argsort(-all_lines.weight, kind="stable")[:most])
 
 
 def lines(picture: Drawing, mass: float) -> Lines:

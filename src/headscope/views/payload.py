@@ -11,6 +11,7 @@ steps, so a shown weight is within 7.7e-6 of the true one. Splitting the bytes i
 puts the mostly-zero high bytes side by side, which deflate likes.
 """
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
@@ -34,7 +35,6 @@ from headscope.views.weights import (
 
 if TYPE_CHECKING:
     from headscope.model.trace import Side, StackTrace, Trace
-import zlib
 
 STEPS = 65535
 _LEVEL = 5  # 6 and above cost twice the time for one per cent
@@ -53,16 +53,17 @@ class Quantised:
 def quantise(weights: np.ndarray) -> Quantised:
     """(head, query, key) weights in 16 bits each."""
     scales = weights.max(axis=(1, 2), initial=0.0).astype(np.float64)
-    steps = np.divide(STEPS, scales, out=np.zeros_like(scales), where=scales > 0)
-    levels = np.rint(weights * steps[:, None, None]).astype("<u2")
-    return Quantised(pack(levels), tuple(float(scale) for scale in scales))
+    return Quantised(_pack_levels(weights, scales), tuple(float(scale) for scale in scales))
 
 
 def quantise_tile(tile: np.ndarray, scales: np.ndarray) -> bytes:
     """A part of a layer: the scales of its heads as float32, then the levels as bytes planes."""
+    return scales.astype("<f4").tobytes() + _pack_levels(tile, scales)
+
+
+def _pack_levels(weights: np.ndarray, scales: np.ndarray) -> bytes:
     steps = np.divide(STEPS, scales, out=np.zeros_like(scales), where=scales > 0)
-    levels = np.rint(tile * steps[:, None, None]).astype("<u2")
-    return scales.astype("<f4").tobytes() + pack(levels)
+    return pack(np.rint(weights * steps[:, None, None]).astype("<u2"))
 
 
 def dequantise_tile(data: bytes, shape: tuple[int, ...]) -> np.ndarray:

@@ -7,7 +7,7 @@ view is a kind here, `static/KIND/view.js` and `figures/KIND.py`.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.errors import HeadscopeError, ViewError
@@ -159,16 +159,10 @@ def javascript() -> str:
         f" * @property {{{_JAVASCRIPT[one.type]}}} {one.name}  {SETTINGS[one.name].meaning}"
         for one in fields(ViewState)
     ]
-    shown = {
-        name: {
-            "title": setting.title,
-            "meaning": setting.meaning,
-            "kinds": setting.kinds,
-            "choices": setting.choices,
-        }
+    lines = [
+        f"  {name}: {json.dumps(asdict(setting), ensure_ascii=False)},"
         for name, setting in SETTINGS.items()
-    }
-    lines = [f"  {name}: {json.dumps(one, ensure_ascii=False)}," for name, one in shown.items()]
+    ]
     one = "{title: string, meaning: string, kinds: string[], choices: Record<string, string>}"
     typed = f"Record<keyof State, {one}>"
     return "\n".join([

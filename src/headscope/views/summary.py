@@ -116,14 +116,10 @@ def _chosen(found: Lines) -> Lines:
     """Lines of rows that had a choice: the first token of a causal model sees only itself."""
     rows = np.stack([found.head, found.query])
     _, row, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
-    return _some(found, count[row.ravel()] > 1)
+    return found.take(count[row.ravel()] > 1)
 
 
 def _of_queries(found: Lines, picture: Drawing, queries: tuple[int, ...] | None) -> Lines:
     if queries is None:
         return found
-    return _some(found, np.isin(found.query, np.array(queries) - picture.queries.first))
-
-
-def _some(found: Lines, kept: np.ndarray) -> Lines:
-    return Lines(found.head[kept], found.query[kept], found.key[kept], found.weight[kept])
+    return found.take(np.isin(found.query, np.array(queries) - picture.queries.first))

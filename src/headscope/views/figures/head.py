@@ -95,8 +95,7 @@ def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
         return all_lines
     side, numbers = parse_pin(pinned)
     index = np.array(numbers) - (picture.queries if side == "q" else picture.keys).first
-    kept = np.isin(all_lines.query if side == "q" else all_lines.key, index)
-    return Lines(*(getattr(all_lines, name)[kept] for name in ("head", "query", "key", "weight")))
+    return all_lines.take(np.isin(all_lines.query if side == "q" else all_lines.key, index))
 
 
 def _draw_lines(
