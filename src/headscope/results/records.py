@@ -26,7 +26,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, checksum, write_atomically
-from headscope.results.inspection import LIMITS, check_text, require_file, said
+from headscope.results.inspection import check_text, require_file, said
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
 MAPS, WRITES = "maps.parquet", "writes.parquet"
@@ -203,16 +203,22 @@ def records_of(result: xr.Dataset, folder: Path) -> Records:
     """The records that belong to a result; none of them if its study keeps none."""
     known = json.loads(result.attrs.get(CHECKSUMS, "{}"))
     for name, expected in known.items():
-        path = folder / name
-        if name not in SCHEMAS or not (path.exists() or path.is_symlink()):
+        if name not in SCHEMAS:
             raise RunError(f"{name} is missing; {REMEDY}.")
-        require_file(path, LIMITS.file)
-        if checksum(path) != expected:
-            raise RunError(
-                f"{name} cannot be read (it is damaged, or not of this result); {REMEDY}."
-            )
-        _inspect(path, name)
+        require_own(folder / name, expected)
+        _inspect(folder / name, name)
     return Records(folder, tuple(known))
+
+
+def require_own(path: Path, expected: object) -> None:
+    """Refuse a file that is missing, or has another checksum than the result says."""
+    if not (path.exists() or path.is_symlink()):
+        raise RunError(f"{path.name} is missing; {REMEDY}.")
+    require_file(path)
+    if checksum(path) != expected:
+        raise RunError(
+            f"{path.name} cannot be read (it is damaged, or not of this result); {REMEDY}."
+        )
 
 
 def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> str:

@@ -10,7 +10,7 @@ Replicates lie along a first axis: place 0 is the statistic on everything, place
 group g.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -233,6 +233,15 @@ def q_values(p: Array) -> Array:
     if known.size:
         adjusted[known] = stats.false_discovery_control(flat[known])
     return adjusted.reshape(p.shape)
+
+
+def q_together(several: Sequence[Array]) -> list[Array]:
+    """Adjusted p over all of these arrays together, each in its own shape."""
+    if not several:
+        return []
+    q = q_values(np.concatenate([p.ravel() for p in several]))
+    parts = np.split(q, np.cumsum([p.size for p in several])[:-1])
+    return [part.reshape(p.shape) for part, p in zip(parts, several, strict=True)]
 
 
 def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dataset:

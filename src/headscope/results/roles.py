@@ -36,7 +36,7 @@ from headscope.results.replicates import (
     are_counts,
     interval,
     p_of_interval,
-    q_values,
+    q_together,
     ratio_replicates,
     share_interval,
     standard_error,
@@ -96,7 +96,8 @@ def describe_heads(result: xr.Dataset) -> tuple[HeadRoles, ...]:
     scored = list(_scored(result))
     if not scored:
         return ()
-    scored = _with_q(scored)
+    q = q_together([one.p for one in scored])  # all heads, measures and slices together
+    scored = [replace(one, q=each) for one, each in zip(scored, q, strict=True)]
     return tuple(
         _describe(Head(int(layer), int(head)), i, j, scored, result)
         for i, layer in enumerate(result["layer"].values)
@@ -304,13 +305,6 @@ def _spread_out(
     sizes |= {dim: 1 for dim in GRID if dim not in sums.dims}
     whole = sums.expand_dims(sizes).transpose("group", *GRID, *dims)
     return np.nan_to_num(whole.values.reshape(*whole.shape[:3], -1))
-
-
-def _with_q(scored: Sequence[_Scored]) -> list[_Scored]:
-    """Corrected for all heads, measures and slices together."""
-    every = [one.p.ravel() for one in scored]
-    q = np.split(q_values(np.concatenate(every)), np.cumsum([len(p) for p in every])[:-1])
-    return [replace(one, q=each.reshape(one.p.shape)) for one, each in zip(scored, q, strict=True)]
 
 
 def _describe(

@@ -25,7 +25,7 @@ import xarray as xr
 
 import headscope
 from headscope.errors import RunError
-from headscope.files import checksum, find_place, write_text
+from headscope.files import find_place, write_text
 from headscope.results.dataset import check_result, load, without_stack
 from headscope.results.inspection import (
     LIMITS,
@@ -36,7 +36,7 @@ from headscope.results.inspection import (
     require_file,
     said,
 )
-from headscope.results.records import NO_RECORDS, Records, records_of
+from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of, require_own
 from headscope.wording import plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
@@ -68,7 +68,6 @@ Exemplar = dict[str, Any]
 _ROWS, _VALUES, _BYTES = 2_000_000, 100_000_000, 2**31  # the most that a file may say it holds
 _WHOLE = ("layer", "head", "rank", "query", "key")
 _TEXTS = ("text", "id", "document", "query_tag", "key_tag", "key_relation", "kind")
-WRITE_AGAIN = "run the study again into the same RUN, which writes it again"
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -283,7 +282,7 @@ def read_exemplars(path: Path) -> list[Exemplar]:
         for row in rows:
             _check_row(row)
     except Exception as error:  # Arrow fails on foreign content in many ways
-        raise RunError(f"{path.name} cannot be read ({said(error)}); {WRITE_AGAIN}.") from error
+        raise RunError(f"{path.name} cannot be read ({said(error)}); {REMEDY}.") from error
     return rows
 
 
@@ -292,13 +291,7 @@ def exemplars_of(result: xr.Dataset, path: Path) -> list[Exemplar]:
     expected, is_there = result.attrs.get(EXEMPLARS_CHECKSUM), path.exists() or path.is_symlink()
     if expected is None and not is_there:
         return []
-    if not is_there:
-        raise RunError(f"{path.name} is missing; {WRITE_AGAIN}.")
-    require_file(path)
-    if checksum(path) != expected:
-        raise RunError(
-            f"{path.name} cannot be read (it is damaged, or not of this result); {WRITE_AGAIN}."
-        )
+    require_own(path, expected)
     rows = read_exemplars(path)
     _check_heads(rows, result)
     return rows
@@ -354,6 +347,4 @@ def _check_row(row: Exemplar) -> None:
 def _check_heads(rows: list[Exemplar], result: xr.Dataset) -> None:
     layers, heads = (set(result[dim].values.tolist()) for dim in ("layer", "head"))
     if any(row["layer"] not in layers or row["head"] not in heads for row in rows):
-        raise RunError(
-            f"{EXEMPLARS} cannot be read (it is of heads that are not there); {WRITE_AGAIN}."
-        )
+        raise RunError(f"{EXEMPLARS} cannot be read (it is of heads that are not there); {REMEDY}.")

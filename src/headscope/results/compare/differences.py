@@ -23,7 +23,7 @@ from headscope.results.replicates import (
     difference_interval,
     interval,
     p_of_interval,
-    q_values,
+    q_together,
     replicated,
     share_interval,
     standard_error,
@@ -352,16 +352,8 @@ def _spread(values: np.ndarray) -> np.ndarray:
 
 def with_q(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Corrected for everything that is listed, heads and layers together."""
-    every = [one.found.p.ravel() for part in parts for one in part.measures]
-    if not every:
-        return tuple(parts)
-    q = iter(np.split(q_values(np.concatenate(every)), np.cumsum([len(p) for p in every])[:-1]))
+    q = iter(q_together([one.found.p for part in parts for one in part.measures]))
     return tuple(
-        replace(
-            part,
-            measures=tuple(
-                replace(one, q=next(q).reshape(one.found.p.shape)) for one in part.measures
-            ),
-        )
+        replace(part, measures=tuple(replace(one, q=next(q)) for one in part.measures))
         for part in parts
     )
