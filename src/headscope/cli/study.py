@@ -93,8 +93,7 @@ _Option = Annotated[
     ),
 ]
 _Train = Annotated[
-    str | None,
-    typer.Option(metavar="CORPUS", help="What clark2019 trains its probes on."),
+    str | None, typer.Option(metavar="CORPUS", help="What clark2019 trains its probes on.")
 ]
 _Vectors = Annotated[
     str | None,

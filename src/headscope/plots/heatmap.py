@@ -77,11 +77,7 @@ def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
 
 
 def _draw_panel(
-    figure: Figure,
-    panel: Panel,
-    unit: str,
-    corner: tuple[float, float],
-    size: tuple[float, float],
+    figure: Figure, panel: Panel, unit: str, corner: tuple[float, float], size: tuple[float, float]
 ) -> None:
     left, bottom = corner[0] + LEFT, corner[1] + BOTTOM
     grid = add_axes(figure, left, bottom, *size)

@@ -89,10 +89,7 @@ def add_axes(figure: Figure, left: float, bottom: float, wide: float, high: floa
 
 
 def add_bar(
-    figure: Figure,
-    image: ScalarMappable,
-    place: tuple[float, float, float, float],
-    label: str = "",
+    figure: Figure, image: ScalarMappable, place: tuple[float, float, float, float], label: str = ""
 ) -> Colorbar:
     """A bar that says what the colours mean; left, bottom, width and height are in inches."""
     bar = figure.colorbar(image, cax=add_axes(figure, *place), label=label)

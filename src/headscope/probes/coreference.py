@@ -19,14 +19,7 @@ from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.probes import papers
-from headscope.probes.mentions import (
-    SYSTEMS,
-    Phrase,
-    antecedents,
-    candidates,
-    phrases,
-    resolve,
-)
+from headscope.probes.mentions import SYSTEMS, Phrase, antecedents, candidates, phrases, resolve
 from headscope.probes.relations import SUMS
 from headscope.probes.trees import accuracy, counted, interval_variable
 from headscope.probes.words import From, word_layer

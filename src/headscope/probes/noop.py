@@ -50,10 +50,7 @@ def _declare(name: str, title: str, meaning: str, formula: str, unit: str, cost:
         cost=cost,
         axes={"relation": "Relation"},
         with_errors=False,
-        also=(
-            f"{name}_governor",
-            *(f"{name}{side}{end}" for side in SIDES for end in SUMS),
-        ),
+        also=(f"{name}_governor", *(f"{name}{side}{end}" for side in SIDES for end in SUMS)),
     )
 
 

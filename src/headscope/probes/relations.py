@@ -291,9 +291,7 @@ def count_correct(
 
 
 def count_offsets(
-    gold: GoldTrees,
-    scored: Bool[Tensor, "direction batch word"],
-    offsets: Sequence[int] = OFFSETS,
+    gold: GoldTrees, scored: Bool[Tensor, "direction batch word"], offsets: Sequence[int] = OFFSETS
 ) -> OffsetCounts:
     """Words per class, how many are scored, and how many the word at a fixed offset gets right.
 

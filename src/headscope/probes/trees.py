@@ -30,7 +30,6 @@ CLITICS = ("'s", "’s", "'", "’")
 PUNCTUATION = ("punct", "p")
 NO_HEAD = -2  # of padding
 BOUND = Axis("bound", ("low", "high"))
-ROOT_PLACE = 0  # candidates are ROOT, then the words
 IGNORED = -100  # the label of padding: cross-entropy leaves it out
 
 

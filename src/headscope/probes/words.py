@@ -151,11 +151,7 @@ class Pieces:
 
 
 def encode_pieces(
-    tokenizer: PreTrainedTokenizerBase,
-    sentences: Sequence[Sentence],
-    frame: Frame,
-    *,
-    apart: bool,
+    tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sentence], frame: Frame, *, apart: bool
 ) -> list[Pieces]:
     """The tokens of every sentence, its words one by one if `apart` and the tokenizer can."""
     by_word = apart and keeps_words_apart(tokenizer)
@@ -210,11 +206,7 @@ def _framed(ids: list[int], offsets: list[tuple[int, int]], frame: Frame) -> Pie
 
 
 def _word_tokens(
-    sentence: Sentence,
-    piece: Pieces,
-    names: Mapping[int, str],
-    limit: int | None,
-    sharing: Sharing,
+    sentence: Sentence, piece: Pieces, names: Mapping[int, str], limit: int | None, sharing: Sharing
 ) -> WordTokens | SkipError:
     if limit is not None and len(piece) > limit:
         return SkipError(TOO_LONG)
@@ -392,8 +384,6 @@ def _units(
     return Units(keys, queries.contiguous(), places[:width] < words[:, None])
 
 
-def _first_pieces(
-    keys: Float[Tensor, "batch token unit"],
-) -> Float[Tensor, "batch token unit"]:
+def _first_pieces(keys: Float[Tensor, "batch token unit"]) -> Float[Tensor, "batch token unit"]:
     """Only the first token of every unit."""
     return keys * (keys.cumsum(1) == 1)

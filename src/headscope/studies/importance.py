@@ -9,12 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.metrics.gradient import MASKED_SHARE
-from headscope.metrics.importance import (
-    MEASURES,
-    HeadImportance,
-    mean_outputs,
-    why_no_importance,
-)
+from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.results.findings import find_interval
 from headscope.results.measure import measure_names
 from headscope.results.replicates import groups_of, replicated

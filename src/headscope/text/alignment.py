@@ -33,10 +33,7 @@ class Alignment:
 
 
 def align(
-    words: Sequence[Word],
-    text: str,
-    offsets: Sequence[tuple[int, int]],
-    special: Sequence[bool],
+    words: Sequence[Word], text: str, offsets: Sequence[tuple[int, int]], special: Sequence[bool]
 ) -> Alignment:
     """Give each token the word whose characters it covers.
 

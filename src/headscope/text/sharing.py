@@ -97,10 +97,7 @@ class Merged:
 
 
 def merge_runs(
-    text: str,
-    words: Sequence[Word],
-    mentions: Sequence[Mention],
-    runs: Sequence[Sequence[int]],
+    text: str, words: Sequence[Word], mentions: Sequence[Mention], runs: Sequence[Sequence[int]]
 ) -> Merged:
     """One word for every run of words, with the analysis of its top word.
 

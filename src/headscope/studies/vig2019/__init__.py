@@ -178,10 +178,7 @@ def notes(result: xr.Dataset) -> str:
 
 SINK = norms.sink_finding("the null token", "null_share", {})
 READINGS = norms.layer_table(
-    {
-        "null share": ("null_share", {}),
-        "alignment": ("dependency_alignment", {"form": "either"}),
-    }
+    {"null share": ("null_share", {}), "alignment": ("dependency_alignment", {"form": "either"})}
 )
 
 STUDY = Study(

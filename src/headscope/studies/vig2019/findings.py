@@ -13,14 +13,7 @@ import xarray as xr
 
 from headscope.head import name_head
 from headscope.results.findings import Finding, Found, NotMeasured, percent
-from headscope.results.heads import (
-    known,
-    layers_between,
-    lead,
-    nth_largest,
-    top_heads,
-    whole,
-)
+from headscope.results.heads import known, layers_between, lead, nth_largest, top_heads, whole
 from headscope.studies.vig2019 import specialised
 from headscope.studies.vig2019.specialised import ONE_LAYER
 
@@ -265,12 +258,5 @@ FINDINGS = (
         threshold=None,
         words=_within,
     ),
-    Finding(
-        "Mean length of a sentence in tokens.",
-        "27.7",
-        "no rule",
-        (),
-        _length,
-        threshold=None,
-    ),
+    Finding("Mean length of a sentence in tokens.", "27.7", "no rule", (), _length, threshold=None),
 )

@@ -28,11 +28,7 @@ FORMATS = (
     ),
     Format("Arrow", (".arrow", ".feather"), "a column of text"),
     Format("CoNLL-U", (".conllu",), "words, tags, features, trees, coreference"),
-    Format(
-        "CoNLL-2012",
-        (".conll", ".gold_conll", ".v4_gold_conll"),
-        "words, tags, coreference",
-    ),
+    Format("CoNLL-2012", (".conll", ".gold_conll", ".v4_gold_conll"), "words, tags, coreference"),
     Format("JSONL", (".jsonl",), "an object per line: text or words, and any annotation"),
     Format("text", (".txt",), "a sentence per line, without words"),
 )

@@ -32,11 +32,7 @@ from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 
 ARROWS = {"dependent_to_head": "dependent → head", "head_to_dependent": "head → dependent"}
 FEW = "few words"
-SYSTEM_NAMES = {
-    "nearest": "nearest mention",
-    "head_match": "head match",
-    "rules": "rules",
-}
+SYSTEM_NAMES = {"nearest": "nearest mention", "head_match": "head match", "rules": "rules"}
 PROBE_NAMES = {
     "right_branching": "right-branching",
     "distances_words": "distances and words",
