@@ -23,9 +23,8 @@ _PRONOUN_TAGS = ("PRP", "PRP$", "WP", "WP$", "PRON")
 _PROPER_TAGS = ("NNP", "NNPS", "PROPN")
 # What follows the head noun of an English noun phrase: prepositions, relative words, participles,
 # infinitives, brackets, commas and colons. Used only where the corpus has no trees.
-_AFTER_HEAD = frozenset(
-    ["IN", "TO", "WDT", "WP", "WP$", "WRB", "VBG", "VBN", ",", ":", "-LRB-", "ADP", "PUNCT"]
-)
+_AFTER = "IN TO WDT WP WP$ WRB VBG VBN , : -LRB- ADP PUNCT"
+_AFTER_HEAD = frozenset(_AFTER.split())
 _POSSESSIVE_TAG = "POS"
 _MALE = (
     "mr mr. sir lord king prince duke father dad man men boy boys son sons brother brothers "

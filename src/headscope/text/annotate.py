@@ -7,10 +7,12 @@ and only what it lacks is taken from the pipeline.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice, tee
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.text.readers.raw import TEXT, is_raw
-from headscope.text.sentence import Sentence
+from headscope.text.sentence import ROOT, Sentence, Word
 from headscope.text.sources import (
     DEMO,
     Documents,
@@ -31,17 +33,6 @@ from headscope.text.sources import (
 )
 from headscope.wording import counted
 from headscope.workers.engine import Engine, find_engine
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-from collections.abc import Container
-from dataclasses import replace
-from importlib import import_module
-from importlib.util import find_spec
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
-from headscope.text.sentence import ROOT, Word
 
 if TYPE_CHECKING:
     from spacy.language import Language
