@@ -21,6 +21,15 @@ def shorten(text: str, width: int) -> str:
     return (whole if space else room[:-1]).rstrip(" ,;:") + _CUT
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def plain(text: str) -> str:
     """A text from a corpus, a model or a run as it may be printed: it cannot command a terminal.
 

@@ -14,9 +14,8 @@ from jaxtyping import Float
 
 from headscope.probes.relations import DIRECTIONS, OFFSETS
 from headscope.probes.trees import accuracy
-from headscope.results.findings import SHARE, Found, find_interval, ratio_over_groups
+from headscope.results.findings import DIFFERENCE, SHARE, Found, find_interval, ratio_over_groups
 
-DIFFERENCE = (-1.0, 1.0)
 Chosen = tuple[int, int, int]  # layer, head, direction, each by its place
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from headscope.errors import CorpusError
 from headscope.model.model import Model
 from headscope.probes.words import WordTokens
+from headscope.wording import is_number
 
 
 class VectorSource(Protocol):
@@ -152,7 +153,7 @@ def _text_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
         size = len(parts) - 1 if size is None else size
         # GloVe 840B has words with spaces inside: ". . .", "at name@domain.com".
         word, inside, numbers = parts[0], parts[1:-size], parts[-size:]
-        if len(parts) <= size or size == 0 or any(_is_number(part) for part in inside):
+        if len(parts) <= size or size == 0 or any(is_number(part) for part in inside):
             raise CorpusError(
                 f"{path}:{number} has a vector of {len(parts) - 1} numbers where {size} are "
                 "expected from the first line; every vector must have the same length."
@@ -179,14 +180,6 @@ def _is_header(line: str) -> bool:
     """word2vec and fastText files begin with the number of words and the length of a vector."""
     parts = line.split()
     return len(parts) == 2 and all(part.isdecimal() for part in parts)
-
-
-def _is_number(part: str) -> bool:
-    try:
-        float(part)
-    except ValueError:
-        return False
-    return True
 
 
 def _row(path: Path, number: int, numbers: Sequence[str]) -> np.ndarray:

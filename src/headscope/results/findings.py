@@ -30,6 +30,7 @@ from headscope.results.slices import values_at
 
 Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
 SHARE = (0.0, 1.0)
+DIFFERENCE = CORRELATION = (-1.0, 1.0)  # of two shares; of two measures
 ANY = (-np.inf, np.inf)
 PERCENT = "%"  # a unit in which shares are written
 ONE_GROUP = "all documents are in one group, so the error is unknown"

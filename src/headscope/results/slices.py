@@ -20,6 +20,7 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.head import Head, name_head
 from headscope.results.measure import GRID, Baseline, Measure, Published, measure_names, measure_of
+from headscope.wording import is_number
 
 MARK = "~"
 BY_LAYER = "_by_layer"
@@ -260,14 +261,6 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 
 def _cell(value: Any) -> Any:
     """A text that a spreadsheet would compute gets an apostrophe, which it does not show."""
-    if not isinstance(value, str) or not value.startswith(_BEGINS_FORMULA) or _is_number(value):
+    if not isinstance(value, str) or not value.startswith(_BEGINS_FORMULA) or is_number(value):
         return value
     return f"'{value}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

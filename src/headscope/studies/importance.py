@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
-from headscope.results.findings import find_interval
+from headscope.results.findings import CORRELATION, find_interval
 from headscope.results.measure import measure_names
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.slices import further_axes, select, slices
@@ -30,7 +30,6 @@ OPTION = Option(
     "importance", bool, False, "whether the loss without each head is computed: two passes a head"
 )
 FEW = 3  # a measure with more slices than this has no row of its own for each
-CORRELATION = (-1.0, 1.0)
 SHARD = 256  # sentences read at a time
 
 

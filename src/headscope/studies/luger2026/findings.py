@@ -5,14 +5,21 @@ from functools import partial
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
+from headscope.results.findings import (
+    CORRELATION,
+    PERCENT,
+    SHARE,
+    Finding,
+    Found,
+    NotMeasured,
+    hold_out,
+)
 from headscope.results.heads import known, nth_largest, top_heads, whole
 from headscope.studies.luger2026.kinds import CLEARLY, KINDS, Kind
 from headscope.studies.reading import NO_NEXT
 from headscope.wording import counted
 
 NO_VALUE = "none that we know of for such inputs"
-CORRELATION = (-1.0, 1.0)
 TOGETHER = 0.5
 KIND = {kind.variable: kind for kind in KINDS}
 

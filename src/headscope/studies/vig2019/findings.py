@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import Finding, Found, NotMeasured, percent
+from headscope.results.findings import CORRELATION, Finding, Found, NotMeasured, percent
 from headscope.results.heads import known, layers_between, lead, nth_largest, top_heads, whole
 from headscope.studies.vig2019 import specialised
 from headscope.studies.vig2019.specialised import ONE_LAYER
@@ -21,7 +21,6 @@ LITTLE = 0.05  # share of heads that counts as "the least variable"
 NEAR_ONE = 0.5  # tokens: how far from 1 the mean distance of a head to the previous token may be
 QUARTER = 1 / 4
 FEWEST_HEADS = 3  # of which a correlation says anything
-CORRELATION = (-1.0, 1.0)
 ONE_HEAD = "the model has too few heads to compare"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import Finding, Found, HeldOut, find_interval, hold_out
+from headscope.results.findings import DIFFERENCE, Finding, Found, HeldOut, find_interval, hold_out
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
@@ -14,7 +14,6 @@ from headscope.results.statements import Tabulation
 NEEDS = ("dependency_alignment", "dependency_expected")
 BEYOND = "dependency_beyond"  # alignment − expected, for the time of a statement
 EITHER = {"form": "either"}
-DIFFERENCE = (-1.0, 1.0)
 CLEAR = 0.1  # of a head's attention
 LITTLE = 0.05
 SHOWN = 12

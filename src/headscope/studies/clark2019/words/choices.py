@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 
 from headscope.probes.relations import DIRECTIONS
-from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
+from headscope.probes.selection import BestHead, best_heads, counts_of
 from headscope.probes.trees import ALL, CONTENT, PUNCTUATION
 from headscope.results.findings import (
+    DIFFERENCE,
     SHARE,
     Found,
     find_interval,

@@ -7,9 +7,17 @@ import xarray as xr
 
 from headscope.head import name_in_paper
 from headscope.probes.papers import SAME_RELATION, TABLE1, TABLE3
-from headscope.probes.selection import DIFFERENCE, BestHead
+from headscope.probes.selection import BestHead
 from headscope.probes.trees import ALL
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, percent
+from headscope.results.findings import (
+    DIFFERENCE,
+    PERCENT,
+    SHARE,
+    Finding,
+    Found,
+    NotMeasured,
+    percent,
+)
 from headscope.results.heads import known, whole
 from headscope.studies.clark2019.words.choices import (
     best_resolver,

@@ -9,8 +9,8 @@ import xarray as xr
 from headscope.head import name_head, name_in_paper
 from headscope.probes.noop import SIDES
 from headscope.probes.relations import DIRECTIONS
-from headscope.probes.selection import DIFFERENCE, BestHead
-from headscope.results.findings import Finding, Found, NotMeasured, find_interval
+from headscope.probes.selection import BestHead
+from headscope.results.findings import DIFFERENCE, Finding, Found, NotMeasured, find_interval
 from headscope.results.heads import whole
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
