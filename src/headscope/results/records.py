@@ -43,9 +43,12 @@ REMEDY = "run the study again into the same RUN, which writes it again"
 _GROUP_BYTES, _GROUPS = 2**30, 2**20  # the most that one group of rows, and a file, may say
 
 # What a column of a file holds, and what it is in Python.
-Text, Number = Annotated[str, pa.string()], Annotated[float, pa.float32()]
-Tiny, Small = Annotated[int, pa.int8()], Annotated[int, pa.int16()]
-Middle, Large = Annotated[int, pa.int32()], Annotated[int, pa.int64()]
+Text = Annotated[str, pa.string()]
+Number = Annotated[float, pa.float32()]
+Tiny = Annotated[int, pa.int8()]
+Small = Annotated[int, pa.int16()]
+Middle = Annotated[int, pa.int32()]
+Large = Annotated[int, pa.int64()]
 Texts = Annotated[tuple[str, ...], pa.list_(pa.string())]
 Places = Annotated[tuple[int, ...], pa.list_(pa.uint16())]
 Numbers = Annotated[tuple[float, ...], pa.list_(pa.float32())]
