@@ -239,7 +239,7 @@ def _write_lines(path: Path, name: str, run: Run) -> None:
 
 
 def _top_lines(records: Records, head: Head) -> Rows:
-    return map(astuple, records.top_tokens(*head))
+    return (astuple(one) for one in records.top_tokens(*head))
 
 
 def _example_lines(records: Records, head: Head) -> Rows:
@@ -249,7 +249,7 @@ def _example_lines(records: Records, head: Head) -> Rows:
 
 
 def _map_lines(records: Records, head: Head) -> Rows:
-    return map(astuple, records.points(*head))
+    return (astuple(one) for one in records.points(*head))
 
 
 def _written_lines(records: Records, head: Head) -> Rows:
