@@ -58,7 +58,8 @@ def make_luger_result(layers: int, heads: int, seed: int) -> xr.Dataset:
     """Every measure of heads with its error, and the two histograms."""
     random = np.random.default_rng(seed)
     shape, grid = (layers, heads), {"layer": np.arange(layers), "head": np.arange(heads)}
-    data = xr.Dataset(attrs={"study": "luger2026", "left_out": "{}"}, coords=grid)
+    said = {"study": "luger2026", "left_out": "{}", "sentences": 400}
+    data = xr.Dataset(attrs=said, coords=grid)
     for name in (*SHARES, *DETECTED, *OTHERS):
         data[name] = (("layer", "head"), random.random(shape))
         data[f"{name}_se"] = (("layer", "head"), 0.01 + 0.01 * random.random(shape))
