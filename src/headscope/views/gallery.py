@@ -12,6 +12,7 @@ from headscope.views.page import Frame, frame, gallery_page
 from headscope.views.state import Kind, chosen_stack
 from headscope.views.summary import without_script
 from headscope.views.view import View, open_view, write
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
@@ -49,7 +50,7 @@ class Gallery:
 
     def __repr__(self) -> str:
         listed = [f"  {name or _text(view)}" for name, view in self.views]
-        return "\n".join([f"{self.title}: {len(listed)} texts", *listed])
+        return "\n".join([f"{self.title}: {counted(len(listed), 'texts')}", *listed])
 
 
 def gallery(

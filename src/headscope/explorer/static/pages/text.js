@@ -2,6 +2,7 @@
 
 import { askSessionAgain } from "../shell/api.js";
 import { h } from "../shell/dom.js";
+import { counted } from "../shell/format.js";
 import { change, here } from "../shell/place.js";
 import { EXAMPLE, ViewHost } from "./viewhost.js";
 
@@ -24,7 +25,7 @@ export const textPage = {
 
 /** @param {import("../types.js").ModelFacts} model */
 function modelLine(model) {
-  const shape = model.state === "ready" ? ` · ${model.layers} layers × ${model.heads} heads${model.max_length ? ` · up to ${model.max_length} tokens` : ""}` : "";
+  const shape = model.state === "ready" ? ` · ${counted(model.layers ?? 0, "layer")} × ${counted(model.heads ?? 0, "head")}${model.max_length ? ` · up to ${model.max_length} tokens` : ""}` : "";
   return h("p", { class: "faint" }, model.name ? `${model.name}${shape}` : "");
 }
 
