@@ -9,7 +9,15 @@ from starlette.testclient import TestClient
 
 from headscope.explorer.records import head_records, sparse_rows
 from headscope.explorer.runs import Library
-from headscope.explorer.schemas import Band, Example, HeadRecords, Samples, TokenRow, TopTokens
+from headscope.explorer.schemas import (
+    Band,
+    EdgeAdds,
+    Example,
+    HeadRecords,
+    Samples,
+    TokenRow,
+    TopTokens,
+)
 from headscope.explorer.site import thinned
 from headscope.head import Head
 from headscope.results.dataset import load, save
@@ -66,8 +74,8 @@ def test_examples_say_what_their_strongest_edges_add(visitor: TestClient, kept: 
         for edge, sent in zip(own, example["edges"], strict=True):
             assert (sent["query"], sent["key"]) == (edge.query, edge.key)
             assert (sent["token"], sent["logit"]) == (edge.token, edge.logit)
-            assert [one["token"] for one in sent["raises"]] == list(edge.raises)
-            assert [one["logit"] for one in sent["lowers"]] == list(edge.lowers_logit)
+            assert sent["raises"] == list(edge.raises)
+            assert sent["lowers_logit"] == list(edge.lowers_logit)
 
 
 def test_a_run_without_edges_says_why(tmp_path: Path) -> None:
@@ -154,7 +162,8 @@ def test_heads_are_searched_by_sentence_behaviour_and_telling_tokens(
 def test_a_site_keeps_the_largest_weights_and_first_tokens() -> None:
     tokens = [TokenRow(str(i), 0.1, 1.0, 1) for i in range(50)]
     rows = [[0, 900, 1, 60, 2, 20, 3, 19, 4, 18], [], [5, 300, 4, 200, 3, 100, 2, 50, 1, 40]]
-    bands = [Band(name, [Example(0.5, i, rows, []) for i in range(9)]) for name in ("1", "top")]
+    edges = [EdgeAdds(4, 2, 0.5, None, None, ["a"], [0.123456], ["b"], [-1.0]) for _ in range(3)]
+    bands = [Band(name, [Example(0.5, i, rows, edges) for i in range(9)]) for name in ("1", "top")]
     tops, samples = [TopTokens("key", "mass", tokens)], Samples([], [], [])
     whole = HeadRecords("L0H0", tops, bands, samples, [], [], [], "none", "none", True)
     small = thinned(whole)
@@ -163,3 +172,5 @@ def test_a_site_keeps_the_largest_weights_and_first_tokens() -> None:
         [0, 900, 1, 60, 2, 20], [], [5, 300, 4, 200, 3, 100],
     ]  # fmt: skip
     assert [one.token for one in small.tops[0].tokens] == [str(i) for i in range(20)]
+    assert [len(band.examples[0].edges) for band in small.bands] == [1, 3]
+    assert small.bands[1].examples[0].edges[0].raises_logit == [0.123]

@@ -153,8 +153,10 @@ def _adds(edge: WrittenEdge) -> EdgeAdds:
         edge.weight,
         edge.token,
         edge.logit,
-        list(map(WrittenToken, edge.raises, edge.raises_logit)),
-        list(map(WrittenToken, edge.lowers, edge.lowers_logit)),
+        list(edge.raises),
+        list(edge.raises_logit),
+        list(edge.lowers),
+        list(edge.lowers_logit),
     )
 
 

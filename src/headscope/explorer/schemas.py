@@ -344,8 +344,10 @@ class EdgeAdds:
     weight: float
     token: str | None
     logit: float | None
-    raises: list[WrittenToken]
-    lowers: list[WrittenToken]
+    raises: list[str]
+    raises_logit: list[float]
+    lowers: list[str]
+    lowers_logit: list[float]
 
 
 @dataclass(frozen=True)

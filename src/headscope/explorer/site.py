@@ -38,6 +38,8 @@ from headscope.explorer.records import head_records, input_text
 from headscope.explorer.runs import Library, OpenRun
 from headscope.explorer.schemas import (
     PAGES,
+    Band,
+    EdgeAdds,
     Example,
     HeadRecords,
     ModelFacts,
@@ -61,7 +63,7 @@ NO_MODEL = (
     "`headscope serve RUN --model M` on your own machine."
 )
 DIGITS = 6  # significant, of every number
-PLACES = 4  # of a place on a map
+PLACES, LOGITS = 4, 3  # of a place on a map, and of what an edge adds
 LONG = 3  # things of one type that are written as a table
 EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
@@ -200,16 +202,7 @@ def thinned(found: HeadRecords) -> HeadRecords:
         raises=found.raises[:TOKENS],
         lowers=found.lowers[:TOKENS],
         spaces=[_rounded(space) for space in found.spaces],
-        bands=[
-            replace(
-                band,
-                examples=[
-                    _thin(one)
-                    for one in band.examples[: TOP_EXAMPLES if band.name == "top" else EXAMPLES]
-                ],
-            )
-            for band in found.bands
-        ],
+        bands=[_thin_band(band) for band in found.bands],
     )
 
 
@@ -222,9 +215,28 @@ def _rounded(space: Space) -> Space:
     return replace(space, **parts)
 
 
-def _thin(example: Example) -> Example:
+def _thin_band(band: Band) -> Band:
+    """The first examples; of the very top ones all edges that the run has, of others the first."""
+    most, edges = (TOP_EXAMPLES, None) if band.name == "top" else (EXAMPLES, 1)
+    return replace(band, examples=[_thin(one, edges) for one in band.examples[:most]])
+
+
+def _thin(example: Example, edges: int | None) -> Example:
     """The largest weights of every row; of what is left only those that can be seen."""
-    return replace(example, rows=[_largest(row) for row in example.rows])
+    return replace(
+        example,
+        rows=[_largest(row) for row in example.rows],
+        edges=[_short(edge) for edge in example.edges[:edges]],
+    )
+
+
+def _short(edge: EdgeAdds) -> EdgeAdds:
+    """An edge with logits as exact as they are shown."""
+    parts = {
+        name: [shorten(one, LOGITS) for one in getattr(edge, name)]
+        for name in ("raises_logit", "lowers_logit")
+    }
+    return replace(edge, **parts)
 
 
 def _largest(row: list[int]) -> list[int]:

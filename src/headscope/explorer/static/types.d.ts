@@ -460,6 +460,8 @@ export interface EdgeAdds {
   weight: number;
   token: string | null;
   logit: number | null;
-  raises: WrittenToken[];
-  lowers: WrittenToken[];
+  raises: string[];
+  raises_logit: number[];
+  lowers: string[];
+  lowers_logit: number[];
 }

@@ -5,7 +5,6 @@ import { h } from "../shell/dom.js";
 import { number, signed } from "../shell/format.js";
 
 /** @typedef {import("../types.js").EdgeAdds} EdgeAdds */
-/** @typedef {import("../types.js").WrittenToken} WrittenToken */
 
 /**
  * The strongest edges as buttons, and what the chosen one adds.
@@ -37,8 +36,9 @@ function between(tokens, edge) {
 /** @param {EdgeAdds} edge @param {boolean} causal @returns {HTMLElement[]} */
 function said(edge, causal) {
   const where = causal ? "to the next token" : "to the token in its place";
-  const own = edge.token === null ? [h("span", { class: "faint" }, "none: the input ends here")] : [written({ token: edge.token, logit: edge.logit ?? 0 })];
-  return [line("raises", edge.raises.map(written)), line("lowers", edge.lowers.map(written)), line(where, own)];
+  const own = edge.token === null ? [h("span", { class: "faint" }, "none: the input ends here")] : [written(edge.token, edge.logit)];
+  const list = (/** @type {string[]} */ tokens, /** @type {number[]} */ logits) => tokens.map((token, i) => written(token, logits[i]));
+  return [line("raises", list(edge.raises, edge.raises_logit)), line("lowers", list(edge.lowers, edge.lowers_logit)), line(where, own)];
 }
 
 /** @param {string} title @param {Node[]} parts */
@@ -46,7 +46,7 @@ function line(title, parts) {
   return h("p", {}, h("span", { class: "faint" }, `${title} `), ...parts.flatMap((part, i) => (i ? [", ", part] : [part])));
 }
 
-/** @param {WrittenToken} one */
-function written({ token, logit }) {
+/** @param {string} token @param {number | null} logit */
+function written(token, logit) {
   return h("span", { class: "added" }, h("code", {}, h("bdi", {}, visible(token))), ` ${signed(logit)}`);
 }
