@@ -37,7 +37,7 @@ from headscope.results.records import (
     Records,
     WrittenEdge,
 )
-from headscope.views.labels import is_right_to_left
+from headscope.views.labels import are_word_pieces, is_right_to_left
 
 # Further dimensions of a histogram, and whether a bin is named by its lower end.
 AXES = {"separation": "Distance in tokens", "peak": "Largest weight in an input"}
@@ -84,7 +84,14 @@ def input_text(opened: OpenRun, asked: str) -> InputText:
         raise RefusedError(404, "There is no such input; inputs go by their numbers.")
     kept = records_of(opened).inputs([int(asked)])[int(asked)]
     tokens = list(kept.tokens)
-    return InputText(kept.input, kept.document, kept.start, tokens, is_right_to_left(tokens))
+    return InputText(
+        kept.input,
+        kept.document,
+        kept.start,
+        tokens,
+        is_right_to_left(tokens),
+        are_word_pieces(tokens),
+    )
 
 
 def records_of(opened: OpenRun) -> Records:

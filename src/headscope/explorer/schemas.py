@@ -423,6 +423,7 @@ class InputText:
     start: int
     tokens: list[str]
     rtl: bool
+    pieces: bool  # WordPiece: what has no "##" begins a word
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ NO_MODEL = (
     "`headscope serve RUN --model M` on your own machine."
 )
 DIGITS = 6  # significant, of every number
-PLACES, LOGITS = 4, 3  # of a place on a map, and of what an edge adds
+PLACES, LOGITS = 3, 3  # of a place on a map, and of what an edge adds
 LONG = 3  # things of one type that are written as a table
 EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths

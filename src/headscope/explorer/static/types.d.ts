@@ -85,6 +85,7 @@ export interface InputText {
   start: number;
   tokens: string[];
   rtl: boolean;
+  pieces: boolean;
 }
 
 /** The map of heads. */

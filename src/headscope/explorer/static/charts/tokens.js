@@ -44,8 +44,8 @@ export function edgesOf(length, rows) {
 export function tokenText(input, rows, { label, start, onLook }) {
   const id = `tokens-${++count}`;
   const { to, from } = edgesOf(input.tokens.length, rows);
-  const spans = input.tokens.map((token, i) => h("span", { class: "token", role: "option", id: `${id}-${i}`, "data-token": i, "aria-selected": "false" }, visibleIn(token)));
-  const parts = spans.flatMap((span, i) => (/[\n⏎]$/.test(input.tokens[i]) ? [span, h("br")] : [span]));
+  const spans = input.tokens.map((token, i) => h("span", { class: "token", role: "option", id: `${id}-${i}`, "data-token": i, "aria-selected": "false" }, visibleIn(input.pieces ? token.replace(/^##(?=.)/, "") : token)));
+  const parts = spans.flatMap((span, i) => [...(input.pieces && i && /^(?!##)[^.,;:!?)]/.test(input.tokens[i]) ? [" "] : []), span, ...(/[\n⏎]$/.test(input.tokens[i]) ? [h("br")] : [])]);
   const text = h("div", { class: "token-text", role: "listbox", tabindex: 0, "aria-label": label, dir: input.rtl ? "rtl" : "ltr" }, ...parts);
   const told = h("p", { class: "readout", role: "status" });
   let pinned = Math.max(0, Math.min(start, spans.length - 1));

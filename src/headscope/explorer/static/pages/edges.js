@@ -48,5 +48,10 @@ function line(title, parts) {
 
 /** @param {string} token @param {number | null} logit */
 function written(token, logit) {
-  return h("span", { class: "added" }, h("code", {}, h("bdi", {}, visible(token))), ` ${signed(logit)}`);
+  return h("span", { class: "added" }, h("code", {}, h("bdi", {}, visible(token))), ` ${inLogits(logit)}`);
+}
+
+/** @param {number | null} value @returns {string} to two places, as far as a logit matters */
+function inLogits(value) {
+  return value === null || Math.abs(value) < 0.005 ? signed(value) : `${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}`;
 }

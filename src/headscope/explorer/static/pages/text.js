@@ -3,6 +3,7 @@
 import { askSessionAgain } from "../shell/api.js";
 import { h } from "../shell/dom.js";
 import { counted } from "../shell/format.js";
+import { sentences } from "../shell/messages.js";
 import { change, here } from "../shell/place.js";
 import { EXAMPLE, ViewHost } from "./viewhost.js";
 
@@ -17,8 +18,9 @@ export const textPage = {
   needsRun: false,
   async render(context) {
     const session = await askSessionAgain();
-    const form = makeForm({ ...context, session });
     const title = h("div", { class: "title" }, h("h1", {}, "Try a text"), modelLine(session.model));
+    if (session.model.state === "none") return { nodes: [title, h("div", { class: "note", role: "status", id: "status" }, sentences(session.model.reason ?? "No model is loaded."))] };
+    const form = makeForm({ ...context, session });
     return { nodes: [title, form.node], ready: form.ready, leave: form.leave };
   },
 };
