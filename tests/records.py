@@ -121,7 +121,8 @@ def _examples(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
             number = int(random.integers(INPUTS_KEPT))
             query = np.repeat(np.arange(1, LENGTH), 2)
             key = np.stack([query[::2] * 0, query[::2]], 1).ravel()
-            weight = random.random(len(query)) / 2
+            own = np.random.default_rng((seed, *head, 1, number))  # of an input, whatever its band
+            weight = own.random(len(query)) / 2
             peak = min(1.0, (band + 1) / (BANDS + 1))
             yield {"band": band, "rank": rank, "peak": peak, "input": number} | {
                 "query": query.tolist(),

@@ -115,6 +115,7 @@ def test_an_input_is_sent_with_its_tokens_and_place(visitor: TestClient, kept: R
     own = kept.inputs([3])[3]
     assert found["tokens"] == list(own.tokens)
     assert (found["document"], found["start"], found["rtl"]) == (own.document, own.start, False)
+    assert found["pieces"] is False
 
 
 @pytest.mark.parametrize("asked", ["x", "-1", "1.5", "٣", "9" * 30, "1e3"])

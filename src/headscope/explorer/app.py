@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -21,6 +21,22 @@ from headscope.explorer.runs import Library
 from headscope.explorer.safety import Access, Guard
 from headscope.explorer.schemas import PAGES
 from headscope.explorer.texts import Texts
+
+NOT_HERE = "There is nothing at this address."
+LOST = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Headscope</title>
+<link rel="stylesheet" href="/theme.css">
+<link rel="stylesheet" href="/explorer/static/explorer.css">
+</head>
+<body>
+<main><div class="note"><h1>{NOT_HERE}</h1><p><a href="/">To the explorer</a></p></div></main>
+</body>
+</html>
+"""
 
 # A machine's own table of types may say otherwise, and a browser runs no script of another type.
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -88,8 +104,11 @@ def file_routes() -> list[BaseRoute]:
 
 
 def _http_error(request: Request, error: Exception) -> Response:
+    """A sentence as JSON; who follows a wrong link with a browser gets a page."""
     assert isinstance(error, HTTPException)
-    said = {404: "There is nothing at this address.", 405: "This address takes another method."}
+    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(LOST, 404)
+    said = {404: NOT_HERE, 405: "This address takes another method."}
     answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))
     answer.headers.update(error.headers or {})
     return answer
