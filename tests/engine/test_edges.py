@@ -14,7 +14,7 @@ from transformers import GPT2Model
 import headscope as hs
 from headscope.engine import second_pass
 from headscope.engine.edges import EDGES, TOKENS, strongest
-from headscope.model.display import display
+from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.results.dataset import left_out
 from headscope.results.records import EDGES as FILE

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from headscope.explorer.records import head_records, sparse_rows
-from headscope.explorer.runs import Library
-from headscope.explorer.schemas import (
+from headscope.explorer.answers.card import head_records, sparse_rows
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.head_schemas import (
     Band,
     EdgeAdds,
     Example,

@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.model.attention import LayerAttention, RowAttention, widen
-from headscope.model.batch import Batch
-from headscope.model.display import display
+from headscope.model.inputs.batch import Batch
+from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Readout, output_part
 from headscope.results.records import DIRECTIONS
