@@ -133,13 +133,14 @@ def edge_rows(
     """The rows of edges.parquet, one head after another; of an example the strongest first."""
     arrays = merged([block for block in blocks if block])
     heads: dict[tuple[int, int], list[int]] = {}
-    for place, (layer, head, *_) in enumerate(arrays["places"].tolist() if arrays else ()):
-        heads.setdefault((layer, head), []).append(place)
+    places: list[list[int]] = arrays["places"].tolist() if arrays else []
+    for place, at in enumerate(places):
+        heads.setdefault((at[0], at[1]), []).append(place)
     layers = model.stacks[0].attending
     for layer, head in np.ndindex(shape):
         own = sorted(
             heads.get((layer, head), ()),
-            key=lambda place: (arrays["places"][place, 2], -arrays["weight"][place]),
+            key=lambda place: (places[place][2], -arrays["weight"][place]),
         )
         named = {"layer": layers[layer], "head": head}
         yield [named | _row({n: a[place] for n, a in arrays.items()}, model) for place in own]
