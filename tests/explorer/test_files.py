@@ -116,3 +116,12 @@ def test_other_methods_are_refused(visitor: TestClient) -> None:
     assert visitor.put("/api/session").status_code == 405
     assert visitor.get("/api/trace").status_code == 405
     assert visitor.delete("/overview").status_code == 405
+
+
+def test_a_wrong_link_gets_a_page_and_a_program_gets_json(visitor: TestClient) -> None:
+    page = visitor.get("/nowhere/at/all", headers={"accept": "text/html,*/*"})
+    assert page.status_code == 404 and page.headers["content-type"].startswith("text/html")
+    assert "There is nothing at this address." in page.text and 'href="/"' in page.text
+    answer = visitor.get("/nowhere", headers={"accept": "*/*"})
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "There is nothing at this address."}

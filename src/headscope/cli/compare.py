@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from headscope.wording import plain
+from headscope.wording import counted, plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +47,7 @@ def compare(
     comparison = compare_runs(run_a, run_b, by=cast("By", by))
     _print(comparison, rows)
     if out is not None:
-        typer.echo(f"{out}: {write_csv(comparison, out):,} differences")
+        typer.echo(f"{out}: {counted(write_csv(comparison, out), 'differences')}")
 
 
 def _print(comparison: "Comparison", most: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.resources import files
 from os import PathLike, stat_result
 from typing import Any, TypeVar, get_type_hints
 
@@ -19,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -359,7 +360,11 @@ def file_routes() -> list[BaseRoute]:
 
 
 def _http_error(request: Request, error: Exception) -> Response:
+    """A sentence as JSON; whoever follows a wrong link with a browser gets a page."""
     assert isinstance(error, HTTPException)
+    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+        page = files("headscope.explorer").joinpath("static", "lost.html")
+        return HTMLResponse(page.read_text(encoding="utf-8"), 404)
     said = {404: "There is nothing at this address.", 405: "This address takes another method."}
     answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))
     answer.headers.update(error.headers or {})

@@ -18,6 +18,7 @@ from headscope.views.payload import Payload, Scores, payload
 from headscope.views.state import KINDS, Kind, ViewState, chosen_stack
 from headscope.views.summary import title, without_script
 from headscope.views.weights import require_neurons
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
@@ -202,7 +203,7 @@ class Gallery:
 
     def __repr__(self) -> str:
         listed = [f"  {name or _text(view)}" for name, view in self.views]
-        return "\n".join([f"{self.title}: {len(listed)} texts", *listed])
+        return "\n".join([f"{self.title}: {counted(len(listed), 'texts')}", *listed])
 
 
 def gallery(
