@@ -77,6 +77,17 @@ def test_a_workflow_names_targets_that_the_makefile_has(name: str) -> None:
     assert set(asked) <= targets
 
 
+@pytest.mark.parametrize("name", sorted(WORKFLOWS))
+def test_a_workflow_names_an_action_by_its_commit(name: str) -> None:
+    """A tag can be moved to other code by whoever owns the action; a commit cannot."""
+    used = re.findall(r"uses: (\S+)(.*)", WORKFLOWS[name].read_text(encoding="utf-8"))
+    others = [each for each in used if not each[0].startswith("./")]
+    assert others
+    for action, comment in others:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r"  # v\d+\.\d+\.\d+", comment), action
+
+
 @pytest.mark.parametrize("form", ["bug", "model", "idea"])
 def test_a_form_asks_something(form: str) -> None:
     fields = read_yaml(f".github/ISSUE_TEMPLATE/{form}.yml")
