@@ -4,6 +4,7 @@ import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from os import PathLike, stat_result
+from pathlib import PureWindowsPath
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -35,6 +36,15 @@ class PackageFiles(StaticFiles):
 
     def __init__(self, package: str) -> None:
         super().__init__(packages=[(package, "static")])
+
+    def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
+        """As Starlette's; what cannot be the name of a file of ours never reaches the disk.
+
+        Older versions fail on a NUL, and ask Windows for the share that an absolute path names.
+        """
+        if "\0" in path or PureWindowsPath(path).anchor:
+            return "", None
+        return super().lookup_path(path)
 
     def file_response(
         self,
