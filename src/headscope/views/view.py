@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,8 @@ class View:
     @cached_property
     def widget(self) -> "ViewWidget":
         """The notebook widget: its traits are the view's state, to be set and read back."""
+        if find_spec("anywidget") is None:
+            raise ViewError("The widget needs anywidget: `pip install 'headscope[notebook]'`.")
         from headscope.views.widget import ViewWidget
 
         return ViewWidget(self.trace, self.payload, self.state)
