@@ -10,7 +10,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
-from headscope.explorer.app import PackageFiles
+from headscope.explorer.api import PackageFiles
 from headscope.explorer.schemas import PAGES
 
 PATHS = [
@@ -20,7 +20,7 @@ PATHS = [
     "/explorer/static/..%2f..%2ferrors.py",
     "/explorer/static//etc/passwd",
     "/views/static/../view.py",
-    "/explorer/app.py",
+    "/explorer/api.py",
     "/explorer/static/",
     "/explorer/static/pages",
     "/explorer/static/pages/",
