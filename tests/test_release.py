@@ -15,7 +15,7 @@ from docs.site.stage import repository
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Extras whose packages no environment here has in its lowest version.
-UNTRIED = ("fast", "gguf", "hub", "torchao", "bitsandbytes")
+UNTRIED = ("hub", "torchao", "bitsandbytes")
 WORKFLOWS = {file.stem: file for file in (ROOT / ".github" / "workflows").glob("*.yml")}
 
 
