@@ -25,14 +25,15 @@ if importlib.util.find_spec("xarray") is None:  # results are labelled with it, 
     sys.modules["xarray"] = types.SimpleNamespace(DataArray=object, Dataset=object)  # type: ignore
 
 import headscope
-from headscope.metrics import dependencies, labels, spread
-from headscope.metrics.examples import Exemplars
 from headscope.metrics.metric import Axis, Grid, State
 from headscope.metrics.ratio import HeadRatio, RatioGroup
-from headscope.metrics.variability import Variability
+from headscope.metrics.records.examples import Exemplars
+from headscope.metrics.what import dependencies, labels
+from headscope.metrics.where import spread
+from headscope.metrics.where.variability import Variability
 from headscope.model.attention import PackedAttention, PlainAttention, TextAttention
-from headscope.model.batch import Batch
 from headscope.model.capture.modes import Mode
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.fused import PassSums, sum_in_blocks

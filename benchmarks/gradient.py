@@ -15,7 +15,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 from headscope.metrics.gradient import gradient_importance
-from headscope.model.batch import Batch
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 
 

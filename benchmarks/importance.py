@@ -20,7 +20,7 @@ import headscope as hs
 from headscope.metrics.gradient import losses
 from headscope.metrics.importance import _layers_above, loss_changes
 from headscope.metrics.metric import Grid
-from headscope.model.batch import Batch
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from headscope.probes.gold import Classes, make_gold
 from headscope.probes.relations import count_correct, predict, scored_words
+from headscope.probes.trees import Classes, make_gold
 from headscope.probes.words import make_units, word_maps
 from headscope.text.sentence import ROOT, Sentence, Word
 

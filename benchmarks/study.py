@@ -21,7 +21,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 import headscope as hs
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
 from headscope.engine.study import SHARD_SENTENCES
-from headscope.model.batch import Batch, buckets
+from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.studies.study import Setup

@@ -14,8 +14,7 @@ import xarray as xr
 import headscope as hs
 from headscope.engine import study as running
 from headscope.workers.cluster import connected
-from headscope.workers.engine import Engine, Outcome, Piece, Pool, Work
-from headscope.workers.local import LocalEngine
+from headscope.workers.engine import Engine, LocalEngine, Outcome, Piece, Pool, Work
 from headscope.workers.ray import RayEngine
 
 SENTENCES = 2048

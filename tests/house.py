@@ -17,7 +17,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # A package imports only from those before it, also where the import is for types alone.
 ORDER = (
-    "errors", "wording", "progress", "files", "seal", "archive", "head", "theme", "workers",
+    "errors", "wording", "progress", "files", "archive", "head", "theme", "workers",
     "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
     "exports", "explorer", "demo", "bertviz", "cli",
@@ -43,8 +43,14 @@ LAZY_DOORS = {
     ("headscope.model.trace", "headscope.views"): "the public door to the views",
     ("headscope.model.trace", "headscope.model.foreign"): "a stored trace opens without torch",
     ("headscope.model.trace", "headscope.model.stored"): "which makes traces itself",
-    ("headscope.model.origin", "headscope.model.load"): "a pickled model is loaded where it lands",
-    ("headscope.model.origin", "headscope.model.model"): "a pickled model is made where it lands",
+    (
+        "headscope.model.loading.origin",
+        "headscope.model.loading.load",
+    ): "a pickled model is loaded where it lands",
+    (
+        "headscope.model.loading.origin",
+        "headscope.model.model",
+    ): "a pickled model is made where it lands",
     ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.numba_loop"): "numba",
     ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.triton_kernel"): (
         "imports triton"
@@ -65,19 +71,22 @@ LAZY_DOORS = {
     ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
-    ("headscope.explorer.serve", "headscope.explorer.app"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.connections"): "imports uvicorn, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.runs"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.api"): "imports Starlette, an extra",
+    ("headscope.explorer.serve", "headscope.explorer.answers.runs"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.model.load"): "only a server with a model needs torch",
     (
         "headscope.explorer.serve",
-        "headscope.model.source",
+        "headscope.model.loading.load",
+    ): "only a server with a model needs torch",
+    (
+        "headscope.explorer.serve",
+        "headscope.model.loading.source",
     ): "a server without a model needs no torch",
-    ("headscope.bertviz.neuron_view", "headscope.model.load"): "importing it needs no torch",
-    ("headscope.report", "headscope.report.write"): "headscope.report is a function and a package",
-    ("headscope.workers.engine", "headscope.workers.local"): "engines are found by name",
+    (
+        "headscope.bertviz.neuron_view",
+        "headscope.model.loading.load",
+    ): "importing it needs no torch",
     ("headscope.workers.engine", "headscope.workers.ray"): "engines are found by name",
 }
 

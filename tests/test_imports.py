@@ -68,4 +68,4 @@ def test_a_module_is_told_from_the_package_it_lies_in() -> None:
     found = {each.imported for each in imports() if each.importer == "headscope.text.read"}
     assert "headscope.text.readers" in found and "headscope.text.readers.lines" in found
     importer = single_importers()["headscope.text.readers.conll2012"]
-    assert importer == "headscope.text.readers.reading"
+    assert importer == "headscope.text.sources"

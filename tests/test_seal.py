@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.seal import LENGTH, is_intact, seal
+from headscope.files import LENGTH, is_intact, seal
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.explorer.site import site as site
     from headscope.exports import export as export
-    from headscope.model.load import load as load
+    from headscope.model.inputs.spans import Span as Span
+    from headscope.model.loading.load import load as load
     from headscope.model.model import Model as Model
-    from headscope.model.spans import Span as Span
     from headscope.model.stored import open_trace as open_trace
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from headscope.results.heads import heads as heads
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
-    from headscope.text.documents import read_documents as read_documents
     from headscope.text.read import demo_corpus as demo_corpus
     from headscope.text.read import read_corpus as read_corpus
     from headscope.text.sentence import Mention as Mention
     from headscope.text.sentence import Sentence as Sentence
     from headscope.text.sentence import Word as Word
-    from headscope.views.gallery import gallery as gallery
+    from headscope.text.sources import read_documents as read_documents
+    from headscope.views.view import gallery as gallery
 
 _HOME = {
     "Corpus": "headscope.text.corpus",
@@ -37,19 +37,19 @@ _HOME = {
     "Mention": "headscope.text.sentence",
     "Model": "headscope.model.model",
     "Sentence": "headscope.text.sentence",
-    "Span": "headscope.model.spans",
+    "Span": "headscope.model.inputs.spans",
     "Trace": "headscope.model.trace",
     "Word": "headscope.text.sentence",
     "annotate": "headscope.text.annotate",
     "compare": "headscope.results.compare",
     "demo_corpus": "headscope.text.read",
     "export": "headscope.exports",
-    "gallery": "headscope.views.gallery",
+    "gallery": "headscope.views.view",
     "heads": "headscope.results.heads",
-    "load": "headscope.model.load",
+    "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
-    "read_documents": "headscope.text.documents",
+    "read_documents": "headscope.text.sources",
     "report": "headscope.report",
     "site": "headscope.explorer.site",
     "study": "headscope.engine.study",

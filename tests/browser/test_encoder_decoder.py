@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 import headscope as hs
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from tests.browser.explorer import Visit, visiting
 from tests.engine.tiny import treebank

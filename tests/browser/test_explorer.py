@@ -12,8 +12,8 @@ import pytest
 import xarray as xr
 from playwright.sync_api import Browser, BrowserContext, Locator, expect
 
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load
 from headscope.results.statements import read_statements

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.model.model import Model
 from tests.browser.explorer import Visit, visiting

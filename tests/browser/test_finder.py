@@ -9,8 +9,8 @@ import xarray as xr
 from playwright.sync_api import BrowserContext, expect
 from scipy import stats
 
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load
 from tests.browser.explorer import Visit, visiting

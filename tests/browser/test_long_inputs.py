@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.model.trace import Trace
 from headscope.views import View, head_view, model_view, window

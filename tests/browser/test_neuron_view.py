@@ -10,7 +10,7 @@ import pytest
 
 from headscope.model.trace import Trace
 from headscope.views import neuron_view
-from headscope.views.neurons import neurons_of, take_apart
+from headscope.views.weights import neurons_of, take_apart
 from tests.browser.conftest import Watched
 from tests.views.traces import random_trace
 

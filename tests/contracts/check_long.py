@@ -14,7 +14,7 @@ from torch import Tensor
 
 import headscope as hs
 from headscope.model.capture.modes import Mode
-from headscope.model.encode import Encoded
+from headscope.model.inputs.encode import Encoded
 from headscope.model.model import Model
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Example

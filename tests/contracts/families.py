@@ -8,7 +8,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from headscope.model.family import REASONS
+from headscope.model.capture.plan import REASONS
 from headscope.model.model import Model
 from tests.contracts.causal_families import CAUSAL
 from tests.contracts.family import IDS, Family

@@ -17,8 +17,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from headscope.model.batch import Side
-from headscope.model.evaluation import quiet
+from headscope.model.inputs.batch import Side
+from headscope.model.loading.network import quiet
 from headscope.model.model import Model
 
 Kind = Literal["causal", "masked", "seq2seq"]

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention
-from headscope.model.batch import Batch, Side, arguments
-from headscope.model.encode import Encoded
-from headscope.model.evaluation import quiet
 from headscope.model.generate import Request, continue_text, write_target
+from headscope.model.inputs.batch import Batch, Side, arguments
+from headscope.model.inputs.encode import Encoded
+from headscope.model.loading.network import quiet
 from headscope.model.model import Model
-from headscope.model.record import _sides
-from headscope.model.recording import Recording
+from headscope.model.record import Recording, _sides
 from headscope.model.trace import StackTrace
 from tests.contracts.families import FAMILIES, REFUSED, described, loaded
 from tests.contracts.family import Family

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.batch import Batch
 from headscope.model.capture import kernels
 from headscope.model.capture.modes import Mode
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer

@@ -14,7 +14,7 @@ from headscope.engine.forward import observe
 from headscope.engine.job import Counts, Partial
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
-from headscope.metrics.spread import CORRELATION, CORRELATION_P
+from headscope.metrics.where.spread import CORRELATION, CORRELATION_P
 from headscope.model.capture.modes import Mode
 from headscope.observe.inputs import Example
 from headscope.results.measure import DERIVED, Measure

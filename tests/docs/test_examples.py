@@ -32,7 +32,7 @@ def run_shell(source: str) -> None:
 def _one_format(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports draw SVG alone; that they write every format is claimed in tests/report."""
     # headscope.report is also a function, which is what a dotted name would find.
-    monkeypatch.setattr(import_module("headscope.report.write"), "FORMATS", ("svg",))
+    monkeypatch.setattr(import_module("headscope.report"), "FORMATS", ("svg",))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

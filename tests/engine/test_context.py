@@ -12,11 +12,11 @@ import headscope as hs
 from headscope.engine import study as running
 from headscope.engine.job import draw_documents, make_shards
 from headscope.errors import RunError
-from headscope.metrics.kinds import KIND_EXEMPLAR_WEIGHT
+from headscope.metrics.records.kinds import KIND_EXEMPLAR_WEIGHT
 from headscope.model.model import Model
 from headscope.observe import show as showing
 from headscope.results.dataset import left_out
-from headscope.results.exemplars import read_exemplars
+from headscope.results.run import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus

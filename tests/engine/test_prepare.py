@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.engine import prepare
 from headscope.engine.job import Job
 from headscope.engine.prepare import Readers, open_readers, read_inputs
 from headscope.studies import find_study
-from headscope.studies.study import Setup
+from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
-from headscope.workers.local import LocalPool
+from headscope.workers.engine import LocalPool
 from tests.metrics.tiny_models import tiny_gpt2
 
 
@@ -28,8 +29,11 @@ def job(setup: Setup) -> Job:
     return Job(setup, find_study("vig2019").parts, 1, setup.model.fingerprint)
 
 
-@pytest.fixture
-def readers(job: Job) -> Iterator[Readers]:
+@pytest.fixture(params=[7, 1024], ids=["in pieces", "whole"])
+def readers(
+    job: Job, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Readers]:
+    monkeypatch.setattr(prepare, "PIECE", request.param)
     with open_readers(job.setup, job.parts, job.setup.corpus.shards(25)) as found:
         if found is None:
             pytest.skip("this system cannot fork, or has one core")
@@ -54,3 +58,14 @@ def test_shards_are_the_same_however_they_were_prepared(job: Job, readers: Reade
     plain = [content for _, content in LocalPool().run(job, shards)]
     ahead = [content for _, content in LocalPool(2).run(replace(job, readers=readers), shards)]
     assert plain == ahead
+
+
+def test_a_piece_without_inputs_leaves_the_others_as_they_are(job: Job) -> None:
+    (part,), corpus = job.parts, job.setup.corpus
+    made = part.read(job.setup, corpus.shards(20)[0], list(corpus)[:20])
+    nothing = Inputs([], {"too long": 2}, made.words)
+    joined = prepare.join_inputs([nothing, made, nothing])
+    assert joined.skipped["too long"] == 4 + made.skipped.get("too long", 0)
+    assert joined.words == {name: 3 * count for name, count in made.words.items()}
+    np.testing.assert_array_equal(joined.columns.ids, made.columns.ids)
+    np.testing.assert_array_equal(joined.columns.arcs, made.columns.arcs)

@@ -12,7 +12,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine.second_pass import Chosen, largest_of_rows
-from headscope.metrics.sample import draw
+from headscope.metrics.records.drawn import draw
 from headscope.model.model import Model
 from headscope.model.writes import output_part, require_readout
 from headscope.results.records import EXAMPLES, MAPS, TOP_TOKENS, WRITES

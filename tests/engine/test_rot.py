@@ -13,8 +13,7 @@ import headscope as hs
 from headscope.engine import study as running
 from headscope.engine.run import RunFolder
 from headscope.errors import RunError
-from headscope.results.exemplars import exemplars_of
-from headscope.results.run import read_run, read_settings
+from headscope.results.run import exemplars_of, read_run, read_settings
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
 

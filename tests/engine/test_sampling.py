@@ -8,7 +8,7 @@ import pytest
 import headscope as hs
 from headscope.engine.job import pick_documents
 from headscope.errors import RunError
-from headscope.results.exemplars import read_exemplars
+from headscope.results.run import read_exemplars
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import causal_model, make_sentences, treebank
 

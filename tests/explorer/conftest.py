@@ -6,8 +6,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from tests.explorer.runs import unfinished_run, write_run
 from tests.explorer.tiny import tiny_model

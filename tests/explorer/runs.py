@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 import headscope
+from headscope.files import checksum
 from headscope.head import name_head, name_in_paper
 from headscope.results.dataset import save
-from headscope.results.exemplars import CHECKSUM
 from headscope.results.heads import top_heads
 from headscope.results.measure import attach
-from headscope.results.run import write_settings
+from headscope.results.run import EXEMPLARS_CHECKSUM, write_settings
 from headscope.results.statements import (
     Choice,
     JudgedClaim,
@@ -23,7 +23,6 @@ from headscope.results.statements import (
     Table,
     write_statements,
 )
-from headscope.seal import checksum
 from tests.explorer.measures import MEASURES
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "DET", "NOUN", "PRON", "PROPN", "PUNCT", "VERB")
@@ -53,7 +52,9 @@ def write_run(
     path.mkdir(parents=True)
     _write_exemplars(path, layers, heads)
     data = with_sums(data, int(100 * shift) + seed)
-    write_result(path, data.assign_attrs({CHECKSUM: checksum(path / "exemplars.parquet")}))
+    write_result(
+        path, data.assign_attrs({EXEMPLARS_CHECKSUM: checksum(path / "exemplars.parquet")})
+    )
     _write_about(path, study, seed, network)
     return path
 

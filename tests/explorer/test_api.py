@@ -9,15 +9,15 @@ import pytest
 import xarray as xr
 from starlette.testclient import TestClient
 
-from headscope.explorer.app import create_app
-from headscope.explorer.pictures import OF_OFFSETS, column_titles, measure_columns
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.pictures import OF_OFFSETS, column_titles, measure_columns
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load, save
 from headscope.results.measure import measure_names, measure_of
 from headscope.results.slices import cut
 from headscope.results.statements import make_statements, read_statements, write_statements
-from headscope.studies.clark2019.surface.figures import OFFSET_NAMES
+from headscope.studies.clark2019.surface.exhibits import OFFSET_NAMES
 from tests.explorer.runs import HOSTILE, write_result, write_run
 from tests.results.grouped import write_run as write_wired
 from tests.results.wired import previous, result_of, scattered
@@ -66,8 +66,8 @@ def test_every_measure_of_the_catalogue_can_be_asked_for(visitor: TestClient) ->
 
 
 def test_missing_values_are_null(visitor: TestClient, tmp_path: Path, vig: xr.Dataset) -> None:
-    from headscope.explorer.app import create_app
-    from headscope.explorer.runs import Library
+    from headscope.explorer.answers.runs import Library
+    from headscope.explorer.api import create_app
     from headscope.explorer.texts import Texts
 
     vig["entropy"][0, 1] = np.nan
@@ -173,8 +173,8 @@ def test_a_stored_value_that_is_not_a_number_is_null(visitor: TestClient) -> Non
 
 
 def test_a_result_of_an_older_version_says_how_to_mend_it(tmp_path: Path) -> None:
-    from headscope.explorer.app import create_app
-    from headscope.explorer.runs import Library
+    from headscope.explorer.answers.runs import Library
+    from headscope.explorer.api import create_app
     from headscope.explorer.texts import Texts
 
     path = tmp_path / "old"
@@ -204,8 +204,8 @@ def test_a_measure_says_what_its_study_declared(visitor: TestClient) -> None:
 
 
 def test_layers_go_by_their_own_numbers(tmp_path: Path) -> None:
-    from headscope.explorer.app import create_app
-    from headscope.explorer.runs import Library
+    from headscope.explorer.answers.runs import Library
+    from headscope.explorer.api import create_app
     from headscope.explorer.texts import Texts
 
     hybrid = write_run(tmp_path / "hybrid", "clark2019", layers=(1, 3, 5))
@@ -298,8 +298,8 @@ def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from starlette.testclient import TestClient\n"
-        "from headscope.explorer.app import create_app\n"
-        "from headscope.explorer.runs import Library\n"
+        "from headscope.explorer.api import create_app\n"
+        "from headscope.explorer.answers.runs import Library\n"
         "from headscope.explorer.texts import Texts\n"
         f"app = create_app(Library([Path({str(folder / 'vig')!r})]), Texts(None, None))\n"
         "visitor = TestClient(app, base_url='http://127.0.0.1')\n"

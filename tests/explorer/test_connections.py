@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
-from headscope.explorer import connections
-from headscope.explorer.app import create_app
-from headscope.explorer.connections import OncePerMinute, PatientProtocol
-from headscope.explorer.limits import Limits
-from headscope.explorer.runs import Library
+from headscope.explorer import safety
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
+from headscope.explorer.safety import OncePerMinute, PatientProtocol
+from headscope.explorer.schemas import Limits
 from headscope.explorer.texts import Texts
 from tests.explorer.live import live
 from tests.explorer.tiny import tiny_model
@@ -76,7 +76,7 @@ def app(library: Library) -> Any:
 
 
 def test_silent_sockets_make_room_for_the_owner(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST", 20)
+    monkeypatch.setattr(safety, "MOST", 20)
     with live(app) as place, ExitStack() as crowd:
         silent = [crowd.enter_context(connected(place)) for _ in range(60)]
         start = time.monotonic()
@@ -90,7 +90,7 @@ def test_silent_sockets_make_room_for_the_owner(app: Any, monkeypatch: pytest.Mo
 def test_where_every_connection_is_busy_the_next_is_asked_to_come_back(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST", 4)
+    monkeypatch.setattr(safety, "MOST", 4)
     busy = create_app(library, Texts("tiny-gpt2", tiny_model))
     with live(busy) as place, ExitStack() as crowd:
         for _ in range(4):

@@ -2,8 +2,8 @@
 
 import os
 
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
 from tests.explorer.crowd import crowd, resident

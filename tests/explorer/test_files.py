@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from headscope.explorer.app import PackageFiles
+from headscope.explorer.api import PackageFiles
 from headscope.explorer.schemas import PAGES
 
 PATHS = [
@@ -19,7 +19,7 @@ PATHS = [
     "/explorer/static/..%2f..%2ferrors.py",
     "/explorer/static//etc/passwd",
     "/views/static/../view.py",
-    "/explorer/app.py",
+    "/explorer/api.py",
     "/explorer/static/",
     "/explorer/static/pages",
     "/explorer/static/pages/",

@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.explorer import api
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Kept, Library
+from headscope.explorer.answers.runs import Kept, Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
 from tests.explorer.runs import write_run

@@ -7,8 +7,8 @@ from types import ModuleType
 from starlette.testclient import TestClient
 
 import headscope as hs
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from tests.engine.tiny import causal_model, treebank
 

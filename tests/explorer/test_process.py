@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from headscope.errors import ModelError
-from headscope.explorer.limits import BusyError, Limits, RefusedError
-from headscope.explorer.schemas import TextRequest
+from headscope.explorer.schemas import BusyError, Limits, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
 from tests.explorer.wire import unframe

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from headscope.explorer.records import sparse_rows
-from headscope.explorer.schemas import Band, Example, HeadRecords, Samples, TokenRow, TopTokens
+from headscope.explorer.answers.card import sparse_rows
+from headscope.explorer.head_schemas import Band, Example, HeadRecords, Samples, TokenRow, TopTokens
 from headscope.explorer.site import thinned
 from headscope.results.dataset import load
 from headscope.results.records import BandExample, Records

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.limits import RefusedError
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.schemas import RefusedError
 from headscope.results.dataset import save
 from headscope.results.run import read_settings, write_settings
 from tests.explorer.runs import unfinished_run, write_run

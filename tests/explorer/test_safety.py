@@ -4,10 +4,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headscope.explorer.app import create_app
-from headscope.explorer.limits import RefusedError
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.safety import Access, check_host, is_loopback
+from headscope.explorer.schemas import RefusedError
 from headscope.explorer.texts import Texts
 
 TOKEN = "a-secret"

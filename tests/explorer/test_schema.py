@@ -18,9 +18,8 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
-from headscope.explorer.api import declarations, description
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app, declarations, description
 from headscope.explorer.texts import Texts
 from tests.explorer.live import live
 from tests.explorer.tiny import tiny_model

@@ -13,8 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.errors import ModelError
-from headscope.explorer.limits import BusyError, Limits, RefusedError
-from headscope.explorer.schemas import TextRequest
+from headscope.explorer.schemas import BusyError, Limits, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
 from headscope.explorer.tracing import answer, count_weights, parse_chat, token_counts
 from headscope.views import window
@@ -193,7 +192,7 @@ def test_whatever_a_network_raises_becomes_a_sentence() -> None:
 
 
 def test_a_model_that_cannot_be_loaded_leaves_the_rest(library: Any) -> None:
-    from headscope.explorer.app import create_app
+    from headscope.explorer.api import create_app
 
     def fail() -> Any:
         raise ModelError("There is no model nonsense.")

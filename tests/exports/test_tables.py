@@ -12,8 +12,7 @@ import pytest
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.exports import export
-from headscope.exports.tables import long_table, own_variables
+from headscope.exports import export, long_table, own_variables
 from headscope.results.dataset import load
 from headscope.results.run import read_run
 from headscope.results.slices import cut

@@ -10,8 +10,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 import headscope as hs
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.run import read_run
 from tests.explorer.runs import write_run

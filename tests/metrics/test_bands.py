@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics.bands import BINS, HIGH, LOW, BandedExamples, part_bins
 from headscope.metrics.metric import Grid, Sums
-from headscope.metrics.sample import TokenSample, draw
+from headscope.metrics.records.drawn import (
+    BINS,
+    HIGH,
+    LOW,
+    BandedExamples,
+    TokenSample,
+    draw,
+    part_bins,
+)
 from headscope.results.records import BANDS, TOP_BAND
 from tests.metrics.inputs import plain_batch
 

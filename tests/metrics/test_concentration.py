@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Grid
-from headscope.metrics.surface import (
+from headscope.metrics.where.surface import (
     confidences,
     mean_over,
     uniform_entropy,

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics import ratio
-from headscope.metrics.deviations import Deviations, keep_deviations
 from headscope.metrics.metric import Grid, State
-from headscope.metrics.variability import FEW, Variability
+from headscope.metrics.where.deviations import Deviations, keep_deviations
+from headscope.metrics.where.variability import FEW, Variability
 from headscope.results.replicates import GROUPS
 
 CELLS, HEADS = 45, 2
@@ -46,9 +46,10 @@ def test_the_sum_around_any_centre_is_within_its_bound(
     rng = np.random.default_rng(seed)
     weights, valid = weights_of(rng, kind, inputs), valid_of(rng, inputs)
     weights *= valid[:, None, None]
-    kept = keep_deviations(torch.from_numpy(weights), torch.from_numpy(valid))
+    tensors = keep_deviations(torch.from_numpy(weights), torch.from_numpy(valid))
+    kept = Deviations.unpack({name: tensor.numpy() for name, tensor in tensors.items()})
     centre = kept.middle + away * kept.error
-    found, bound = Deviations.unpack(kept.pack()).at(centre)
+    found, bound = kept.at(centre)
     wanted = plain_sum(weights, valid, centre)
     assert (np.abs(found - wanted) <= bound + 1e-12 * (1 + wanted)).all()
 

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.metrics.examples import ExampleMap
 from headscope.metrics.metric import Grid
-from headscope.metrics.surface import SEP
+from headscope.metrics.records.examples import ExampleMap
+from headscope.metrics.where.surface import SEP
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 

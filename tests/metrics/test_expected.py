@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.expected import ExpectedAlignment
 from headscope.metrics.metric import Grid
+from headscope.metrics.what.expected import ExpectedAlignment
 from headscope.observe import fused
 from headscope.observe.batch import FORMS
 from tests.metrics import plain

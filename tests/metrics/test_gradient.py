@@ -14,7 +14,7 @@ from transformers.models.bert import modeling_bert
 from transformers.models.gpt2 import modeling_gpt2
 
 from headscope.metrics.gradient import choose_masked, gradient_importance, why_no_gradient
-from headscope.model.batch import Batch
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 

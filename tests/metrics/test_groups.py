@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.metrics import spread, surface
 from headscope.metrics.metric import Axis, Grid, State, Variables
 from headscope.metrics.ratio import HeadRatio, add_by_group, sum_by_group
-from headscope.metrics.surface import offset_shares
+from headscope.metrics.where import spread, surface
+from headscope.metrics.where.surface import offset_shares
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer

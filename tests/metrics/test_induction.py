@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.induction import SCORES, repeated_sequences, repetition_scores
+from headscope.metrics.what.repeats import SCORES, repeated_sequences, repetition_scores
 
 
 @settings(deadline=None, max_examples=25)

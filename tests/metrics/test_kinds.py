@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics import kinds
-from headscope.metrics.kinds import KindExemplars, distance_kind, draw_order
 from headscope.metrics.metric import Axis, Grid, State
+from headscope.metrics.records import kinds
+from headscope.metrics.records.kinds import KindExemplars, distance_kind, draw_order
 from tests.metrics import plain
 from tests.metrics.inputs import (
     HEADS,

@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import silhouette_score
 
-from headscope.metrics.maps import (
+from headscope.metrics.records.maps import (
     _affinities,
     _slope,
     bring_together,

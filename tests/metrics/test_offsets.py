@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from torch import Tensor
 
 from headscope.metrics.metric import Grid
-from headscope.metrics.surface import offset_shares
+from headscope.metrics.where.surface import offset_shares
 from headscope.observe.dense import DenseLayer
 from tests.metrics.attention_maps import Maps, maps
 from tests.metrics.inputs import plain_batch

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import HeadRatio, RatioGroup
-from headscope.metrics.surface import offset_shares
+from headscope.metrics.what import dependencies, labels
+from headscope.metrics.where import spread
+from headscope.metrics.where.surface import offset_shares
 from headscope.observe.dense import DenseLayer
 from tests.metrics.inputs import HEADS, RELATIONS, TAGS, make_batch, make_layer, random_input
 

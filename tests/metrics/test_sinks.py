@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headscope.metrics.surface import sink_rate
+from headscope.metrics.where.surface import sink_rate
 
 
 def test_the_rate_is_the_share_of_heads_strictly_above_the_threshold() -> None:

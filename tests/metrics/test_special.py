@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.surface import mean_over
+from headscope.metrics.where.surface import mean_over
 from headscope.observe.dense import received
 from tests.metrics.attention_maps import Maps, maps
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics import peaks, repeats, separation, shares
 from headscope.metrics.metric import Grid, LayerMetric, Metric, TextMetric
+from headscope.metrics.what import repeats
+from headscope.metrics.where import separation, shares
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.inputs import NO_LABEL
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input
@@ -145,7 +146,7 @@ def metrics_of(is_causal: bool) -> dict[str, Metric]:
         separation.distance_histogram(GRID, LONGEST),
         *separation.even_lines(LONGEST),
         *repeats.repeats(GRID),
-        peaks.peak_histogram(GRID),
+        separation.peak_histogram(GRID),
     ]
     return {metric.name: metric for metric in found}
 
@@ -249,11 +250,11 @@ def test_largest_weights_leave_the_first_token_out(is_causal: bool, kind: str) -
     texts = random_texts(1, is_causal, count=12)
     found = measure("peak_histogram", texts, kind)
     for head in range(HEADS):
-        expected = [0.0] * peaks.BINS
+        expected = [0.0] * separation.BINS
         for text in texts:
             a = text.given.weights[0, head]
             best = max(a[i, j] for i in range(1, text.n) for j in range(1, text.n))
-            expected[min(int(best * peaks.BINS), peaks.BINS - 1)] += 1 / len(texts)
+            expected[min(int(best * separation.BINS), separation.BINS - 1)] += 1 / len(texts)
         np.testing.assert_allclose(found[head], expected, atol=1e-12)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headscope.metrics.metric import Grid
-from headscope.metrics.tokens import TopTokens, largest
+from headscope.metrics.records.tokens import TopTokens, largest
 from headscope.model.attention import PackedAttention, Packing
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.packed import pack_layer

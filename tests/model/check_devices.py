@@ -11,7 +11,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from headscope.errors import ModelError
-from headscope.model.load import load
+from headscope.model.loading.load import load
 from headscope.model.model import Model
 from tests.contracts.family import IDS, tokenizer
 from tests.model.tiny import family, tiny

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.errors import ModelError
-from headscope.model.batch import Side, buckets, make_batch
+from headscope.model.inputs.batch import Side, buckets, make_batch
 from tests.model.tiny import tiny
 
 LENGTHS = st.lists(st.integers(1, 40), max_size=60)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from headscope.errors import ModelError
-from headscope.model.chat import Chat
-from headscope.model.encode import encode, markers
+from headscope.model.inputs.chat import Chat
+from headscope.model.inputs.encode import encode, markers
 from tests.model.chats import BOS, STYLES, Style, chat_model, style, tokenizer
 
 BY_FAMILY = pytest.mark.parametrize("one", STYLES, ids=lambda one: one.family)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
-from headscope.model.display import display, display_text
-from headscope.model.encode import encode
+from headscope.model.inputs.encode import encode
+from headscope.model.inputs.tokens import display, display_text
 from tests.model.tiny import tiny
 from tests.model.tokenizers_by_kind import (
     byte_fallback,

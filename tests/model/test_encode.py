@@ -5,8 +5,8 @@ from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.model.display import display, unmark
-from headscope.model.encode import encode
+from headscope.model.inputs.encode import encode
+from headscope.model.inputs.tokens import display, unmark
 from tests.contracts.family import tokenizer
 from tests.model.tiny import tiny
 from tests.model.tokenizers_by_kind import byte_level, metaspace, word_piece

@@ -8,7 +8,7 @@ import torch
 from transformers import PreTrainedModel
 
 from headscope.errors import ModelError
-from headscope.model.load import load
+from headscope.model.loading.load import load
 from tests.contracts.family import tokenizer
 from tests.model.tiny import family, tiny
 

@@ -9,7 +9,7 @@ import pytest
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from headscope.errors import ModelError
-from headscope.model.load import load
+from headscope.model.loading.load import load
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
 from tests.model.tiny import family

@@ -18,8 +18,8 @@ from transformers import (
 
 import headscope as hs
 from headscope.errors import CaptureError, ModelError
-from headscope.model import source
-from headscope.model.load import auto_class, load
+from headscope.model.loading import source
+from headscope.model.loading.load import auto_class, load
 from tests.contracts.families import REFUSED
 from tests.contracts.family import tokenizer
 from tests.model.tiny import family, tiny

@@ -8,8 +8,8 @@ import torch
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.model import memory
-from headscope.model.memory import Need, available_memory, needed, within_memory
+from headscope.model.loading import memory
+from headscope.model.loading.memory import Need, available_memory, needed, within_memory
 from tests.model.tiny import tiny
 
 GB = 10**9

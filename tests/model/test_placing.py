@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError
-from headscope.model import placing, quantise
-from headscope.model.load import load
+from headscope.model.loading import network
+from headscope.model.loading.load import load
+from headscope.model.loading.network import at_hand, entries_of
 from headscope.model.model import Model
-from headscope.model.placing import at_hand, entries_of
 from tests.contracts.family import tokenizer
 from tests.model.test_load import save
 from tests.model.tiny import family, tiny
@@ -161,8 +161,7 @@ def test_a_device_and_a_map_exclude_each_other() -> None:
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "find_spec", lambda _: None)
-    monkeypatch.setattr(quantise, "find_spec", lambda _: None)
+    monkeypatch.setattr(network, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=r"by accelerate, .* `pip install 'headscope\[large\]'`"):
         load("mini-gpt2", device_map="auto")
     with pytest.raises(ModelError, match=r"int8 need torchao or bitsandbytes: .*\[torchao\]"):
@@ -174,6 +173,6 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 
 def test_eight_bits_need_accelerate_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantise, "find_spec", lambda name: None if name == "accelerate" else 1)
+    monkeypatch.setattr(network, "find_spec", lambda name: None if name == "accelerate" else 1)
     with pytest.raises(ModelError, match=r"need accelerate: `pip install 'headscope\[torchao\]'`"):
         load("mini-gpt2", quantization="int8")

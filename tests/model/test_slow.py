@@ -9,10 +9,10 @@ from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerBase
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.model.encode import Encoded, encode, encode_all, encoded_of
-from headscope.model.load import load
+from headscope.model.inputs.encode import Encoded, encode, encode_all, encoded_of
+from headscope.model.inputs.tokens import encode_slowly
+from headscope.model.loading.load import load
 from headscope.model.model import Model
-from headscope.model.slow import encode_slowly
 from tests.model.tiny import family
 from tests.model.tokenizers_by_kind import byte_level, dna, protein, tweets, word_piece
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from headscope.errors import ModelError
-from headscope.model.spans import Span, parse_ranges, ranges
+from headscope.model.inputs.spans import Span, parse_ranges, ranges
 from headscope.model.trace import Trace
 from tests.model.tiny import tiny
 

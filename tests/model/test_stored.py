@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import HeadscopeError, RunError, ViewError
-from headscope.model.spans import Turn
+from headscope.model.inputs.spans import Turn
 from headscope.model.stored import FORMAT, _decoded, _encoded
 from headscope.model.trace import Precision, StackTrace, Trace
 from tests.model.tiny import tiny

@@ -95,7 +95,7 @@ def test_the_edges_of_a_query_add_up_to_what_its_head_writes(kind: str) -> None:
 
 
 def display_all(model: Model) -> list[str]:
-    from headscope.model.display import display
+    from headscope.model.inputs.tokens import display
 
     shown = display(model.tokenizer, range(len(model.tokenizer)))
     assert len(set(shown)) == len(shown)

@@ -16,8 +16,14 @@ from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture.packed import attend_plainly
 from headscope.model.capture.packed_kernel import attend_on_gpu
-from headscope.observe.packed import sum_keys_plainly, sum_offsets_plainly, weigh_pairs
+from headscope.observe.packed import (
+    find_payers_plainly,
+    sum_keys_plainly,
+    sum_offsets_plainly,
+    weigh_pairs,
+)
 from headscope.observe.packed_kernel import (
+    find_payers_on_gpu,
     sum_keys_on_gpu,
     sum_offsets_on_gpu,
     weigh_pairs_on_gpu,
@@ -63,14 +69,8 @@ def compare(
     """How far every kernel is from its twin, relative to the largest value."""
     generator = torch.Generator().manual_seed(sum(lengths) + width)
     mask = torch.arange(max(lengths) + 1) < torch.tensor(lengths)[:, None]
-    packing = Packing.of(mask.flip(1) if groups == 1 else mask)
-    packing = Packing(
-        packing.shape,
-        packing.place.to(device),
-        packing.text.to(device),
-        packing.firsts.to(device),
-        packing.longest,
-    )
+    packing = Packing.of(mask.flip(1) if width == 8 else mask)
+    packing = packing.to(torch.device(device))
     tokens = sum(lengths)
 
     def draw(heads: int) -> Tensor:
@@ -97,11 +97,17 @@ def compare(
             weigh_pairs_on_gpu(attention, queries, keys), weigh_pairs(attention, queries, keys)
         ),
     }
-    offsets = range(0 if is_causal else -11, 12)
+    offsets = range(0 if is_causal else -40, 41)
     errors["offsets"] = _apart(
         sum_offsets_on_gpu(attention, content, offsets),
         sum_offsets_plainly(attention, content, offsets),
     )
+    chosen = torch.stack(
+        [torch.randint(0, length, (2 * groups,), generator=generator) for length in lengths], 1
+    ).to(device)
+    payers = (attention, content, chosen, sought_from)
+    missed = find_payers_on_gpu(*payers) != find_payers_plainly(*payers)
+    errors["payers"] = float(missed.sum()) if width > 8 else 0.0  # padding is on the right
     counts = content.float()
     for name in ("columns", "scores", "distance"):
         errors[name] = _apart(getattr(found, name), getattr(sums, name))

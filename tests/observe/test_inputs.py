@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.model.encode import Encoded
+from headscope.model.inputs.encode import Encoded
 from headscope.observe.inputs import NO_LABEL, Columns, Example
 
 PAD = 99

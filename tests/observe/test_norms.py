@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
-from headscope.model.norms import norm_weighted, value_norms
+from headscope.model.writes import norm_weighted, value_norms
 from headscope.observe.show import check_reading
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, causal_model, make_sentences

@@ -18,9 +18,9 @@ from headscope.plots.charts import Plot, Series, draw_plots, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import PITCH, Ribbon, draw_ribbons, read_ribbon
 from headscope.plots.style import style
-from headscope.studies.clark2019.surface import figures as surface
-from headscope.studies.clark2019.words import figures as words
-from headscope.studies.vig2019 import figures as vig
+from headscope.studies.clark2019.surface import exhibits as surface
+from headscope.studies.clark2019.words import exhibits as words
+from headscope.studies.vig2019 import exhibits as vig
 from headscope.theme import FAINT, INK, SECOND
 from tests.plots.canvas import box, draw, outside, overlapping, texts
 from tests.report.results import make_result

@@ -6,14 +6,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.coreference.mentions import SYSTEMS, Phrase, phrases, resolve
-from headscope.probes.coreference.metric import (
+from headscope.probes.coreference import (
     CANDIDATES,
     KINDS,
     find_baselines,
     find_resolved,
     make_queries,
 )
+from headscope.probes.mentions import SYSTEMS, Phrase, phrases, resolve
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from tests.probes.random_text import padded, random_sentence, random_weights
 

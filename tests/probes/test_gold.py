@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headscope.probes.gold import ALL, CONTENT, NO_HEAD, Classes, make_gold, tree_fault
+from headscope.probes.trees import ALL, CONTENT, NO_HEAD, Classes, make_gold, tree_fault
 from headscope.text.sentence import ROOT, Sentence, Word
 
 

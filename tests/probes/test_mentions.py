@@ -1,6 +1,6 @@
 import pytest
 
-from headscope.probes.coreference.mentions import (
+from headscope.probes.mentions import (
     Agreement,
     antecedents,
     candidates,

@@ -14,10 +14,9 @@ from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns
-from headscope.probes.encoding import WordTokens, encode_words
-from headscope.probes.gold import Classes, is_punctuation
 from headscope.probes.noop import Noop, NoopGradient, gradient_to
-from headscope.probes.words import WORD, word_example
+from headscope.probes.trees import Classes, is_punctuation
+from headscope.probes.words import WORD, WordTokens, encode_words, word_example
 from headscope.results.replicates import GROUPS
 from headscope.text.sentence import ROOT, Sentence
 from tests.engine.tiny import MODELS, make_sentences

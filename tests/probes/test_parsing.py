@@ -6,25 +6,27 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.gold import Classes, is_punctuation, make_gold
-from headscope.probes.trained.parsing import (
-    ParseBatch,
-    Probe,
-    count_attached,
-    loss,
-    make_parse_batch,
-    parse,
-    right_branching,
-    take_sentences,
-)
-from headscope.probes.trained.probes import (
+from headscope.probes.trained_probes import (
     AttentionProbe,
     AttentionWordsProbe,
     DistanceWordsProbe,
     Learner,
+    Probe,
     Seeds,
     count_parameters,
     distance_features,
+)
+from headscope.probes.trees import (
+    Classes,
+    ParseBatch,
+    count_attached,
+    is_punctuation,
+    loss,
+    make_gold,
+    make_parse_batch,
+    parse,
+    right_branching,
+    take_sentences,
 )
 from headscope.probes.words import END, EXTRA, START
 from headscope.text.sentence import ROOT, Sentence

@@ -4,7 +4,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.gold import ALL, CONTENT, Classes, is_punctuation, make_gold
 from headscope.probes.relations import (
     DIRECTIONS,
     OFFSETS,
@@ -13,6 +12,7 @@ from headscope.probes.relations import (
     predict,
     scored_words,
 )
+from headscope.probes.trees import ALL, CONTENT, Classes, is_punctuation, make_gold
 from headscope.text.sentence import ROOT, Sentence, Word
 from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
 

@@ -1,20 +1,12 @@
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
-from headscope.probes.gold import accuracy, wilson
 from headscope.probes.selection import RelationCounts, best_heads, choose
-
-
-@pytest.mark.parametrize(("right", "total"), [(0, 5), (5, 5), (3, 10), (800, 1000)])
-def test_intervals_equal_scipys(right: int, total: int) -> None:
-    expected = binomtest(right, total).proportion_ci(method="wilson")
-    np.testing.assert_allclose(wilson(np.array(right), np.array(total)), list(expected), atol=1e-9)
+from headscope.probes.trees import accuracy
 
 
 def test_nothing_counted_is_not_a_number() -> None:
     assert np.isnan(accuracy(np.array(0), np.array(0)))
-    assert np.isnan(wilson(np.array(0), np.array(0))).all()
 
 
 def counts() -> RelationCounts:

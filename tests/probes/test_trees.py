@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from headscope.probes.gold import Classes, is_punctuation, make_gold
 from headscope.probes.relations import (
     Symmetry,
     count_arcs,
@@ -12,6 +11,7 @@ from headscope.probes.relations import (
     spanning_parents,
     symmetric,
 )
+from headscope.probes.trees import Classes, is_punctuation, make_gold
 from headscope.text.sentence import ROOT
 from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
 

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.metrics.kinds import PICKS, RANDOM
+from headscope.metrics.records.kinds import PICKS, RANDOM
 from headscope.report import exemplars
 from headscope.report.exemplars import ShownExemplar, csv_rows, cut, of_choice, pieces_of, show_head
 from headscope.report.page import render_part

@@ -14,7 +14,7 @@ from headscope.report.page import render_part
 from headscope.report.tables import show_table
 from headscope.results.run import write_settings
 from headscope.results.statements import Choice
-from headscope.studies.vig2019.figures import FIGURES
+from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.engine.tiny import MODELS, causal_model, make_sentences

@@ -15,8 +15,8 @@ import headscope as hs
 from headscope.errors import RunError
 from headscope.plots.style import render, style, to_svg
 from headscope.report.tables import show_number, show_table, to_latex
-from headscope.results.columns import to_csv
-from headscope.studies.vig2019.figures import FIGURES
+from headscope.results.slices import to_csv
+from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain
 from tests.engine.tiny import causal_model, make_sentences

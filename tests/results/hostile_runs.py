@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headscope.files import LENGTH, checksum, seal
 from headscope.results.run import read_settings, seal_settings
-from headscope.seal import LENGTH, checksum, seal
 
 Spoiler = Callable[[Path], None]
 SECRET = "TOP-SECRET-KEY"  # must never be seen in anything we write

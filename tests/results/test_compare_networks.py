@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.head import Head
 from headscope.model.model import Model
 from headscope.results.compare import clear_and_all, compare, rows_of
-from headscope.results.relation import likeness
+from headscope.results.compare.matching import likeness
 
 SENTENCES = 48
 

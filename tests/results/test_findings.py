@@ -13,13 +13,16 @@ from headscope.results.findings import (
     SHARE,
     Finding,
     Found,
+    HeldOut,
     NotMeasured,
+    choose,
     find_interval,
+    hold_out,
     judge,
+    sums_at,
     write_number,
 )
 from headscope.results.replicates import replicated
-from headscope.results.selection import HeldOut, choose, hold_out, sums_at
 
 GROUPS = 8
 

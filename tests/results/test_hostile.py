@@ -13,11 +13,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import headscope as hs
-import headscope.report.write
+import headscope.report
 from headscope.errors import HeadscopeError
-from headscope.explorer.api import QUESTIONS
-from headscope.explorer.app import create_app
-from headscope.explorer.runs import Library
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import QUESTIONS, create_app
 from headscope.explorer.texts import Texts
 from headscope.results.compare import compare, largest, write_csv
 from headscope.results.dataset import load, save
@@ -112,7 +111,7 @@ def test_every_directory_is_read_and_what_is_wrong_is_said(
 def test_a_report_is_written_or_refused_in_a_sentence(
     spoilt: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writing = sys.modules["headscope.report.write"]  # headscope.report is a function too
+    writing = sys.modules["headscope.report"]  # headscope.report is a function too
     monkeypatch.setattr(writing, "render_figure", lambda *_: {"svg": b"<svg/>"})
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     for name, path in spoilt.items():

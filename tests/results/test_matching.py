@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.matching import match_heads, shared_profiles
+from headscope.results.compare.matching import match_heads, shared_profiles
 from headscope.results.measure import Measure, attach
 
 

@@ -8,8 +8,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.dataset import save, without_stack
-from headscope.results.exemplars import read_exemplars
-from headscope.results.run import find_run, read_finished, read_run, write_settings
+from headscope.results.run import find_run, read_exemplars, read_finished, read_run, write_settings
 
 ABOUT = {
     "study": "vig2019",

@@ -8,9 +8,9 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import RunError
+from headscope.probes.papers import RELATION_ACCURACY, published_relation
 from headscope.results.dataset import load, save
 from headscope.results.findings import Finding
-from headscope.results.papers import RELATION_ACCURACY, published_relation
 from headscope.results.statements import (
     Choice,
     Statements,

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from headscope.metrics import labels, surface
+from headscope.metrics.what import labels
+from headscope.metrics.where import surface
 from headscope.probes.relations import RELATION_ACCURACY
 from headscope.results.replicates import GROUPS
 from tests.results.grouped import with_sums

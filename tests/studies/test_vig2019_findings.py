@@ -7,8 +7,8 @@ import xarray as xr
 from headscope.results.findings import Judgement, judge
 from headscope.results.heads import majority_gap
 from headscope.results.replicates import replicated
-from headscope.studies.vig2019.choices import label_factors
-from headscope.studies.vig2019.findings import FINDINGS, count_twice
+from headscope.studies.vig2019.findings import FINDINGS
+from headscope.studies.vig2019.specialised import count_twice, label_factors
 from tests.report.results import make_result, put, with_sums
 
 BY_CLAIM = {finding.claim: finding for finding in FINDINGS}

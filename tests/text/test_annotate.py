@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text.annotate import Batch, _in_order, find_inputs
-from headscope.text.documents import Paragraph, RawDocument, read_documents
 from headscope.text.sentence import ROOT, Sentence
+from headscope.text.sources import Paragraph, RawDocument, read_documents
 
 
 @Language.component("headscope_test_chain")

@@ -15,12 +15,12 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import documents
+from headscope.text import sources
 from headscope.text.annotate import find_inputs
 from headscope.text.corpus import Corpus
-from headscope.text.documents import RawDocument, read_documents
 from headscope.text.readers import raw
 from headscope.text.sentence import Sentence
+from headscope.text.sources import RawDocument, read_documents
 
 TEXTS = ["Erste Zeile.\nZweite.", "第二篇。", "ثالثة.", "no\u00a0end"]
 EXPECTED = [RawDocument(text, str(number)) for number, text in enumerate(TEXTS, start=1)]
@@ -237,7 +237,7 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path, name: str) -> No
 def test_a_document_without_end_is_refused_before_it_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "LONGEST_TEXT", 20)
+    monkeypatch.setattr(sources, "LONGEST_TEXT", 20)
     monkeypatch.setattr(raw, "LONGEST_TEXT", 20)
     (tmp_path / "a.txt").write_text("A line.\n" * 5)
     assert "a.txt:3: a document of more than 20 characters" in refused(tmp_path / "a.txt")

@@ -13,9 +13,9 @@ import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text import storage
 from headscope.text.corpus import Corpus
-from headscope.text.documents import read_documents
 from headscope.text.readers import lines
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
+from headscope.text.sources import read_documents
 
 NUMBER = "9" * 5000
 ROW = "{id}\tHello\t_\tX\t_\t_\t{head}\troot\t_\t{misc}\n\n"

@@ -12,7 +12,7 @@ from headscope.bertviz import show
 from headscope.cli import app
 from headscope.cli.view import parse_heads, read_text
 from headscope.errors import HeadscopeError, ViewError
-from headscope.model.load import load
+from headscope.model.loading.load import load
 from tests.model.chats import chat_model
 from tests.model.tiny import tiny
 

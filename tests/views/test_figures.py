@@ -16,7 +16,7 @@ from headscope.errors import ViewError
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.figures import figure
 from headscope.views.figures.fonts import families
-from headscope.views.neurons import neurons_of, take_apart
+from headscope.views.weights import neurons_of, take_apart
 from tests.views.traces import (
     HOSTILE,
     WORDS,

@@ -5,7 +5,7 @@ import pytest
 
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view, neuron_view
-from headscope.views.neurons import neurons_of, take_apart
+from headscope.views.weights import neurons_of, take_apart
 from tests.contracts.families import FAMILIES
 from tests.model.tiny import family, tiny
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import ViewError
 from headscope.views import neuron_view
-from headscope.views.neurons import neuron_order, neurons_of, pinned_query, take_apart
+from headscope.views.weights import neuron_order, neurons_of, pinned_query, take_apart
 from tests.views.traces import known_trace, pair_side, random_trace
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.errors import HeadscopeError, ModelError, ViewError
-from headscope.model.spans import Span
+from headscope.model.inputs.spans import Span
 from headscope.model.trace import Trace
 from headscope.views.shares import between
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import HeadscopeError, ViewError
-from headscope.model.spans import Span
+from headscope.model.inputs.spans import Span
 from headscope.views import head_view, model_view
 from headscope.views.opening import initial_state
 from headscope.views.state import KINDS, SETTINGS, Kind, settings_of

@@ -8,11 +8,11 @@ import pytest
 from headscope.errors import ViewError
 from headscope.model.trace import StackTrace, Trace
 from headscope.views import head_view, model_view, neuron_view
-from headscope.views.opening import initial_state
-from headscope.views.worth import (
+from headscope.views.opening import (
     CLEAR,
     LEAST,
     hidden_at_first,
+    initial_state,
     telling_query,
     worth_a_look,
 )

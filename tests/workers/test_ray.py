@@ -19,8 +19,7 @@ from headscope.engine import study as running
 from headscope.engine.job import Job
 from headscope.errors import RunError
 from headscope.workers.cluster import Node, Placement, find_nodes, place_workers
-from headscope.workers.engine import find_engine
-from headscope.workers.local import LocalEngine
+from headscope.workers.engine import LocalEngine, find_engine
 from headscope.workers.ray import RayEngine, RayPool
 from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import NODE, two_nodes

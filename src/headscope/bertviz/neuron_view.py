@@ -24,7 +24,7 @@ def show(
 
     `model_type` told BertViz which of its bundled models this is; it is not needed any more.
     """
-    from headscope.model.load import load
+    from headscope.model.loading.load import load
 
     check_action(html_action)
     trace = load(model, tokenizer=tokenizer).trace(sentence_a, sentence_b or None)

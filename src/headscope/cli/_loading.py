@@ -34,7 +34,7 @@ def load_model(
     revision: str | None = None,
 ) -> "Model":
     """Load a model as the options say, and tell on stderr what is unusual about it."""
-    from headscope.model.load import load
+    from headscope.model.loading.load import load
     from headscope.wording import plain
 
     model = load(

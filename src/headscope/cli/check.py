@@ -51,7 +51,7 @@ BACKENDS = {
 
 def _described(model: "Model") -> dict[str, Any]:
     """The same for programs: names are those of `Model` and of its stacks."""
-    from headscope.model.family import sliding_window
+    from headscope.model.capture.plan import sliding_window
 
     config = model.network.config
     windows = {stack.name: sliding_window(config, stack.name) for stack in model.stacks}
@@ -125,7 +125,7 @@ def _legend(model: "Model") -> list[str]:
 
 def _remarks(model: "Model") -> list[str]:
     """What the table has no room for: direction, length, windows, hybrid layers, refusals."""
-    from headscope.model.family import sliding_window
+    from headscope.model.capture.plan import sliding_window
 
     limit = "any number of" if model.max_length is None else f"at most {model.max_length}"
     direction = "sees only what came before" if model.is_causal else "sees the whole text"

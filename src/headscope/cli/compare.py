@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from headscope.results.compare import By, Comparison, Row
-    from headscope.results.matching import Match
+    from headscope.results.compare.matching import Match
 
 MOST_MATCHES = 20
 

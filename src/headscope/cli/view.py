@@ -130,8 +130,7 @@ def view(
     precision: _Precision = "exact",
 ) -> None:
     """Show what each head looks at in a text, or in each text of a file."""
-    from headscope.views.gallery import gallery
-    from headscope.views.view import check_ending, open_view
+    from headscope.views.view import check_ending, gallery, open_view
 
     ending = ENDING if out.suffix == ENDING else check_ending(out)
     settings = {
@@ -209,7 +208,7 @@ def _inputs(text: str | None, chat: Path | None, *, whole: bool) -> list[dict[st
     if (text is None) == (chat is None):
         raise ViewError("Give a text, or a chat (--chat FILE.json), and only one of them.")
     if chat is not None:
-        from headscope.model.chat import read_chat
+        from headscope.model.inputs.chat import read_chat
 
         messages, template = read_chat(chat)
         return [{"messages": messages, "template": template}]

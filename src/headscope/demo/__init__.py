@@ -18,7 +18,7 @@ from threading import Thread
 
 import headscope
 from headscope.errors import RunError
-from headscope.model.source import find_source
+from headscope.model.loading.source import find_source
 
 MODELS = ("mini-gpt2", "mini-bert")
 MARKER = "demo.json"

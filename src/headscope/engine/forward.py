@@ -4,8 +4,8 @@ How many tokens a batch may have: what fits, and half of it when the memory runs
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -25,13 +25,15 @@ from headscope.metrics.metric import (
     refuse_matrices,
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
-from headscope.model.memory import is_out_of_memory
+from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
 from headscope.model.model import Model
-from headscope.model.norms import Reading
+from headscope.model.writes import Reading
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
+from headscope.observe.packed import places_of
 from headscope.observe.show import Attention, choose_way, is_packed, show_layers
+from headscope.workers.threads import use_threads
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -96,7 +98,7 @@ def default_batch_tokens(model: "Model") -> int:
     """As many tokens per batch as the free memory of the device allows."""
     if model.device.type != "cuda":
         return CPU_TOKENS
-    free, _ = torch.cuda.mem_get_info(model.device)
+    free = free_on_gpu(model.device)
     row = PACKED_ROW if is_packed(model) else SENTENCE
     return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
 
@@ -131,15 +133,10 @@ def observe(
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
-    with torch.inference_mode(), _turn(model.device):
+    with torch.inference_mode():
         return allowance.use(
             lambda tokens: _observe(model, columns, metrics, tokens, choice, reading)
         )
-
-
-def _turn(device: torch.device) -> AbstractContextManager[object]:
-    """One shard at a time on a GPU: batches are as large as its memory allows."""
-    return nullcontext() if device.type == "cpu" else _one_at_a_time
 
 
 def _observe(
@@ -152,16 +149,60 @@ def _observe(
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
     loop = _make_loop(metrics, states, model.device)
+    cuts = _read_texts(model, columns, batch_tokens, loop)
+    if model.device.type == "cpu":
+        for cut in cuts:
+            _observe_batch(model, cut, loop, choice, reading)
+        loop.finish()
+    else:
+        _observe_far(cuts, model, loop, choice, reading)
+    for state in states.values():
+        state.settle()
+    return states
+
+
+def _read_texts(model: Model, columns: Columns, batch_tokens: int, loop: "_Loop") -> Iterator[Cut]:
+    """The batches on the host, after all that needs no network has been done with them."""
+    packed = is_packed(model)
     for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
         cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-        _observe_batch(model, cut.to(model.device), loop, choice, reading)
-    if loop.ratios is not None:
-        loop.ratios.finish(states)
-    for metric in metrics:
-        if isinstance(metric, CondensingMetric):
-            metric.condense(states[metric.name])
-        states[metric.name].settle()
-    return states
+        for metric in loop.of_text:
+            metric.update_text(loop.states[metric.name], cut.annotated)
+        if packed:
+            places_of(cut.annotated)
+        yield cut
+
+
+@contextmanager
+def _turn(cuts: Iterator[Cut]) -> Iterator[Iterable[Cut]]:
+    """The GPU and the batches, which are read while it is busy with another shard."""
+    ready: Iterable[Cut] = cuts
+    if not _one_at_a_time.acquire(blocking=False):
+        ready = list(cuts)
+        _one_at_a_time.acquire()
+    try:
+        yield ready
+    finally:
+        _one_at_a_time.release()
+
+
+def _observe_far(
+    cuts: Iterator[Cut], model: Model, loop: "_Loop", choice: Attention, reading: Reading
+) -> None:
+    """Observe batches on a GPU, one shard at a time: they are as large as its memory allows.
+
+    Another shard may begin as soon as all work of this one has been launched. Nothing here asks
+    the GPU for a number, which would leave it idle until the next batch has been launched.
+    """
+    with use_threads(1), _turn(cuts) as ready:  # several shards are read at once
+        for cut in ready:
+            _observe_batch(model, cut.to(model.device), loop, choice, reading)
+        loop.finish()
+        done = torch.cuda.Event() if model.device.type == "cuda" else None
+        if done is not None:
+            done.record(torch.cuda.current_stream(model.device))
+    if done is not None:
+        done.synchronize()
 
 
 @dataclass(frozen=True)
@@ -182,6 +223,15 @@ class _Loop:
         """Whether any metric asks for whole matrices."""
         of_ratios = any(isinstance(metric, MatrixRatio) for metric in self.metrics)
         return bool(self.of_matrices or self.of_batches or self.of_model or of_ratios)
+
+    def finish(self) -> None:
+        """Complete the states, as far as that can be done where they are."""
+        if self.ratios is not None:
+            self.ratios.finish(self.states)
+        for metric in self.metrics:
+            if isinstance(metric, CondensingMetric):
+                metric.condense(self.states[metric.name])
+            self.states[metric.name].fetch()
 
     def add_layer(self, layer: Layer) -> None:
         """Update whatever needs one layer."""
@@ -231,8 +281,6 @@ def _observe_batch(
         if loop.of_batches and isinstance(layer, DenseLayer):
             kept.append(replace(layer))  # without the sums that it has computed for others
 
-    for metric in loop.of_text:
-        metric.update_text(loop.states[metric.name], annotated)
     for metric in loop.of_model:
         metric.update_model(loop.states[metric.name], model, batch, annotated)
     show_layers(model, batch, annotated, way, show, reading)

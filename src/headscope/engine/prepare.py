@@ -2,12 +2,13 @@
 
 Reading, tokenizing and aligning take longer than a GPU takes for the same sentences, and threads
 would share one interpreter with the work of launching kernels. The processes are forked before the
-first shard: they have the corpus and the tokenizer already, and never touch the GPU.
+first shard: they have the corpus and the tokenizer already, and never touch the GPU. Where every
+sentence is an input, all of them work on the first shard at once, for which the GPU waits.
 """
 
 import multiprocessing
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -15,12 +16,13 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, NoReturn
 
-from headscope.observe.inputs import Examples, columns_of
+from headscope.observe.inputs import Columns, Examples, columns_of
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Shard
 
 MOST = 8  # processes; together they prepare more than one GPU takes
 AHEAD = 8  # shards that are read or ready before they are asked for
+PIECE = 1024  # sentences of a shard that one process reads at a time, if it can be cut
 
 _given: dict[str, Any] = {}  # what a forked process works with
 
@@ -28,10 +30,13 @@ _given: dict[str, Any] = {}  # what a forked process works with
 class Readers:
     """Processes that make the inputs of shards, of some before they are asked for."""
 
-    def __init__(self, processes: ProcessPoolExecutor, expected: Sequence[Shard]) -> None:
+    def __init__(
+        self, processes: ProcessPoolExecutor, expected: Sequence[Shard], *, by_sentence: bool
+    ) -> None:
         self._processes = processes
+        self._piece = PIECE if by_sentence else None
         self._expected = deque(expected)
-        self._begun: dict[Shard, Future[list[Inputs]]] = {}
+        self._begun: dict[Shard, list[Future[list[Inputs]]]] = {}
         self._lock = Lock()
 
     def read(self, shard: Shard) -> list[Inputs]:
@@ -41,11 +46,15 @@ class Readers:
                 self._begin(self._expected.popleft())
             if shard not in self._begun:
                 self._begin(shard)
-            inputs = self._begun.pop(shard)
-        return inputs.result()
+            pieces = self._begun.pop(shard)
+        of_parts = zip(*(piece.result() for piece in pieces), strict=True)
+        return [join_inputs(of_part) for of_part in of_parts]
 
     def _begin(self, shard: Shard) -> None:
-        self._begun[shard] = self._processes.submit(_read, shard)
+        step = self._piece or max(1, len(shard))
+        starts = range(shard.start, shard.stop, step) or (shard.start,)
+        pieces = [replace(shard, start=at, stop=min(at + step, shard.stop)) for at in starts]
+        self._begun[shard] = [self._processes.submit(_read, piece) for piece in pieces]
 
 
 @contextmanager
@@ -63,13 +72,25 @@ def open_readers(
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(count, context, _begin, (setup, parts)) as processes:
         processes.submit(os.getpid).result()  # all are forked now, while no thread runs
-        yield Readers(processes, shards)
+        yield Readers(processes, shards, by_sentence=all(part.by_sentence for part in parts))
 
 
 def read_inputs(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inputs]:
     """The inputs of every part for one shard, made here."""
     sentences = setup.corpus.read(shard)
     return [part.read(setup, shard, sentences) for part in parts]
+
+
+def join_inputs(pieces: Sequence[Inputs]) -> Inputs:
+    """What was made of some sentences and of those that follow them."""
+    if len(pieces) == 1:
+        return pieces[0]
+    skipped, words = Counter[str](), Counter[str]()
+    for piece in pieces:
+        skipped.update(piece.skipped)
+        words.update(piece.words)
+    columns = Columns.join([piece.columns for piece in pieces])
+    return Inputs(Examples(columns, _refuse), skipped, words)
 
 
 def _begin(setup: Setup, parts: tuple[Part, ...]) -> None:

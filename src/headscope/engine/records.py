@@ -20,7 +20,7 @@ from torch import Tensor
 
 from headscope.archive import unpack_arrays
 from headscope.engine.second_pass import BLOCK, Block, Chosen, SecondPass, find_part
-from headscope.metrics.maps import (
+from headscope.metrics.records.maps import (
     COMPONENTS,
     REDUCED,
     bring_together,
@@ -28,7 +28,7 @@ from headscope.metrics.maps import (
     find_components,
     lay_out,
 )
-from headscope.model.display import display
+from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout, output_part
 from headscope.results.records import (

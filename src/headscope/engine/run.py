@@ -36,13 +36,22 @@ import numpy as np
 import headscope
 from headscope.engine.job import Counts, load_records, load_sums
 from headscope.errors import RunError
-from headscope.files import SHARDS, clear_unfinished, is_local, names_in, reading, write_bytes
+from headscope.files import (
+    SHARDS,
+    clear_unfinished,
+    is_intact,
+    is_local,
+    names_in,
+    reading,
+    seal,
+    unseal,
+    write_bytes,
+)
 from headscope.metrics.metric import Metric, Records, Sums
 from headscope.results.inspection import inspect_folder, require_file, require_folder
 from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
-from headscope.seal import is_intact, seal, unseal
-from headscope.workers.local import map_in_threads
+from headscope.workers.engine import map_in_threads
 
 if sys.platform == "win32":
     import msvcrt

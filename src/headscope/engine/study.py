@@ -33,12 +33,10 @@ from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading,
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.results.dataset import check_result, without_stack
-from headscope.results.exemplars import CHECKSUM, exemplars_of
-from headscope.results.exemplars import FILE as EXEMPLARS
 from headscope.results.measure import attach
 from headscope.results.records import records_of
 from headscope.results.replicates import add_q_values
-from headscope.results.run import read_settings
+from headscope.results.run import EXEMPLARS, EXEMPLARS_CHECKSUM, exemplars_of, read_settings
 from headscope.results.statements import make_statements, write_statements
 from headscope.studies import find_study
 from headscope.studies.option import Option
@@ -46,13 +44,12 @@ from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
-from headscope.workers.engine import Engine, Piece, Pool, find_engine
-from headscope.workers.local import LocalPool
+from headscope.workers.engine import Engine, LocalPool, Piece, Pool, find_engine
 from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
-SHARDS_AT_ONCE = 5  # on a GPU of this machine: some are read, one is computed, one is packed
+SHARDS_AT_ONCE = 4  # on a GPU of this machine: one is computed, others are read or packed
 THREADS = "threads"  # in run.json
 SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
@@ -116,7 +113,9 @@ def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
     except RunError as error:
         log.warning("%s Its exemplars are written again.", error)
         written = _with_exemplars(dataset, file, study, setup)
-        if written.attrs.get(CHECKSUM) != dataset.attrs.get(CHECKSUM):  # by another Arrow
+        if written.attrs.get(EXEMPLARS_CHECKSUM) != dataset.attrs.get(
+            EXEMPLARS_CHECKSUM
+        ):  # by another Arrow
             result.save(written, run.result)
         return written
     return dataset
@@ -140,7 +139,7 @@ def _with_records(
 def _with_exemplars(dataset: xr.Dataset, file: Path, study: Study, setup: Setup) -> xr.Dataset:
     """The result with the checksum of its exemplars, which are written if the study keeps any."""
     written = write_exemplars(file, dataset, study, setup)
-    return dataset if written is None else dataset.assign_attrs({CHECKSUM: written})
+    return dataset if written is None else dataset.assign_attrs({EXEMPLARS_CHECKSUM: written})
 
 
 def _find_out(out: str | Path) -> Path:

@@ -1,37 +1,46 @@
-"""The explorer's questions and answers: JSON, and binary for the weights of a typed text.
+"""The explorer as an ASGI app: guard, pages, files, and the API.
 
+Questions are answered in JSON, and in binary for the weights of a typed text.
 `python -m headscope.explorer.api` prints their types, which the pages have as static/types.d.ts.
 """
 
 import asyncio
 import json
+import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from os import PathLike, stat_result
 from typing import Any, TypeVar, get_type_hints
 
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
+from headscope import theme
 from headscope.errors import HeadscopeError
 from headscope.explorer.answers import as_json, detail, heads, map_of, said, session
-from headscope.explorer.card import card, find_head
-from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.pictures import comparison, difference, picture
-from headscope.explorer.records import head_records, input_text
-from headscope.explorer.runs import Kept, Library, OpenRun, Stamp
+from headscope.explorer.answers.card import card, find_head, head_records, input_text
+from headscope.explorer.answers.pictures import comparison, difference, picture
+from headscope.explorer.answers.runs import Kept, Library, OpenRun, Stamp
+from headscope.explorer.head_schemas import Card, HeadRecords, Heads, InputText
+from headscope.explorer.safety import Access, Guard
 from headscope.explorer.schemas import (
-    Card,
+    PAGES,
     Clusters,
     Comparison,
     Difference,
-    HeadRecords,
-    Heads,
-    InputText,
+    Limits,
     Picture,
     Refusal,
+    RefusedError,
     RunDetail,
     Said,
     Session,
@@ -43,6 +52,8 @@ from headscope.explorer.typed import describe, read, typescript_interfaces
 Answer = Callable[[Request], Awaitable[Response]]
 Made = TypeVar("Made")
 PIECE = 256 * 1024  # bytes of an answer that are handed to the network at once
+# A machine's own table of types may say otherwise, and a browser runs no script of another type.
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 class Api:
@@ -284,6 +295,75 @@ def _asked(request: Request, name: str) -> str:
     if value is None:
         raise RefusedError(400, f"The address needs the parameter {name}.")
     return value
+
+
+class PackageFiles(StaticFiles):
+    """The files in the `static` folder of a package; a browser asks each time if one changed.
+
+    They keep the paths they have in the package, so that the explorer's modules import those of
+    the views by the same relative path on disk and in the browser.
+    """
+
+    def __init__(self, package: str) -> None:
+        super().__init__(packages=[(package, "static")])
+
+    def file_response(
+        self,
+        full_path: str | PathLike[str],
+        stat_result: stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """As Starlette's, never taken from a cache unasked."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
+def create_app(library: Library, texts: Texts, access: Access | None = None) -> Starlette:
+    """The app over these runs and this model, for visitors who may have access."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        api.close()
+
+    api = Api(library, texts)
+    return Starlette(
+        routes=[*file_routes(), *api.routes()],
+        middleware=[Middleware(Guard, access=access or Access())],
+        exception_handlers={HTTPException: _http_error},
+        lifespan=lifespan,
+    )
+
+
+def file_routes() -> list[BaseRoute]:
+    """The one document under every page's address, the theme, and the files of both packages."""
+    for ending, kind in TYPES.items():
+        mimetypes.add_type(kind, ending)
+    own = PackageFiles("headscope.explorer")
+
+    async def page(request: Request) -> Response:
+        return await own.get_response("index.html", request.scope)
+
+    def colors(request: Request) -> Response:
+        headers = {"cache-control": "no-cache"}
+        return Response(theme.css_variables(), media_type="text/css", headers=headers)
+
+    return [
+        *(Route(f"/{name}", page) for name in ("", *PAGES)),
+        Route("/theme.css", colors),
+        Mount("/explorer/static", own),
+        Mount("/views/static", PackageFiles("headscope.views")),
+    ]
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    said = {404: "There is nothing at this address.", 405: "This address takes another method."}
+    answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 if __name__ == "__main__":

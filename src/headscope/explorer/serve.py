@@ -31,8 +31,8 @@ def serve(
     _require_extra()
     import uvicorn
 
-    from headscope.explorer.app import create_app
-    from headscope.explorer.runs import Library
+    from headscope.explorer.answers.runs import Library
+    from headscope.explorer.api import create_app
     from headscope.explorer.safety import Access
     from headscope.explorer.texts import Texts
 
@@ -53,7 +53,7 @@ def configure(app: Any) -> Any:
     """uvicorn's settings, with limits that the number of file descriptors allows."""
     import uvicorn
 
-    from headscope.explorer.connections import OncePerMinute, descriptors, protocol
+    from headscope.explorer.safety import OncePerMinute, descriptors, protocol
 
     most = descriptors()
     logging.getLogger("asyncio").addFilter(OncePerMinute())
@@ -71,7 +71,7 @@ def configure(app: Any) -> Any:
 
 def check_model(name: str) -> None:
     """Refuse a model that is nowhere to be found; its weights are loaded in the background."""
-    from headscope.model.source import explain, find_source, is_reachable
+    from headscope.model.loading.source import explain, find_source, is_reachable
 
     source = find_source(name)
     if not source.hub:
@@ -109,7 +109,7 @@ def address(listener: socket.socket, access: "Access") -> str:
 
 
 def _load(name: str, options: dict[str, Any]) -> "Model":
-    from headscope.model.load import load
+    from headscope.model.loading.load import load
 
     return load(name, **options)
 

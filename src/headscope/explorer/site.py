@@ -30,21 +30,11 @@ import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer.answers import detail, heads, map_of, said, session
-from headscope.explorer.card import card
-from headscope.explorer.columns import Column
-from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.pictures import comparison, differences, picture_of
-from headscope.explorer.records import head_records, input_text
-from headscope.explorer.runs import Library, OpenRun
-from headscope.explorer.schemas import (
-    PAGES,
-    Example,
-    HeadRecords,
-    ModelFacts,
-    Picture,
-    Space,
-    TextLimits,
-)
+from headscope.explorer.answers.card import card, head_records, input_text
+from headscope.explorer.answers.pictures import comparison, differences, picture_of
+from headscope.explorer.answers.runs import Column, Library, OpenRun
+from headscope.explorer.head_schemas import Example, HeadRecords, Space
+from headscope.explorer.schemas import PAGES, Limits, ModelFacts, Picture, RefusedError, TextLimits
 from headscope.files import find_place
 from headscope.head import name_head, read_head
 from headscope.progress import show_progress

@@ -15,8 +15,14 @@ from itertools import count
 from queue import PriorityQueue
 from typing import TYPE_CHECKING, Protocol
 
-from headscope.explorer.limits import BusyError, Limits, RefusedError
-from headscope.explorer.schemas import ModelFacts, TextLimits, TextRequest
+from headscope.explorer.schemas import (
+    BusyError,
+    Limits,
+    ModelFacts,
+    RefusedError,
+    TextLimits,
+    TextRequest,
+)
 from headscope.explorer.tracing import Traced, answer, facts_of, sentence, work
 from headscope.explorer.typed import check_limits
 

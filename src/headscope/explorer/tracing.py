@@ -11,8 +11,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from headscope.errors import HeadscopeError
-from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.schemas import ModelFacts, TextRequest
+from headscope.explorer.schemas import Limits, ModelFacts, RefusedError, TextRequest
 from headscope.views import window
 from headscope.views.payload import Payload
 

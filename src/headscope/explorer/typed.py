@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from headscope.explorer.limits import Limits, RefusedError
-from headscope.explorer.schemas import RECEIVED, AtMost, Refusal, TextRequest
+from headscope.explorer.schemas import RECEIVED, AtMost, Limits, Refusal, RefusedError, TextRequest
 
 Schema = dict[str, Any]
 Made = TypeVar("Made")

@@ -1,16 +1,40 @@
-"""A run as files of other tools: CSV and Parquet in long form, and the tree that HeadVis reads."""
+"""A run as files of other tools: CSV and Parquet in long form, and the tree that HeadVis reads.
 
+```
+index          every file below with what it holds: dimensions, title, unit, formula
+heads          one line for each head: a column for each slice of a measure, and its error
+variables/     each variable of the result: its coordinates, value, and se and q where it has them
+tables/        the tables, claims and chosen heads that are stored with the run
+records/       sentences, top tokens, examples, maps and writes of heads, where the run keeps them
+run.json       what was run on what;   attributes.json   what the result says of itself
+```
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xarray as xr
 
 from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
-from headscope.exports.tables import write_tables
 from headscope.files import find_place
-from headscope.results.run import read_finished
+from headscope.head import name_head
+from headscope.results.measure import GRID, measure_names, measure_of
+from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES, Records
+from headscope.results.run import SETTINGS, Run, read_finished
+from headscope.results.slices import slices, to_csv
+from headscope.results.statements import read_statements
 
 Format = Literal["csv", "parquet", "headvis"]
 FORMATS: tuple[str, ...] = get_args(Format)
+BESIDE = {"se": "_se", "q": "_q"}  # columns beside a value, and the ends of their variables' names
+Rows = Iterable[Sequence[Any]]
 
 
 def export(run: str | Path, out: str | Path, format: Format = "csv") -> Path:
@@ -41,3 +65,225 @@ def _claim(folder: Path) -> None:
             f"{folder} already has something in it; nothing was changed. "
             "Choose an empty or new directory with --out."
         )
+
+
+def write_tables(run: Run, folder: Path, ending: str) -> None:
+    """Write every table; the index comes last."""
+    data = run.data
+    write = _writer(ending)
+    entries = [_entry(data, name, f"variables/{name}.{ending}") for name in own_variables(data)]
+    for entry in entries:
+        write(folder / entry["file"], long_table(data, entry["variable"]))
+    write(folder / f"heads.{ending}", heads_table(data))
+    _write_statements(data, folder / "tables", ending, write)
+    _write_records(run, folder / "records", ending, write)
+    settings = json.dumps(run.about, indent=2, ensure_ascii=False) + "\n"
+    (folder / SETTINGS).write_text(settings, encoding="utf-8")
+    said = {str(name): _plain(value) for name, value in data.attrs.items()}
+    text = json.dumps(said, indent=2, ensure_ascii=False) + "\n"
+    (folder / "attributes.json").write_text(text, encoding="utf-8")
+    write(folder / f"index.{ending}", pa.Table.from_pylist(entries))
+
+
+def own_variables(data: xr.Dataset) -> list[str]:
+    """Every variable but those that are columns beside another."""
+    names = [str(name) for name in data.data_vars]
+    beside = {f"{name}{end}" for name in names for end in BESIDE.values()}
+    return [name for name in names if name not in beside]
+
+
+def long_table(data: xr.Dataset, name: str) -> pa.Table:
+    """One line for each number: its coordinates, the value, and what stands beside it."""
+    variable = data.variables[name]
+    columns = dict(_coordinates(data, variable))
+    columns["value"] = _array(variable)
+    for column, end in BESIDE.items():
+        other = data.variables.get(f"{name}{end}")
+        if other is not None and set(other.dims) == set(variable.dims):
+            columns[column] = _array(other.transpose(*variable.dims))
+    return pa.table(columns)
+
+
+def heads_table(data: xr.Dataset) -> pa.Table:
+    """One line for each head, a column for each slice of a measure, its error beside it."""
+    grid = [(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
+    columns: dict[str, Any] = {
+        "name": [name_head(*at) for at in grid],
+        "layer": [layer for layer, _ in grid],
+        "head": [head for _, head in grid],
+    }
+    for each in (one for name in measure_names(data) for one in slices(data, name)):
+        columns[each.spec] = _array(each.values.variable)
+        if each.errors is not None:
+            columns[f"{each.spec}_se"] = _array(each.errors.transpose(*GRID).variable)
+    return pa.table(columns)
+
+
+def _coordinates(data: xr.Dataset, variable: xr.Variable) -> Iterator[tuple[str, pa.Array]]:
+    places = np.indices(variable.shape, dtype=np.int32).reshape(variable.ndim, variable.size)
+    for dim, place in zip(map(str, variable.dims), places, strict=True):
+        known = data.variables.get(dim)
+        labels = np.arange(variable.sizes[dim]) if known is None else known.values
+        values = pa.array([_plain(label) for label in labels.tolist()])
+        yield dim, values.take(pa.array(place))
+
+
+def _array(variable: xr.Variable) -> pa.Array:
+    """The values in the order of their dimensions; what is not a number is null."""
+    values = np.asarray(variable.values).ravel()
+    if values.dtype.kind == "f":
+        return pa.array(values, mask=~np.isfinite(values))
+    return pa.array([_plain(value) for value in values.tolist()])
+
+
+def _plain(value: Any) -> Any:
+    """A value of numpy or HDF5 as Python has it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _entry(data: xr.Dataset, name: str, file: str) -> dict[str, Any]:
+    measure, variable = measure_of(data, name), data.variables[name]
+    return {
+        "file": file,
+        "variable": name,
+        "dimensions": ", ".join(map(str, variable.dims)),
+        "numbers": int(variable.size),
+        "title": measure.title,
+        "meaning": measure.meaning,
+        "unit": measure.unit,
+        "formula": measure.formula,
+        "reference": measure.reference,
+    }
+
+
+def _writer(ending: str) -> Callable[[Path, pa.Table], None]:
+    return _write_csv if ending == "csv" else _write_parquet
+
+
+def _write_parquet(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, compression="zstd")
+
+
+def _write_csv(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = [column.to_pylist() for column in table.columns]
+    rows = ([_cell(value) for value in row] for row in zip(*columns, strict=True))
+    path.write_bytes(to_csv(table.column_names, rows))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value
+
+
+def _write_statements(
+    data: xr.Dataset, folder: Path, ending: str, write: Callable[[Path, pa.Table], None]
+) -> None:
+    said = read_statements(data)
+    kept: dict[str, Sequence[Mapping[str, Any]]] = {one.name: one.rows for one in said.tables}
+    kept |= {
+        "claims": [asdict(one) for one in said.findings],
+        "chosen_heads": [asdict(one) for one in said.choices],
+        "what_heads_look_at": [
+            {"head": one.name, "sentence": one.sentence, "share": one.share} for one in said.heads
+        ],
+    }
+    for name, rows in kept.items():
+        if rows:
+            write(folder / f"{name}.{ending}", _from_rows(rows))
+
+
+def _from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Stored rows, whose cells of one column may be numbers in some and text in others."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [_plain(row.get(name)) for row in rows] for name in names}
+    return pa.table({name: _mixed(values) for name, values in columns.items()})
+
+
+def _mixed(values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
+def _write_records(
+    run: Run, folder: Path, ending: str, write: Callable[[Path, pa.Table], None]
+) -> None:
+    if run.exemplars:
+        write(folder / f"exemplars.{ending}", pa.Table.from_pylist(list(map(dict, run.exemplars))))
+    for name in run.records.files:
+        folder.mkdir(parents=True, exist_ok=True)
+        if ending == "parquet":
+            (folder / name).write_bytes((run.records.folder / name).read_bytes())
+        else:
+            _write_lines(folder / f"{Path(name).stem}.csv", name, run)
+
+
+def _write_lines(path: Path, name: str, run: Run) -> None:
+    """A file of records as CSV, head by head: nothing that is large is held at once."""
+    layers, heads = (run.data.variables[axis].values.tolist() for axis in GRID)
+    grid = [(layer, head) for layer in layers for head in heads]
+    records = run.records
+    header, lines = _LINES[name]
+    with path.open("wb") as file:
+        file.write(to_csv(header, ()))
+        if name == INPUTS:
+            file.write(to_csv((), _input_lines(records, grid)))
+            return
+        for at in grid:
+            file.write(to_csv((), ((*at, *line) for line in lines(records, *at))))
+
+
+def _top_lines(records: Records, layer: int, head: int) -> Rows:
+    for one in records.top_tokens(layer, head):
+        yield one.side, one.by, one.rank, one.token, one.share, one.lift, one.count
+
+
+def _example_lines(records: Records, layer: int, head: int) -> Rows:
+    for one in records.examples(layer, head):
+        for edge in zip(one.query, one.key, one.weight, strict=True):
+            yield one.band, one.rank, one.peak, one.input, *edge
+
+
+def _map_lines(records: Records, layer: int, head: int) -> Rows:
+    for one in records.points(layer, head):
+        yield (
+            one.space, one.input, one.position, one.token, one.component1, one.component2,
+            "" if one.x is None else one.x, "" if one.y is None else one.y, one.cluster,
+        )  # fmt: skip
+
+
+def _write_rows(records: Records, layer: int, head: int) -> Rows:
+    for one in records.writes(layer, head):
+        yield one.direction, one.rank, one.token, one.logit
+
+
+def _input_lines(records: Records, grid: Sequence[tuple[int, int]]) -> Rows:
+    """Every input that the records name, token by token."""
+    named = {one.input for at in grid for one in records.examples(*at)}
+    named |= {one.input for at in grid for one in records.points(*at)}
+    for number, one in sorted(records.inputs(named).items()):
+        for position, token in enumerate(one.tokens):
+            yield number, one.document, one.start, position, token
+
+
+_HEAD = ("layer", "head")
+_LINES: dict[str, tuple[tuple[str, ...], Callable[[Records, int, int], Rows]]] = {
+    TOP_TOKENS: ((*_HEAD, "side", "by", "rank", "token", "share", "lift", "count"), _top_lines),
+    EXAMPLES: (
+        (*_HEAD, "band", "rank", "peak", "input", "query", "key", "weight"),
+        _example_lines,
+    ),
+    MAPS: (
+        (*_HEAD, "space", "input", "position", "token", "component1", "component2", "x", "y",
+         "cluster"),
+        _map_lines,
+    ),
+    WRITES: ((*_HEAD, "direction", "rank", "token", "logit"), _write_rows),
+    INPUTS: (("input", "document", "start", "position", "token"), lambda records, i, j: ()),
+}  # fmt: skip

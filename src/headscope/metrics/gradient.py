@@ -20,9 +20,9 @@ from torch.nn import functional
 from headscope.errors import CaptureError
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add
 from headscope.metrics.ratio import HeadSums, known
-from headscope.metrics.surface import CLS, PUNCT, SEP, has_label
+from headscope.metrics.where.surface import CLS, PUNCT, SEP, has_label
 from headscope.model.attention import LayerAttention
-from headscope.model.batch import Batch
+from headscope.model.inputs.batch import Batch
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
 

@@ -29,14 +29,19 @@ from headscope.metrics.gradient import (
 )
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import ratio_variables, sum_by_group
-from headscope.model.capture.above import LayersAbove, find_layers, repeat, take_rows
-from headscope.model.capture.changes import why_no_change
+from headscope.model.capture.changes import (
+    LayersAbove,
+    find_layers,
+    repeat,
+    take_rows,
+    why_no_change,
+)
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
 
     Means = Mapping[int, Float[Tensor, "head width"]]  # of the outputs of heads, by layer

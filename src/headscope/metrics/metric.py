@@ -8,11 +8,14 @@ What a metric knows after some inputs; results of a GPU are copied to the host a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 import xarray as xr
+from torch import Tensor
 
 from headscope.errors import RunError
 from headscope.observe.batch import AnnotatedBatch
@@ -22,13 +25,8 @@ from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
-from dataclasses import field
-from typing import Any
-
-import torch
-from torch import Tensor
 
 Sums = dict[str, np.ndarray]
 Apply = Callable[..., None]  # takes arrays
@@ -70,16 +68,17 @@ class State:
         here = torch.from_numpy(self.records.pop(name))
         return self.on_device.pop(name, here)
 
+    def fetch(self) -> None:
+        """Begin to copy the records that are on a GPU."""
+        for name, tensor in self.on_device.items():
+            self.receive(partial(self.records.__setitem__, name), tensor)
+        self.on_device.clear()
+
     def settle(self) -> None:
-        """Wait for the copies and apply them in the order in which they were made."""
-        copied = {name: _copy_to_host(tensor) for name, tensor in self.on_device.items()}
-        if (self.pending or copied) and torch.cuda.is_available():
-            torch.cuda.synchronize()
+        """Apply the copies, which must be complete, in the order in which they were made."""
         for apply, found in self.pending:
             apply(*(tensor.numpy() for tensor in found))
-        self.records.update({name: tensor.numpy() for name, tensor in copied.items()})
         self.pending.clear()
-        self.on_device.clear()
 
 
 def is_far(tensor: Tensor) -> bool:

@@ -241,7 +241,7 @@ def add_by_group(
         return
     # There index_add has no fixed order; a product with zeros and ones has.
     member = groups == torch.arange(len(sums), device=groups.device)[:, None]
-    sums += (member.double() @ wide.flatten(1)).view(sums.shape)
+    sums += (member.double() @ wide.reshape(len(wide), -1)).view(sums.shape)
 
 
 def sum_by_group(
@@ -326,7 +326,7 @@ class RatioGroup:
             NUMERATOR: [metric.sums.items for metric in metrics],
             DENOMINATOR: [metric.sums.parts for metric in metrics],
         }
-        self._stops = {name: np.cumsum(size)[:-1] for name, size in sizes.items()}
+        self._stops = {name: np.cumsum(size)[:-1].tolist() for name, size in sizes.items()}
         # The layer comes first here, so that what is added to is in one place.
         self._sums = {
             name: torch.zeros(layers, GROUPS, heads, sum(size), dtype=torch.float64, device=device)
@@ -345,10 +345,13 @@ class RatioGroup:
     def finish(self, states: Mapping[str, State]) -> None:
         """Add everything to the states of the metrics."""
         for name, sums in self._sums.items():
-            by_group = sums.transpose(0, 1).cpu().numpy()
-            parts = np.split(by_group, self._stops[name], axis=-1)
+            parts = sums.transpose(0, 1).tensor_split(self._stops[name], dim=-1)
             for metric, part in zip(self._metrics, parts, strict=True):
-                states[metric.name].sums[name] += part
+                states[metric.name].receive(partial(_add_part, states[metric.name], name), part)
+
+
+def _add_part(state: State, name: str, part: np.ndarray) -> None:
+    state.sums[name] += part
 
 
 def _terms(metric: HeadRatio | MatrixRatio, layer: Layer) -> Terms:

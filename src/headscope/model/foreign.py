@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Stack
-from headscope.model.display import unmark
+from headscope.model.inputs.tokens import unmark
 from headscope.model.trace import Side, StackTrace, Trace
 
 Weights = Tensor | np.ndarray | Sequence[Tensor | np.ndarray]

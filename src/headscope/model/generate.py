@@ -22,9 +22,9 @@ from transformers import (
 )
 
 from headscope.errors import ModelError
-from headscope.model.batch import Batch
-from headscope.model.display import display_text
-from headscope.model.encode import Encoded, start_with
+from headscope.model.inputs.batch import Batch
+from headscope.model.inputs.encode import Encoded, start_with
+from headscope.model.inputs.tokens import display_text
 from headscope.model.steps import Observer, Steps, last_logits
 
 if TYPE_CHECKING:

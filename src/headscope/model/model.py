@@ -6,13 +6,26 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model import record
-from headscope.model.attention import LayerAttention, Stack
-from headscope.model.batch import (
+from headscope.model.attention import Forward, LayerAttention, Packing, Stack
+from headscope.model.capture.changes import Change, run_changed
+from headscope.model.capture.dense import capture
+from headscope.model.capture.kernels import PlainObserver, capture_fused
+from headscope.model.capture.modes import Modes, prove_modes
+from headscope.model.capture.plan import (
+    SOURCE_TOKENS,
+    TARGET_TOKENS,
+    Plan,
+    StackPlan,
+    check_family,
+    make_plan,
+)
+from headscope.model.capture.rows import RowObserver, capture_rows
+from headscope.model.capture.validate import Expectation, Validation
+from headscope.model.inputs.batch import (
     Batch,
     Entry,
     Side,
@@ -23,29 +36,14 @@ from headscope.model.batch import (
     make_batch,
     max_positions,
     padding_position,
+    plain_batch,
     probe_ids,
     vocabulary_size,
 )
-from headscope.model.capture.call import Forward
-from headscope.model.capture.changes import Change, run_changed
-from headscope.model.capture.dense import capture
-from headscope.model.capture.kernels import PlainObserver, capture_fused
-from headscope.model.capture.modes import Modes, prove_modes
-from headscope.model.capture.plan import (
-    SOURCE_TOKENS,
-    TARGET_TOKENS,
-    Plan,
-    StackPlan,
-    make_plan,
-)
-from headscope.model.capture.rows import RowObserver, capture_rows
-from headscope.model.capture.validate import Expectation, Validation, expect
-from headscope.model.chat import Chat, Message
-from headscope.model.encode import Encoded, decoder_start, encode, encode_target
-from headscope.model.evaluation import evaluating, quiet
-from headscope.model.family import check_family
-from headscope.model.origin import Copy, Origin, fingerprint, sketch
-from headscope.model.placing import home_of
+from headscope.model.inputs.chat import Chat, Message
+from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode_target
+from headscope.model.loading.network import evaluating, home_of, quiet
+from headscope.model.loading.origin import Copy, Origin, fingerprint, sketch
 from headscope.model.steps import Cache, prove_cache
 from headscope.model.trace import Trace
 
@@ -186,7 +184,7 @@ class Model:
         answer: bool = False,
         truncate: bool = False,
     ) -> Encoded:
-        """The tokens of a chat as the model's own template writes it; see `headscope.model.chat`.
+        """The tokens of a chat as the model's own template writes it.
 
         With `answer` they end where the model goes on.
         """
@@ -225,7 +223,8 @@ class Model:
         if target is None:
             return batch
         self._require_decoder()
-        return _with_target(batch, make_batch(target, chosen, pad=self.pad, device=self.device))
+        read = make_batch(target, chosen, pad=self.pad, device=self.device)
+        return dataclasses.replace(batch, target=read)
 
     def forward(
         self,
@@ -271,8 +270,12 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding.
         """
         expected = self._expectations(batch, whole=False)
+        spans, packing = [*map(batch.span, range(len(batch)))], batch.packing
+        packing = Packing.of(batch.mask) if packing is None else packing
         with torch.no_grad(), self.modes.masks("fused"):
-            return capture_fused(self._bind(batch, logits), self.plan, observer, expected)
+            return capture_fused(
+                self._bind(batch, logits), self.plan, observer, expected, spans, packing
+            )
 
     def forward_changed(
         self, batch: Batch, change: Change, *, gradients: bool = False, logits: bool = True
@@ -367,37 +370,22 @@ class Model:
         return body, entry(body, self.network.config)
 
     def _probe_batch(self) -> Batch:
-        batch = _plain_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
+        batch = plain_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
         if not self.is_encoder_decoder:
             return batch
-        target = _plain_batch(probe_ids(self.network, TARGET_TOKENS), self.device)
-        return _with_target(batch, target)
+        target = plain_batch(probe_ids(self.network, TARGET_TOKENS), self.device)
+        return dataclasses.replace(batch, target=target)
 
     def _make_plan(self) -> Plan:
         given = arguments(self._entry, self._probe_batch())
         return make_plan(self.name, self.network, self._evaluated(self.network, given))
 
     def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
-        source, target = batch.mask, None if batch.target is None else batch.target.mask
-        found: dict[Stack, Expectation] = {}
-        for stack in self.stacks:
-            if target is None and stack.name in ("decoder", "cross"):
-                continue
-            queries = (
-                target if target is not None and stack.name in ("decoder", "cross") else source
-            )
-            keys = target if target is not None and stack.name == "decoder" else source
-            found[stack.name] = expect(
-                self.name,
-                stack.name,
-                stack.heads,
-                queries,
-                keys,
-                causal=stack.causal,
-                sink=stack.sink,
-                whole=whole,
-            )
-        return found
+        target = batch.target
+        padded = batch.is_padded or (target is not None and target.is_padded)
+        return self.plan.expectations(
+            self.name, batch.mask, None if target is None else target.mask, padded, whole=whole
+        )
 
     def _check_vocabulary(self, encoded: Encoded) -> None:
         size = vocabulary_size(self.network)
@@ -413,18 +401,3 @@ class Model:
                 f"{self.name} has no decoder, so it takes no target text; leave target out."
             )
         decoder_start(self.network)
-
-
-def _with_target(batch: Batch, target: Batch) -> Batch:
-    return dataclasses.replace(batch, target=target)
-
-
-def _plain_batch(ids: Tensor, device: torch.device) -> Batch:
-    mask = torch.ones_like(ids, dtype=torch.bool)
-    return Batch(
-        ids=ids.to(device),
-        mask=mask.to(device),
-        segments=torch.zeros_like(ids).to(device),
-        rows=(0,),
-        lengths=(ids.shape[1],),
-    )

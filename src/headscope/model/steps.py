@@ -22,11 +22,11 @@ from torch import Tensor
 
 from headscope.errors import HeadscopeError, ModelError
 from headscope.model.attention import LayerAttention, Stack
-from headscope.model.batch import Batch
 from headscope.model.capture.dense import capture
+from headscope.model.capture.plan import sliding_window
 from headscope.model.capture.validate import TOLERANCE, Expectation, expect
-from headscope.model.evaluation import quiet
-from headscope.model.family import sliding_window
+from headscope.model.inputs.batch import Batch
+from headscope.model.loading.network import quiet
 
 if TYPE_CHECKING:
     from headscope.model.model import Model

@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 
 from headscope.errors import ViewError
 from headscope.files import find_place, is_local, write_atomically
-from headscope.model.spans import Turn
+from headscope.model.inputs.spans import Turn
 from headscope.model.trace import ENDING, Precision, Side, StackTrace, Trace
 from headscope.wording import shorten
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import CaptureError, ModelError
-from headscope.model.display import brief
-from headscope.model.spans import (
+from headscope.model.inputs.spans import (
     By,
     Characters,
     Span,
@@ -22,6 +21,7 @@ from headscope.model.spans import (
     spans_of_pattern,
     turns,
 )
+from headscope.model.inputs.tokens import brief
 
 if TYPE_CHECKING:
     from pathlib import Path

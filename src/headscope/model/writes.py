@@ -1,4 +1,17 @@
-"""What a head writes, in words: its output through the last norm to the unembedding.
+"""What a head writes: how much of it there is, and which words it makes likelier.
+
+Attention weighted by what a head would write is ‖a[i, j]·v_j W_O‖ (Kobayashi et al. 2020). A head
+may look at a token whose value is close to nothing, which is then not much of a look. The weights
+of a row are multiplied with the norms of what each key would give, and divided by their sum, so
+that a row is a distribution again and every measure of rows keeps its meaning.
+
+```
+a[i]            .70  .20  .10        mostly the first token
+‖v_j W_O‖       .10   1.   1.        which says next to nothing
+norm-weighted   .19  .54  .27
+```
+
+In words, it is a head's output through the last norm to the unembedding.
 
 ```
 logits  =  U · norm(r) ,   r = everything that was written into the residual stream
@@ -16,24 +29,67 @@ How a network does it is found and proved on the probe, as with attention; no cl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
 
-from headscope.errors import ModelError
-from headscope.model.attention import LayerAttention, widen
-from headscope.model.batch import Batch, probe_ids
-from headscope.model.display import display
-from headscope.model.norms import matrix
+from headscope.errors import CaptureError, ModelError
+from headscope.model.attention import LayerAttention, RowAttention, widen
+from headscope.model.capture.hooks import Projection
+from headscope.model.capture.plan import Plan
+from headscope.model.inputs.batch import Batch, probe_ids
+from headscope.model.inputs.tokens import display
+from headscope.model.loading.network import at_hand
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
+Reading = Literal["raw", "norm", "both"]  # of attention; both: raw, and the norms beside it
 PROBE_TOKENS = 7
 FIT = 1e-3  # how far a norm may be from its formula, of its largest value
 NO_HEAD = "it has no unembedding, so that nothing says which tokens a vector stands for"
+
+
+def matrix(projection: Projection) -> Float[Tensor, "value out"]:
+    """The matrix that multiplies from the right; GPT-2's Conv1D stores it so, Linear transposed."""
+    with at_hand(projection):
+        weight = projection.weight.detach()
+    return weight if isinstance(projection, Conv1D) else weight.T
+
+
+def value_norms(
+    value: Float[Tensor, "*batch key_head key value_dim"], projection: Projection, heads: int
+) -> Float[Tensor, "*batch head key"]:
+    """‖v_j W_O‖ for every head and key: what a head would write if it looked at j alone."""
+    groups = heads // value.shape[-3]
+    parts = widen(matrix(projection).to(value.device)).reshape(heads, value.shape[-1], -1)
+    values = widen(value)
+    # One head at a time: all heads at once would need heads × keys × width numbers.
+    found = [(values[..., h // groups, :, :] @ parts[h]).norm(dim=-1) for h in range(heads)]
+    return torch.stack(found, dim=-2)
+
+
+def norms_of(plan: Plan, seen: LayerAttention | RowAttention) -> Float[Tensor, "batch head key"]:
+    """The norms of one layer's values; `StackPlan.no_norms` says where there are none."""
+    projection = next(
+        slot.projection
+        for slot in plan.slots
+        if slot is not None and (slot.stack, slot.layer) == (seen.stack, seen.layer)
+    )
+    if seen.value is None or projection is None:
+        raise CaptureError(f"Layer {seen.layer} gives no values to weight its attention with.")
+    return value_norms(seen.value, projection, seen.weights.shape[1])
+
+
+def norm_weighted(
+    weights: Float[Tensor, "batch head query key"], norms: Float[Tensor, "batch head key"]
+) -> Float[Tensor, "batch head query key"]:
+    """Every weight times the norm of its key, each row divided by its sum."""
+    scaled = widen(weights) * norms[..., None, :]
+    return scaled / scaled.sum(-1, keepdim=True).clamp(min=torch.finfo(scaled.dtype).tiny)
 
 
 @dataclass(frozen=True)

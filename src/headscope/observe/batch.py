@@ -13,7 +13,7 @@ q 0    · · · ·                       q 0    · · · ·
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
+from headscope.model.attention import Packing, send
 from headscope.text.sentence import Sentence
 
 Made = TypeVar("Made")
@@ -50,6 +51,7 @@ class AnnotatedBatch:
     arcs: Int[Tensor, "arc 3"] | None = None
     sentences: tuple[Sentence, ...] = ()  # of every input, where a study needs whole sentences
     sought_from: int = 0  # the first token that may be part of the largest weight of its input
+    host: "AnnotatedBatch | None" = None  # the same in the memory of the host, if it is elsewhere
 
     @cached_property
     def content(self) -> Bool[Tensor, "batch token"]:
@@ -93,6 +95,21 @@ class AnnotatedBatch:
             self._made[name] = make()
         return self._made[name]
 
+    def once_on_host(self, name: str, make: Callable[["AnnotatedBatch"], Made]) -> Made:
+        """The same of what only the host makes well; tensors are sent to where the batch is.
+
+        A number that the host asks of a GPU makes it wait until all work so far is done.
+        """
+        if self.host is None:
+            return self.once(name, lambda: make(self))
+        made = self.host.once_on_host(name, make)
+        return self.once(name, lambda: _send(made, self.mask.device))
+
+    @property
+    def at_hand(self) -> "AnnotatedBatch":
+        """The batch where reading single numbers costs nothing."""
+        return self if self.host is None else self.host
+
     @cached_property
     def _made(self) -> dict[str, Any]:
         return {}
@@ -100,6 +117,21 @@ class AnnotatedBatch:
     @cached_property
     def _one_hot(self) -> dict[tuple[str, int], Tensor]:
         return {}
+
+
+def _send(made: Made, device: torch.device) -> Made:
+    """Tensors, or tuples with tensors among them, on a device."""
+    if isinstance(made, Tensor):
+        return send(made, device)
+    if not isinstance(made, tuple):
+        return made
+    parts = [_send(part, device) for part in made]
+    return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
+
+
+def packing_of(batch: AnnotatedBatch) -> Packing:
+    """Where the tokens of a batch lie without padding."""
+    return batch.once("packing", lambda: Packing.of(batch.mask))
 
 
 # Counts of pairs, in time and memory linear in the length; the same as counts over `pairs`.
@@ -122,9 +154,20 @@ def _pairs(
     return content * (visible if batch.is_causal else content.sum(1, keepdim=True))
 
 
+def sum_by_label(
+    batch: AnnotatedBatch, label: str, size: int, values: Float[Tensor, "batch token"]
+) -> Float[Tensor, "batch label"]:
+    """The values of the content tokens of every input, added up by their label."""
+    codes = batch.labels[label].masked_fill(~batch.content, -1)
+    labelled = codes >= 0
+    place = torch.arange(len(codes), device=codes.device)[:, None] * size + codes
+    sums = torch.bincount(place[labelled], values[labelled], minlength=len(codes) * size)
+    return sums.view(-1, size)
+
+
 def related_pairs(batch: AnnotatedBatch) -> tuple[Int[Tensor, "pair 3"], Int[Tensor, "pair 3"]]:
     """Pairs (input, query, key) of the two directed forms of Eq. 4 that count."""
-    return batch.once("related_pairs", lambda: _related_pairs(batch))
+    return batch.once_on_host("related_pairs", _related_pairs)
 
 
 def _related_pairs(batch: AnnotatedBatch) -> tuple[Tensor, Tensor]:
@@ -158,9 +201,15 @@ def count_related(batch: AnnotatedBatch) -> Float[Tensor, "batch form"]:
 
 def count_by_separation(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch separation"]:
     """How many pairs of two tokens of every input lie 0, 1 … `longest` apart, each pair once."""
+    return batch.once(f"up to {longest} apart", partial(_count_by_separation, batch, longest))
+
+
+def _count_by_separation(batch: AnnotatedBatch, longest: int) -> Tensor:
+    """The correlation of the places of tokens with themselves: whole numbers, so exact."""
     content = batch.content.double()
     far = min(longest, content.shape[1] - 1)
-    before = pad(content, (far, 0)).unfold(1, far + 1, 1)  # batch token, far … 0 before
-    counts = torch.einsum("bt,bts->bs", content, before).flip(1)
+    size = content.shape[1] + far
+    counts = torch.fft.irfft(torch.fft.rfft(content, size).abs().square(), size)[:, : far + 1]
+    counts = counts.round()
     counts[:, 0] = 0
     return pad(counts, (0, longest - far))

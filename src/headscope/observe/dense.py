@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from headscope.model.norms import norm_weighted
+from headscope.model.writes import norm_weighted
 from headscope.observe.batch import SPECIAL, AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     Spans,

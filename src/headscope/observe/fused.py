@@ -38,7 +38,7 @@ from headscope.observe.layer import (
 )
 from headscope.observe.offsets import near_offsets, separation_bins, sum_by_offset, sum_spans
 from headscope.observe.packed import PackedLayer, pack_layer
-from headscope.observe.rows import Look, RowsBuilder, RowsLayer
+from headscope.observe.rows import RowsLayer, build_rows, look_at
 
 PAIRS_AT_A_TIME = 2**14
 BAND = 128  # queries whose scores for the keys around them are held at a time
@@ -71,7 +71,7 @@ class FusedLayer(LayerSums):
         self, start: int, stop: int, keys: int | None = None
     ) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied; first keys only."""
-        look = _look(self.texts, self.places, self.batch.mask.shape[1])
+        look = look_at(self.texts, [each.span for each in self.places], self.batch.mask.shape[1])
         return look(start, stop)[..., :keys]
 
     @cached
@@ -136,8 +136,8 @@ def fuse_layer(
     places = batch.once("places", lambda: [_places(batch, row) for row in range(len(batch.rows))])
     tokens = batch.mask.shape[1]
     if any(text.kind is None for text in attention.texts):
-        look = _look(attention.texts, places, tokens)
-        return _build_rows(index, attention.texts[0], batch, look)
+        look = look_at(attention.texts, [each.span for each in places], tokens)
+        return build_rows(index, attention.texts[0], batch, look)
     sought = batch.sought_from
     texts = [
         _sum_text(text, each, sought) for text, each in zip(attention.texts, places, strict=True)
@@ -158,16 +158,6 @@ def fuse_layer(
         apart=_stack([text.apart for text in texts], places),
         sought_from=sought,
     )
-
-
-def _build_rows(index: int, text: TextAttention, batch: AnnotatedBatch, look: Look) -> RowsLayer:
-    """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
-    texts, tokens = batch.mask.shape
-    block = block_rows(texts * text.query.shape[0], tokens, batch.mask.device)
-    builder = RowsBuilder(batch)
-    for start in range(0, tokens, block):
-        builder.add(look(start, start + block), start)
-    return builder.finish(index, look)
 
 
 def _places(batch: AnnotatedBatch, row: int) -> _Places:
@@ -402,20 +392,3 @@ def _stack(peaks: Sequence[PeakPairs], places: Sequence[_Places]) -> PeakPairs:
         torch.stack([peak.query + start for peak, start in pairs]),
         torch.stack([peak.key + start for peak, start in pairs]),
     )
-
-
-def _look(texts: Sequence[TextAttention], places: Sequence[_Places], tokens: int) -> Look:
-    """The weights of some columns of the batch as queries; padded rows are zero."""
-
-    def look(start: int, stop: int) -> Tensor:
-        stop = min(stop, tokens)
-        found = texts[0].lse.new_zeros(len(texts), len(texts[0].query), stop - start, tokens)
-        for row, (text, place) in enumerate(zip(texts, places, strict=True)):
-            span = place.span
-            low, high = max(start, span.start), min(stop, span.stop)
-            if low < high:
-                weights = text.weights(low - span.start, high - span.start)
-                found[row, :, low - start : high - start, span] = weights
-        return found
-
-    return look

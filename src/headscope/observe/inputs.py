@@ -8,7 +8,7 @@ lengths  3 1 2        ids  a b c | d | e f         rows 0 and 2 as a rectangle  
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import overload
 
 import numpy as np
@@ -16,9 +16,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headscope.model.batch import Batch
-from headscope.model.encode import Encoded
-from headscope.observe.batch import AnnotatedBatch
+from headscope.model.attention import send
+from headscope.model.inputs.batch import Batch
+from headscope.model.inputs.encode import Encoded
+from headscope.observe.batch import AnnotatedBatch, packing_of
 from headscope.results.replicates import group_of
 from headscope.text.sentence import Sentence
 
@@ -70,6 +71,30 @@ class Columns:
             arcs=_flat_arcs(examples) if with_arcs else None,
             sentences=tuple(each.sentence for each in examples if each.sentence is not None),
         )
+
+    @classmethod
+    def join(cls, parts: Sequence["Columns"]) -> "Columns":
+        """The inputs of several columns one after the other."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+
+        def joined(values: Callable[[Columns], np.ndarray]) -> np.ndarray:
+            return np.concatenate([values(part) for part in parts])
+
+        first, before = parts[0], np.cumsum([0, *map(len, parts)])
+        return cls(
+            numbers=joined(lambda part: part.numbers),
+            groups=joined(lambda part: part.groups),
+            lengths=joined(lambda part: part.lengths),
+            ids=joined(lambda part: part.ids),
+            segments=joined(lambda part: part.segments),
+            null=joined(lambda part: part.null),
+            labels={name: joined(partial(_labels, name)) for name in first.labels},
+            arcs=None if first.arcs is None else np.concatenate(
+                [_moved(part.arcs, rows) for part, rows in zip(parts, before, strict=False)]
+            ),
+            sentences=tuple(each for part in parts for each in part.sentences),
+            sought_from=first.sought_from,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -135,25 +160,27 @@ class Cut:
     annotated: AnnotatedBatch
 
     def to(self, device: torch.device) -> "Cut":
-        """The same on a device; a GPU copies from pinned memory while it still computes."""
+        """The same on a device."""
         if device.type == "cpu":
             return self
-
-        def send(tensor: Tensor) -> Tensor:
-            pinned = tensor.pin_memory() if device.type == "cuda" else tensor
-            return pinned.to(device, non_blocking=True)
-
         batch, annotated = self.batch, self.annotated
-        mask, arcs = send(batch.mask), annotated.arcs
+        mask, arcs = send(batch.mask, device), annotated.arcs
         return Cut(
-            replace(batch, ids=send(batch.ids), mask=mask, segments=send(batch.segments)),
+            replace(
+                batch,
+                ids=send(batch.ids, device),
+                mask=mask,
+                segments=send(batch.segments, device),
+                packing=packing_of(annotated).to(device),
+            ),
             replace(
                 annotated,
-                groups=send(annotated.groups),
+                groups=send(annotated.groups, device),
                 mask=mask,
-                null=send(annotated.null),
-                labels={name: send(codes) for name, codes in annotated.labels.items()},
-                arcs=None if arcs is None else send(arcs),
+                null=send(annotated.null, device),
+                labels={name: send(codes, device) for name, codes in annotated.labels.items()},
+                arcs=None if arcs is None else send(arcs, device),
+                host=annotated,
             ),
         )
 
@@ -183,6 +210,15 @@ class Examples(Sequence[Example]):
 def columns_of(examples: Sequence[Example]) -> Columns:
     """The columns of some examples, laid out now if they are not yet."""
     return examples.columns if isinstance(examples, Examples) else Columns.of(examples)
+
+
+def _labels(name: str, columns: Columns) -> np.ndarray:
+    return columns.labels[name]
+
+
+def _moved(arcs: Int[np.ndarray, "arc 3"] | None, rows: int) -> Int[np.ndarray, "arc 3"]:
+    assert arcs is not None  # all columns of a study have arcs, or none
+    return arcs + np.array([rows, 0, 0])
 
 
 def _group(example: Example) -> int:

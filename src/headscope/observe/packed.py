@@ -8,6 +8,7 @@ on arcs), one goes over all pairs of every text and keeps nothing but sums over 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +17,7 @@ from torch import Tensor
 from headscope.model.attention import PackedAttention, Packing, widen
 from headscope.model.capture.kernels import block_rows
 from headscope.model.capture.packed import visible
-from headscope.observe.batch import AnnotatedBatch, related_pairs
+from headscope.observe.batch import AnnotatedBatch, packing_of, related_pairs
 from headscope.observe.layer import (
     LayerSums,
     PeakPairs,
@@ -45,8 +46,7 @@ class KeySums:
     peak: Float[Tensor, "head token"]  # the largest weight paid by another token
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(NamedTuple):
     """What counts in the texts of a batch: the same in all layers."""
 
     content: Bool[Tensor, "token"]
@@ -125,7 +125,7 @@ class PackedLayer(LayerSums):
 def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) -> PackedLayer:
     """All sums of a layer."""
     packing = attention.packing
-    places = batch.once("packed places", partial(_places, packing, batch))
+    places = places_of(batch)
     weights = weights_of_pairs(attention, places.queries, places.keys)
     tokens = len(places.content)
     to_null, own, on_arcs = weights.split(
@@ -158,7 +158,13 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     )
 
 
-def _places(packing: Packing, batch: AnnotatedBatch) -> _Places:
+def places_of(batch: AnnotatedBatch) -> _Places:
+    """What counts in a batch; on the host it can be found before a GPU is free."""
+    return batch.once_on_host("packed places", _places)
+
+
+def _places(batch: AnnotatedBatch) -> _Places:
+    packing = packing_of(batch)
     tokens = torch.arange(len(packing.place), device=packing.place.device)
     null_keys = _null_keys(packing, packing.pack(batch.null))  # null text
     to_null = null_keys[:, packing.text]
@@ -188,8 +194,7 @@ def _null_keys(packing: Packing, null: Bool[Tensor, "token"]) -> Int[Tensor, "nu
 
 def _packed_pairs(packing: Packing, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor, "3 pair"]:
     """Text, query and key of pairs as numbers of tokens, in the order of the texts."""
-    number = torch.zeros(packing.shape[0] * packing.shape[1], dtype=torch.long, device=pairs.device)
-    number[packing.place] = torch.arange(len(packing.place), device=pairs.device)
+    number = packing.number
     row, query, key = pairs[pairs[:, 0].argsort(stable=True)].unbind(-1)
     width = packing.shape[1]
     return torch.stack([row, number[row * width + query], number[row * width + key]])
@@ -211,28 +216,25 @@ def _peaks(
     peak = packing.unpack(found.peak.masked_fill(~content, -1.0), -1.0)  # head text token
     peak[..., :sought_from] = -1.0
     weight, key = peak.max(-1)
-    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, -1.0), -1.0)
-    paid[..., :sought_from] = -1.0
-    place = torch.arange(packing.shape[1], device=key.device)
-    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
-    query = paid.masked_fill_(unseen, -1.0).argmax(-1)
+    query = find_payers(attention, content, key, sought_from)
     return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
 
 
 def _paid_to(
     attention: PackedAttention, key: Int[Tensor, "head text"]
 ) -> Float[Tensor, "head token"]:
-    """What every token pays to one key of its text, a key for every head; masks not applied."""
-    packing, groups = attention.packing, attention.query.shape[1] // attention.key.shape[1]
-    number = torch.zeros(packing.shape, dtype=torch.long, device=key.device).flatten()
-    number[packing.place] = torch.arange(len(packing.place), device=key.device)
+    """The logarithm of what every token pays to one key of its text; masks not applied."""
+    packing = attention.packing
+    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
     width = packing.shape[1]
-    tokens = number[torch.arange(packing.shape[0], device=key.device) * width + key]  # head text
+    tokens = packing.number[
+        torch.arange(packing.shape[0], device=key.device) * width + key
+    ]  # head text
     heads = torch.arange(len(key), device=key.device)[:, None]
     keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
     queries = widen(attention.packed_query).transpose(0, 1)
     scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
-    return (scores - attention.lse).exp()
+    return scores - attention.lse
 
 
 def _at_offset(
@@ -288,6 +290,20 @@ def sum_offsets(
     return work(attention, content, offsets)
 
 
+def find_payers(
+    attention: PackedAttention,
+    content: Bool[Tensor, "token"],
+    key: Int[Tensor, "head text"],
+    sought_from: int = 0,
+) -> Int[Tensor, "head text"]:
+    """The other token from `sought_from` on that pays most to one key of every text and head.
+
+    Keys and payers are counted within their texts, whose padding is on the right.
+    """
+    work = _kernel(attention, "find_payers_on_gpu", find_payers_plainly)
+    return work(attention, content, key, sought_from)
+
+
 def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
     if not attention.lse.is_cuda:
         return plain
@@ -330,6 +346,18 @@ def sum_keys_plainly(
         (weights * apart).sum(-2),
         peak,
     )
+
+
+def find_payers_plainly(
+    attention: PackedAttention, content: Tensor, key: Tensor, sought_from: int = 0
+) -> Tensor:
+    """`find_payers` over all tokens: the reference of the kernel."""
+    packing, least = attention.packing, -torch.inf
+    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, least), least)
+    paid[..., :sought_from] = least
+    place = torch.arange(packing.shape[1], device=key.device)
+    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
+    return paid.masked_fill_(unseen, least).argmax(-1)
 
 
 def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:

@@ -13,6 +13,7 @@ import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention
+from headscope.model.capture.packed_kernel import precision
 from headscope.observe.packed import KeySums
 
 LOG2_E = 1 / math.log(2)
@@ -85,7 +86,7 @@ def sum_keys_on_gpu(
         KEYS=block,
         QUERIES=launch.get("queries", 64 if long else 32),
         SOUGHT=sought_from,
-        PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        PRECISION=precision(query),
         num_warps=launch.get("warps", 4),
         num_stages=launch.get("stages", 3),
     )  # fmt: skip
@@ -193,63 +194,128 @@ def _add_queries(  # noqa: ANN202
     return columns, scores, distance, tl.maximum(peak, tl.max(others, 1))
 
 
+def find_payers_on_gpu(
+    attention: PackedAttention, content: Tensor, chosen: Tensor, sought_from: int = 0
+) -> Tensor:
+    """Who pays most to one key of every text; a program takes one head of a text."""
+    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    tokens, heads, width = query.shape
+    lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
+    found = torch.empty_like(chosen, dtype=torch.int64, memory_format=torch.contiguous_format)
+    texts, wide = attention.packing.shape[0], attention.packing.longest >= LONG
+    _find_payers[(texts, heads)](  # pyright: ignore[reportIndexIssue]
+        query, key, lse, chosen.contiguous(), attention.packing.firsts, found, tokens,
+        attention.scaling, heads, key.shape[1],
+        WIDTH=width,
+        DIM=triton.next_power_of_2(width),
+        CAUSAL=attention.kind == "causal",
+        SOUGHT=sought_from,
+        BLOCK=128 if wide else 32,
+        num_warps=4 if wide else 1,
+    )  # fmt: skip
+    return found
+
+
+@triton.jit
+def _find_payers(  # noqa: ANN202
+    query, key, lse, chosen, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
+    begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
+    at = head * tl.num_programs(0) + text
+    mine = begin + tl.load(chosen + at)
+    dims = tl.arange(0, DIM)
+    to = (mine * key_heads + head // (heads // key_heads)) * WIDTH + dims
+    k = tl.load(key + to, mask=dims < WIDTH, other=0.0).to(tl.float32)
+    first = begin + SOUGHT
+    if CAUSAL:
+        first = tl.maximum(first, mine + 1)
+    most = tl.full([], float("-inf"), tl.float32)
+    payer = tl.full([], 0, tl.int64)
+    for start in range(first, stop, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        there = rows < stop
+        place = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
+        inside = there[:, None] & (dims[None, :] < WIDTH)
+        q = tl.load(query + place, mask=inside, other=0.0).to(tl.float32)
+        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
+        paid = tl.where(rows != mine, tl.sum(q * k[None, :], 1) * scaling - total, float("-inf"))
+        largest, row = tl.max(paid, 0, return_indices=True)
+        payer = tl.where(largest > most, start + row - begin, payer)
+        most = tl.maximum(most, largest)
+    tl.store(found + at, payer)
+
+
 def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
     """The weight of every text at each offset; a program takes one head of a part of a text."""
     query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
     tokens, heads, width = query.shape
-    packing = attention.packing
+    packing, block = attention.packing, 32 if width <= 64 else 16
     lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
     parts = triton.cdiv(packing.longest, PART)
-    found = torch.empty(parts, packing.shape[0], heads, len(offsets), device=query.device)
+    first, stop = offsets.start // block, (offsets.stop - 1) // block + 1
+    bins = (stop - first) * block
+    found = torch.empty(parts, packing.shape[0], heads, bins, device=query.device)
     _sum_offsets[(packing.shape[0], heads, parts)](  # pyright: ignore[reportIndexIssue]
         query, key, lse, content.to(torch.int8), packing.firsts, found, tokens, attention.scaling,
-        heads, key.shape[1], offsets.start, offsets.stop,
+        heads, key.shape[1], first, stop,
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
-        BINS=triton.next_power_of_2(len(offsets)),
-        BLOCK=32 if width <= 64 else 16,
-        PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        BLOCK=block,
+        PRECISION=precision(query),
         PART=PART,
         num_warps=1,
     )  # fmt: skip
-    return found.sum(0)
+    begin = offsets.start - first * block
+    return found[..., begin : begin + len(offsets)].sum(0)
 
 
 @triton.jit
 def _sum_offsets(  # noqa: ANN202
     query, key, lse, content, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
-    least, end,  # noqa: ANN001
-    WIDTH: tl.constexpr, DIM: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
+    first_block, stop_block,  # noqa: ANN001
+    WIDTH: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
     PRECISION: tl.constexpr, PART: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
+    """Sums of diagonals, from square blocks of weights that lie `between` apart.
+
+    Row i of a block is turned by i places, so that its diagonals become columns: those on and below
+    the main one are offsets from `between` on, those above it the offsets before.
+    """
     text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
     part = tl.program_id(2)
-    dims, bins, block = tl.arange(0, DIM), tl.arange(0, BINS), tl.arange(0, BLOCK)
-    apart = block[:, None] - block[None, :]
+    dims, block = tl.arange(0, DIM), tl.arange(0, BLOCK)
+    turned = (block[:, None] - block[None, :] + BLOCK) % BLOCK
+    below = block[:, None] >= block[None, :]
     of_keys = key + (head // (heads // key_heads)) * WIDTH + dims[:, None]
-    sums = tl.zeros([BINS], tl.float32)
-    for start in range(begin + part * PART, tl.minimum(begin + (part + 1) * PART, stop), BLOCK):
-        rows = start + block
-        there = rows < stop
-        at = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
-        q = tl.load(query + at, mask=there[:, None] & (dims[None, :] < WIDTH), other=0.0)
-        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
-        furthest = tl.maximum(begin, begin + (start - begin - end + 1) // BLOCK * BLOCK)
-        nearest = tl.minimum(stop, start + BLOCK - least)
-        for first in range(furthest, nearest, BLOCK):
-            keys = first + block
+    bins = (stop_block - first_block) * BLOCK
+    place = found + ((part * tl.num_programs(0) + text) * heads + head) * bins + block
+    kept = tl.zeros([BLOCK], tl.float32)
+    for number in range(first_block, stop_block + 1):
+        between = number * BLOCK
+        after = tl.zeros([BLOCK], tl.float32)
+        before = tl.zeros([BLOCK], tl.float32)
+        from_query = begin + tl.maximum(part * PART, between)
+        to_query = tl.minimum(begin + (part + 1) * PART, tl.minimum(stop, stop + between))
+        for start in range(from_query, to_query, BLOCK):
+            rows = start + block
+            there = rows < stop
+            at = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
+            q = tl.load(query + at, mask=there[:, None] & (dims[None, :] < WIDTH), other=0.0)
+            total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
+            keys = start - between + block
             met = keys < stop
             met = met & (tl.load(content + keys, mask=met, other=0) != 0)
             to = keys[None, :].to(tl.int64) * key_heads * WIDTH
             k = tl.load(of_keys + to, mask=met[None, :] & (dims[:, None] < WIDTH), other=0.0)
             z = tl.dot(q, k, input_precision=PRECISION) * scaling
             p = tl.where(met[None, :], tl.exp(z - total[:, None]), 0.0)
-            between = start - first
-            for offset in range(
-                tl.maximum(least, between - BLOCK + 1), tl.minimum(end, between + BLOCK)
-            ):
-                paid = tl.sum(tl.sum(tl.where(apart == offset - between, p, 0.0), 1), 0)
-                sums += tl.where(bins == offset - least, paid, 0.0)
-    place = found + ((part * tl.num_programs(0) + text) * heads + head) * (end - least) + bins
-    tl.store(place, sums, mask=bins < end - least)
+            diagonals = tl.gather(p, turned, 1)
+            after += tl.sum(tl.where(below, diagonals, 0.0), 0)
+            before += tl.sum(tl.where(below, 0.0, diagonals), 0)
+        if number > first_block:
+            tl.store(place + (number - 1 - first_block) * BLOCK, kept + before)
+        kept = after

@@ -4,7 +4,7 @@ Everything here is a sum over queries, a row of its own for every query, or a ma
 not matter how many rows a block has.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headscope.model.attention import TextAttention
+from headscope.model.capture.kernels import block_rows
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,
@@ -212,3 +214,29 @@ def _on_pairs(
 def _of_block(pairs: Int[Tensor, "pair 3"], start: int, kept: Tensor) -> Int[Tensor, "some 3"]:
     """The pairs whose queries are in a block."""
     return pairs[(pairs[:, 1] >= start) & (pairs[:, 1] < start + kept.shape[2])]
+
+
+def build_rows(index: int, text: TextAttention, batch: AnnotatedBatch, look: Look) -> RowsLayer:
+    """Under a mask that is more than causal or full: block by block, from rebuilt weights."""
+    texts, tokens = batch.mask.shape
+    block = block_rows(texts * text.query.shape[0], tokens, batch.mask.device)
+    builder = RowsBuilder(batch)
+    for start in range(0, tokens, block):
+        builder.add(look(start, start + block), start)
+    return builder.finish(index, look)
+
+
+def look_at(texts: Sequence[TextAttention], spans: Sequence[slice], tokens: int) -> Look:
+    """The weights of some columns of the batch as queries; padded rows are zero."""
+
+    def look(start: int, stop: int) -> Tensor:
+        stop = min(stop, tokens)
+        found = texts[0].lse.new_zeros(len(texts), len(texts[0].query), stop - start, tokens)
+        for row, (text, span) in enumerate(zip(texts, spans, strict=True)):
+            low, high = max(start, span.start), min(stop, span.stop)
+            if low < high:
+                weights = text.weights(low - span.start, high - span.start)
+                found[row, :, low - start : high - start, span] = weights
+        return found
+
+    return look

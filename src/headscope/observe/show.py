@@ -26,11 +26,11 @@ from headscope.model.attention import (
     PlainAttention,
     RowAttention,
 )
-from headscope.model.batch import Batch
 from headscope.model.capture.kernels import block_rows
 from headscope.model.capture.modes import Mode
+from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.model.norms import Reading, norm_weighted, norms_of
+from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.fused import fuse_layer
@@ -115,7 +115,7 @@ def show_layers(
 ) -> None:
     """Run the model over a batch and show every layer of its first stack, in order.
 
-    Read as "norm", weights are those of `headscope.model.norms`; as "both", whole matrices come
+    Read as "norm", weights are those of `headscope.model.writes`; as "both", whole matrices come
     with the norms beside them.
     """
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}

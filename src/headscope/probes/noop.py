@@ -24,14 +24,14 @@ from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Va
 from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.probes.gold import Classes, GoldTrees, make_gold
 from headscope.probes.relations import SUMS, scored_words
+from headscope.probes.trees import Classes, GoldTrees, make_gold
 from headscope.probes.words import From, Units, units_in
 from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
 
 SIDES = ("", "_governor")  # of the two directions

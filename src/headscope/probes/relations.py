@@ -28,7 +28,8 @@ from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Va
 from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
-from headscope.probes.gold import (
+from headscope.probes import papers
+from headscope.probes.trees import (
     CONTENT,
     Classes,
     GoldTrees,
@@ -38,7 +39,6 @@ from headscope.probes.gold import (
     make_gold,
 )
 from headscope.probes.words import From, word_layer
-from headscope.results import papers
 from headscope.results.measure import Baseline, Measure, Role
 from headscope.results.replicates import GROUPS
 from headscope.text.sentence import ROOT

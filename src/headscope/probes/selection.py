@@ -12,10 +12,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.probes.gold import accuracy
 from headscope.probes.relations import DIRECTIONS, OFFSETS
-from headscope.results.findings import SHARE, Found, find_interval
-from headscope.results.selection import ratio_over_groups
+from headscope.probes.trees import accuracy
+from headscope.results.findings import SHARE, Found, find_interval, ratio_over_groups
 
 DIFFERENCE = (-1.0, 1.0)
 Chosen = tuple[int, int, int]  # layer, head, direction, each by its place

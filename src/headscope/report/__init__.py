@@ -1,23 +1,217 @@
-"""Figures, tables and one self-contained page for finished runs."""
+"""The report of finished runs: figures, tables, and one self-contained page that holds them."""
 
+import math
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from headscope.errors import HeadscopeError, RunError
+from headscope.files import find_place, replacing
+from headscope.head import read_head
+from headscope.plots.style import FORMATS, style
+from headscope.plots.style import render as render_figure
+from headscope.report.exemplars import Group, csv_rows, show_head
+from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
+from headscope.report.tables import ShownTable, show_table, to_latex
+from headscope.results.heads import check_heads
+from headscope.results.inspection import said as said_of
+from headscope.results.run import Run, read_finished
+from headscope.results.slices import to_csv
+from headscope.results.statements import Choice, JudgedClaim, Row, Statements, read_statements
+from headscope.studies import STUDIES, find_study
+from headscope.studies.study import Study
 
-def report(run: str | Path, *more: str | Path, **options: Any) -> Path:
-    """Write figures, tables and one page for finished runs; see `headscope.report.write.report`."""
-    from headscope.report.write import report as write
+EXEMPLAR_TITLES = {
+    "table1": "Table 1: heads that specialise in a part of speech",
+    "table2": "Table 2: heads that specialise in a relation",
+    "table3": "Table 3: heads by distance, entropy and variability",
+    "asked": "Heads you asked for",
+}
 
-    return write(run, *more, **options)
+
+@dataclass(frozen=True)
+class Look:
+    """How figures are drawn, beside what matplotlib's rcParams say."""
+
+    width: float | None = None  # inches
+    font: str | None = None  # family
+    formats: tuple[str, ...] = FORMATS
+
+
+def report(
+    run: str | Path,
+    *more: str | Path,
+    out: str | Path | None = None,
+    heads: Sequence[str] = (),
+    study: Study | str | None = None,
+    width: float | None = None,
+    font: str | None = None,
+    formats: Sequence[str] | None = None,
+) -> Path:
+    """Write figures, tables and one page for one or more finished runs; returns the page's path.
+
+    A run is its directory or its result.nc. The page is report.html in the first run unless `out`
+    names another file. `heads` ("L4H11") adds exemplars of these heads. `study` is the declaration
+    of a study of your own, or its import path, for its figures: a run directory may come from a
+    stranger, so that nothing it names is imported. `width` (inches) and `font` (a family) are those
+    of every figure; other settings are taken from matplotlib's rcParams. `formats` are those of the
+    figures' files, all by default; the page needs the SVG, so that it is always written.
+    """
+    look = _look(width, font, FORMATS if formats is None else formats)
+    runs = [read_finished(each) for each in (run, *more)]
+    page = runs[0].path / "report.html" if out is None else find_place(out)
+    asked = [_asked(heads, each) for each in runs]
+    own = find_study(study) if isinstance(study, str) else study
+    chapters = [
+        _chapter(each, choices, own, _folder(each.path, page), look)
+        for each, choices in zip(runs, asked, strict=True)
+    ]
+    _write(page, render(chapters).encode("utf-8"))
+    return page
+
+
+def _look(width: float | None, font: str | None, formats: Sequence[str]) -> Look:
+    if width is not None and not width > 0:
+        raise RunError(f"Figures cannot be {width} inches wide; give a positive width.")
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise RunError(
+            f"Figures are not written as {unknown[0]!r}; choose from {', '.join(FORMATS)}."
+        )
+    return Look(width, font, tuple(formats))
+
+
+def _folder(run: Path, page: Path) -> Path:
+    """Where figures and tables go: into the run, or beside a page elsewhere if it is read-only."""
+    for folder in (run, page.parent / f"{page.stem}-{run.name}"):
+        try:
+            for name in ("figures", "tables"):
+                (folder / name).mkdir(parents=True, exist_ok=True)
+            page.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        return folder
+    raise RunError(
+        f"{run} cannot be written; name a page in a place that can with --out FILE.html, and "
+        "figures and tables are written beside it."
+    )
+
+
+def _chapter(
+    run: Run, asked: Sequence[Choice], study: Study | None, folder: Path, look: Look
+) -> Chapter:
+    said, found = read_statements(run.data), study or _find_study(run)
+    if said.findings:
+        _write_table(folder, "findings", "Findings", [*map(_claim_row, said.findings)])
+    return Chapter(
+        run=run,
+        study=found,
+        heads=said.heads,
+        findings=said.findings,
+        figures=_draw_figures(run, found, folder, look, is_own=study is not None),
+        tables=_write_tables(folder, said),
+        measures=show_measures(run.data),
+        exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
+    )
+
+
+def _claim_row(claim: JudgedClaim) -> Row:
+    """A claim as a row of numbers and words; NaN where there is no number."""
+    return {name: math.nan if value is None else value for name, value in asdict(claim).items()}
+
+
+def _find_study(run: Run) -> Study | None:
+    return find_study(run.study) if run.study in STUDIES else None
+
+
+def _draw_figures(
+    run: Run, study: Study | None, folder: Path, look: Look, *, is_own: bool
+) -> list[ShownFigure]:
+    """Draw and write every figure that the result has the variables for.
+
+    A run may come from a stranger and have only the names of a study's variables; a study that was
+    given by its author shows where it fails.
+    """
+    figures = (study.figures if study else ()) or general_figures(run.data)
+    shown = []
+    for figure in figures:
+        if all(name in run.data for name in figure.needs):
+            try:
+                with style(figure.name, look.font):
+                    files = render_figure(figure.draw(run.data), look.width, look.formats)
+                    note = figure.note(run.data)
+            except Exception as error:
+                if is_own or isinstance(error, HeadscopeError):
+                    raise
+                raise RunError(
+                    f"{run.path} says that it is a run of {run.study}, and its {figure.name} "
+                    f"cannot be drawn ({said_of(error)}); run the study again in a new directory."
+                ) from error
+            for ending, content in files.items():
+                _write(folder / "figures" / f"{figure.name}.{ending}", content)
+            shown.append(ShownFigure(figure, files["svg"].decode("utf-8"), note))
+    return shown
+
+
+def _write_tables(folder: Path, said: Statements) -> list[ShownTable]:
+    return [
+        _write_table(folder, table.file, table.title, table.rows, table.caption)
+        for table in said.tables
+    ]
+
+
+def _write_table(
+    folder: Path, file: str, title: str, rows: Sequence[Row], caption: str = ""
+) -> ShownTable:
+    shown = show_table(rows, title, caption, file)
+    header = list(rows[0])
+    cells = [[row[name] for name in header] for row in rows]
+    _write(folder / "tables" / f"{file}.csv", to_csv(header, cells))
+    _write(folder / "tables" / f"{file}.tex", to_latex(shown))
+    return shown
+
+
+def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[Group]:
+    """The exemplar tables as files, and what the page shows of them."""
+    groups = []
+    for name in dict.fromkeys(choice.table for choice in choices):
+        chosen = [choice for choice in choices if choice.table == name]
+        rows = csv_rows(chosen, run.exemplars)
+        if rows:
+            title = EXEMPLAR_TITLES.get(name, name)
+            _write_table(folder, name, title, rows)
+            heads = tuple(show_head(choice, run.exemplars) for choice in chosen)
+            groups.append(Group(name, title, heads))
+    return groups
+
+
+def _asked(heads: Sequence[str], run: Run) -> list[Choice]:
+    asked = check_heads([read_head(name) for name in heads], run.data)
+    if asked and not run.exemplars:
+        raise RunError(f"{run.path} has no exemplars to show: its study keeps none.")
+    return [Choice("asked", layer, head, "asked for") for layer, head in asked]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in one step: on a full disk nothing is left of it."""
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written ({error.strerror or error}); make room there, or choose "
+            "another place with --out FILE.html."
+        ) from error
 
 
 class _CallableModule(ModuleType):
     # Python binds this package as `headscope.report` when any part of it is imported, over the
     # function of the same name: so the package itself answers to `hs.report(run)`.
-    def __call__(self, run: str | Path, *more: str | Path, **options: Any) -> Path:
-        return report(run, *more, **options)
+    def __call__(self, *runs: str | Path, **options: Any) -> Path:
+        return report(*runs, **options)
 
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from headscope.head import name_head
-from headscope.results.exemplars import Exemplar
+from headscope.results.run import Exemplar
 from headscope.results.statements import Choice
 from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
 

@@ -25,9 +25,8 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.files import SHARDS, write_atomically
+from headscope.files import SHARDS, checksum, write_atomically
 from headscope.results.inspection import LIMITS, check_text, require_file, said
-from headscope.seal import checksum
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
 MAPS, WRITES = "maps.parquet", "writes.parquet"

@@ -37,14 +37,6 @@ class Estimate:
     low: Array
     high: Array
 
-    def is_above(self, threshold: float) -> Array:
-        """Where the whole interval lies above a threshold."""
-        return self.low > threshold
-
-    def is_below(self, threshold: float) -> Array:
-        """Where the whole interval lies below a threshold."""
-        return self.high < threshold
-
 
 def group_of(document: str) -> int:
     """The group of a document; the same on every machine and in every run."""
@@ -92,6 +84,11 @@ def aligned(
 def informed(denominator: Float[Array, "group *part"]) -> Int[Array, "*part"]:
     """How many groups have anything to say."""
     return (denominator > 0).sum(0)
+
+
+def are_counts(x: Array, y: Array) -> bool:
+    """Whether numerators and denominators are all whole numbers."""
+    return bool((x == np.round(x)).all() and (y == np.round(y)).all())
 
 
 def standard_error(

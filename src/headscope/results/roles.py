@@ -33,6 +33,7 @@ from headscope.results.measure import (
     measure_of,
 )
 from headscope.results.replicates import (
+    are_counts,
     interval,
     p_of_interval,
     q_values,
@@ -40,7 +41,7 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.slices import MARK, plain_label
+from headscope.results.slices import MARK, plain_label, signed_label
 
 CLEAR = 0.1  # strength that a role must exceed
 BROAD = 0.9  # of the entropy of even attention
@@ -187,7 +188,7 @@ def _share_strengths(
     """
     chosen = list(groups)
     values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
-    informed, weight, counted = (y[chosen] > 0).sum(0), y[chosen].sum(0), _are_counts(x, y)
+    informed, weight, counted = (y[chosen] > 0).sum(0), y[chosen].sum(0), are_counts(x, y)
     value, base = values[0], np.broadcast_to(bases[0], values[0].shape)
     own, apart = (standard_error(each, informed) for each in (values, values - bases))
     low, high = share_interval(value, own, informed, weight, counted=counted)
@@ -217,10 +218,6 @@ def _ratio_strengths(
     return _Strength(parts[0], low, high, np.ones(parts[0].shape), parts[0], low, (low, high))
 
 
-def _are_counts(x: Array, y: Array) -> bool:
-    return bool((x == np.round(x)).all() and (y == np.round(y)).all())
-
-
 def _items(array: xr.DataArray) -> tuple[list[str], tuple[Mapping[str, str], ...]]:
     """The further dimensions, and the labels of every item."""
     dims = [str(dim) for dim in array.dims if dim not in GRID]
@@ -231,11 +228,8 @@ def _items(array: xr.DataArray) -> tuple[list[str], tuple[Mapping[str, str], ...
 def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> tuple[Array, Array]:
     x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
     y = y.broadcast_like(x)
-    return tuple(
-        each.transpose("group", *GRID, *dims).values.reshape(*[each.sizes[dim] for dim in
-                                                               ("group", *GRID)], -1)
-        for each in (x, y)
-    )  # fmt: skip  # pyright: ignore[reportReturnType]
+    above, below = (each.transpose("group", *GRID, *dims).values for each in (x, y))
+    return above.reshape(*above.shape[:3], -1), below.reshape(*below.shape[:3], -1)
 
 
 def _baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
@@ -291,18 +285,12 @@ def _best(
     for each in labels:
         at = {dim: _place(place[dim].values, label) for dim, label in each.items()
               if dim in place.dims}  # fmt: skip
-        means.append(baseline.means.format(_signed(names[int(place.isel(at))])))
+        means.append(baseline.means.format(signed_label(names[int(place.isel(at))])))
     return x.isel({over: place}), y.isel({over: place}), means
 
 
 def _place(values: Array, label: str) -> int:
     return [str(value) for value in values].index(label)
-
-
-def _signed(label: object) -> str:
-    if isinstance(label, int | np.integer):
-        return f"{label:+d}".replace("-", "−")
-    return plain_label(str(label))
 
 
 def _spread_out(
@@ -337,9 +325,8 @@ def _describe(
     found.sort(key=lambda each: (-each[0].strength, each[0].spec))
     found = list(_without_repeats(found))
     roles = tuple(role for role, _ in found)
-    return HeadRoles(
-        str(head), *head, roles, _share(found, i, j, result), _sentence(head, roles)
-    )  # fmt: skip
+    share, sentence = _share(found, i, j, result), _sentence(head, roles)
+    return HeadRoles(str(head), *head, roles, share, sentence)
 
 
 def _role(one: _Scored, i: int, j: int, item: int) -> HeadRole:

@@ -2,10 +2,16 @@
 
 This is the one place that opens a run. Everything that is read of it is checked here, so that
 report, comparison and explorer can trust it: links and pipes, sizes, checksums, types, dimensions.
+
+Exemplar sentences are a file of rows, one for every head and rank. Heads that the run lists for a
+kind of pairs have further rows, which name that kind: the strongest pairs of it, and one drawn at
+random. `result.nc` has the file's checksum, so that sentences of another run, or rotten ones, are
+noticed.
 """
 
 import hashlib
 import json
+import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +19,23 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import xarray as xr
 
 import headscope
 from headscope.errors import RunError
-from headscope.files import find_place, write_text
+from headscope.files import checksum, find_place, write_text
 from headscope.results.dataset import check_result, load, without_stack
-from headscope.results.exemplars import FILE as EXEMPLARS
-from headscope.results.exemplars import Exemplar, exemplars_of
-from headscope.results.inspection import LIMITS, inspect_folder, parse, require, require_file, said
+from headscope.results.inspection import (
+    LIMITS,
+    check_text,
+    inspect_folder,
+    parse,
+    require,
+    require_file,
+    said,
+)
 from headscope.results.records import NO_RECORDS, Records, records_of
 from headscope.wording import plain
 
@@ -47,6 +61,14 @@ _PARTS: dict[tuple[str, str], Any] = {
     ("options", "shard_sentences"): int | None,
     ("options", "batch_tokens"): int | None,
 }
+EXEMPLARS = "exemplars.parquet"
+EXEMPLARS_CHECKSUM = "exemplars_sha256"  # attribute of the result
+Exemplar = dict[str, Any]
+
+_ROWS, _VALUES, _BYTES = 2_000_000, 100_000_000, 2**31  # the most that a file may say it holds
+_WHOLE = ("layer", "head", "rank", "query", "key")
+_TEXTS = ("text", "id", "document", "query_tag", "key_tag", "key_relation", "kind")
+WRITE_AGAIN = "run the study again into the same RUN, which writes it again"
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -249,3 +271,89 @@ def _records(result: xr.Dataset, folder: Path) -> tuple[Records, list[str]]:
         return records_of(result, folder), []
     except (RunError, OSError) as error:
         return NO_RECORDS, [str(error)]
+
+
+def read_exemplars(path: Path) -> list[Exemplar]:
+    """The rows of an exemplar file, every one of them checked."""
+    if not (path.exists() or path.is_symlink()):
+        raise RunError(f"{path.parent} has no exemplars: its study keeps none.")
+    try:
+        require_file(path)
+        rows = _read_rows(path)
+        for row in rows:
+            _check_row(row)
+    except Exception as error:  # Arrow fails on foreign content in many ways
+        raise RunError(f"{path.name} cannot be read ({said(error)}); {WRITE_AGAIN}.") from error
+    return rows
+
+
+def exemplars_of(result: xr.Dataset, path: Path) -> list[Exemplar]:
+    """The exemplars that belong to a result; none if its study keeps none."""
+    expected, is_there = result.attrs.get(EXEMPLARS_CHECKSUM), path.exists() or path.is_symlink()
+    if expected is None and not is_there:
+        return []
+    if not is_there:
+        raise RunError(f"{path.name} is missing; {WRITE_AGAIN}.")
+    require_file(path)
+    if checksum(path) != expected:
+        raise RunError(
+            f"{path.name} cannot be read (it is damaged, or not of this result); {WRITE_AGAIN}."
+        )
+    rows = read_exemplars(path)
+    _check_heads(rows, result)
+    return rows
+
+
+def _read_rows(path: Path) -> list[Exemplar]:
+    with path.open("rb") as content, pq.ParquetFile(content) as file:
+        _check_columns(file)
+        known = (*_WHOLE, *_TEXTS, "weight", "random", "sentence", "tokens")
+        names = [name for name in known if name in file.schema_arrow.names]
+        unknown = {**dict.fromkeys(_TEXTS[1:]), "random": False}
+        return [unknown | row for row in file.read(columns=names).to_pylist()]
+
+
+def _check_columns(file: pq.ParquetFile) -> None:
+    """Refuse what is of other types, or says that it unpacks to far too much, before reading."""
+    about, schema = file.metadata, file.schema_arrow
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    parts = [group.column(place) for group in groups for place in range(group.num_columns)]
+    size = sum(part.total_uncompressed_size for part in parts)
+    if about.num_rows > _ROWS or size > _BYTES or sum(part.num_values for part in parts) > _VALUES:
+        raise RunError("it says that it holds more than a run can have")
+    wrong = [name for name in _WHOLE if not pa.types.is_integer(schema.field(name).type)]
+    wrong += [name for name in ("weight",) if not pa.types.is_floating(schema.field(name).type)]
+    wrong += [] if schema.field("tokens").type in _lists_of_texts() else ["tokens"]
+    wrong += [] if pa.types.is_string(schema.field("text").type) else ["text"]
+    if wrong:
+        raise RunError(f"its {wrong[0]} is of another type")
+
+
+def _lists_of_texts() -> tuple[Any, ...]:
+    return pa.list_(pa.string()), pa.list_(pa.field("item", pa.string()))
+
+
+def _check_row(row: Exemplar) -> None:
+    if any(not isinstance(row[name], int) or row[name] < 0 for name in _WHOLE):
+        raise RunError("a number of it is missing or below 0")
+    tokens, places = row["tokens"], (row["query"], row["key"])
+    if not tokens or not all(isinstance(token, str) for token in tokens):
+        raise RunError("a sentence of it has no tokens")
+    if not all(place < len(tokens) for place in places):
+        raise RunError("a marked token of it is behind the end of the sentence")
+    if not isinstance(row["weight"], float) or not math.isfinite(row["weight"]):
+        raise RunError("a weight of it is not a number")
+    if not isinstance(row["random"], bool):
+        raise RunError("it does not say whether a sentence of it was drawn at random")
+    if not isinstance(row["text"], str):
+        raise RunError("a sentence of it has no text")
+    for text in (*tokens, *(row[name] for name in _TEXTS[1:] if row[name] is not None)):
+        check_text(text if isinstance(text, str) else "", "it")
+
+
+def _check_heads(rows: list[Exemplar], result: xr.Dataset) -> None:
+    layers, heads = (set(result[dim].values.tolist()) for dim in ("layer", "head"))
+    if any(row["layer"] not in layers or row["head"] not in heads for row in rows):
+        raise RunError(
+            f"{EXEMPLARS} cannot be read (it is of heads that are not there); {WRITE_AGAIN}."
+        )

@@ -2,10 +2,15 @@
 
 A slice is written NAME~LABEL~LABEL with the labels in the order of the dimensions: `entropy`,
 `pos_to~NOUN`, `relation_accuracy~dependent_to_head~nsubj`.
+
+Tables of all heads and of all layers have one column for each slice, and its error. As CSV a
+spreadsheet opens them as data: no text in them is taken for a formula.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -17,6 +22,8 @@ from headscope.results.measure import GRID, Baseline, Measure, Published, measur
 
 MARK = "~"
 _ALL = slice(None)
+BY_LAYER = "_by_layer"
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -161,14 +168,89 @@ def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> Bas
     array, label = select(result[baseline.variable], at), ""
     if baseline.best_over in array.dims and np.isfinite(array.values).any():
         best = int(np.nanargmax(array.values))
-        label = _label(array[baseline.best_over].values[best])
+        label = signed_label(array[baseline.best_over].values[best])
         array = array.isel({baseline.best_over: best})
     if array.ndim or not np.isfinite(array):
         return None
     return BaselineValue(float(array), baseline.means.format(label))
 
 
-def _label(label: object) -> str:
+def signed_label(label: object) -> str:
+    """A coordinate's label for readers, offsets with their sign."""
     if isinstance(label, int | np.integer):
         return f"{label:+d}".replace("-", "−")
     return plain_label(str(label))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A slice of a measure under the name that it has in a table."""
+
+    variable: str
+    name: str = ""  # that of the variable if not given
+    at: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        """Its name in the table."""
+        return self.name or self.variable
+
+
+def columns_of(result: xr.Dataset, chosen: Iterable[Column]) -> list[Column]:
+    """The chosen columns that the result has, then every other measure of whole heads."""
+    known = [column for column in chosen if column.variable in result]
+    shown = {column.variable for column in known}
+    further = [name for name in measure_names(result) if name not in shown]
+    return [*known, *(Column(name) for name in further if set(result[name].dims) == set(GRID))]
+
+
+def head_cells(
+    result: xr.Dataset, columns: Sequence[Column], layer: int, head: int, mark: str = "_se"
+) -> dict[str, Any]:
+    """The values of one head, each followed by its standard error where there is one."""
+    return _cells(result, columns, "", mark, {"layer": layer, "head": head})
+
+
+def layer_cells(
+    result: xr.Dataset, columns: Sequence[Column], layer: int, mark: str = "_se"
+) -> dict[str, Any]:
+    """The values of one layer, each followed by its standard error where there is one."""
+    pooled = [column for column in columns if column.variable + BY_LAYER in result]
+    return _cells(result, pooled, BY_LAYER, mark, {"layer": layer})
+
+
+def _cells(
+    result: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str, at: Mapping[str, int]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for column in columns:
+        name, place = column.variable + suffix, {**at, **column.at}
+        row[column.heading] = float(values_at(result, name, place))
+        if f"{name}_se" in result:
+            row[f"{column.heading}{mark}"] = float(values_at(result, f"{name}_se", place))
+    return row
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """One line per row below the header, if any; what is no number is an empty cell or a text."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if header:
+        writer.writerow(map(_cell, header))
+    writer.writerows(map(_cell, row) for row in rows)
+    return buffer.getvalue().encode("utf-8")
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would compute gets an apostrophe, which it does not show."""
+    if not isinstance(value, str) or not value.startswith(_BEGINS_FORMULA) or _is_number(value):
+        return value
+    return f"'{value}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

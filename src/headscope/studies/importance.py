@@ -27,7 +27,7 @@ from headscope.text.segments import documents_of
 
 if TYPE_CHECKING:
     from headscope.metrics.importance import Means
-    from headscope.model.batch import Batch
+    from headscope.model.inputs.batch import Batch
     from headscope.observe.batch import AnnotatedBatch
 
 NAMES = tuple(measure.name for measure in MEASURES)

@@ -6,11 +6,10 @@ A study that keeps them gives its part a way to make inputs again, and adds OPTI
 
 from dataclasses import replace
 
-from headscope.metrics import maps
-from headscope.metrics.bands import BandedExamples
-from headscope.metrics.sample import POINTS, TokenSample
-from headscope.metrics.tokens import TopTokens
-from headscope.model.batch import vocabulary_size
+from headscope.metrics.records import maps
+from headscope.metrics.records.drawn import POINTS, BandedExamples, TokenSample
+from headscope.metrics.records.tokens import TopTokens
+from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.writes import why_no_writes
 from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.studies.option import Option

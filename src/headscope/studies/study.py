@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from headscope.model.model import Model
-    from headscope.model.norms import Reading
+    from headscope.model.writes import Reading
     from headscope.observe.inputs import Columns, Example
     from headscope.observe.show import Attention
     from headscope.results.findings import Finding
@@ -150,6 +150,7 @@ class Part:
     inputs: Callable[[Setup, Excerpt, int], Inputs]  # of sentences, the first with that number
     metrics: tuple[Metric, ...]
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
+    by_sentence: bool = False  # whether a sentence gives the same inputs whatever is around it
     # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
     reach: Callable[[Setup, "Shard"], tuple[int, int]] | None = None
     # The inputs of these numbers once more, where some of them are looked at a second time.

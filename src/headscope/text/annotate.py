@@ -18,11 +18,17 @@ from headscope.errors import CorpusError
 from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
-from headscope.text.documents import Documents, Paragraph, RawDocument, paragraphs, read_documents
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.text.readers.raw import TEXT, is_raw
 from headscope.text.sentence import Sentence
-from headscope.text.sources import DEMO
+from headscope.text.sources import (
+    DEMO,
+    Documents,
+    Paragraph,
+    RawDocument,
+    paragraphs,
+    read_documents,
+)
 from headscope.wording import counted
 from headscope.workers.engine import Engine, find_engine
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from headscope.errors import CorpusError
 from headscope.files import find_place, is_local
 from headscope.text.readers import suffix_of
-from headscope.text.readers.compressed import open_bytes
+from headscope.text.readers.lines import open_bytes
 from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
 from headscope.text.table import derive, to_sentences

@@ -18,17 +18,23 @@ from typing import get_args
 from uuid import uuid4
 
 from headscope.errors import CorpusError
-from headscope.files import is_local, write_text
-from headscope.seal import checksum
+from headscope.files import checksum, is_local, write_text
 from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import COMPRESSED, format_of, suffix_of
 from headscope.text.readers.columns import is_corpus
 from headscope.text.readers.conllu import Fused
 from headscope.text.readers.lines import Layout, document_numbers
 from headscope.text.readers.raw import TEXT, to_sentences
-from headscope.text.readers.reading import Reading, read_sentences
 from headscope.text.sentence import Sentence
-from headscope.text.sources import DEMO, Named, Sources, demo_sentences, find_sources
+from headscope.text.sources import (
+    DEMO,
+    Named,
+    Reading,
+    Sources,
+    demo_sentences,
+    find_sources,
+    read_sentences,
+)
 from headscope.text.storage import FORMAT
 from headscope.wording import counted
 

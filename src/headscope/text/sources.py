@@ -1,19 +1,46 @@
-"""What a person can name as a corpus: files, directories, standard input, a dataset of the hub."""
+"""What a person can name as a corpus: files, directories, standard input, a dataset of the hub.
 
+From there text comes as sentences, by the reader that takes the file, or as raw documents that are
+not yet cut into sentences.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import as_file, files
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from headscope.errors import CorpusError
 from headscope.files import find_place
+from headscope.text.corpus import read_stored
 from headscope.text.readers import SUFFIXES, format_of, suffix_of
-from headscope.text.readers.columns import Row
-from headscope.text.readers.conllu import read_conllu
-from headscope.text.readers.datasets import HubDataset, find_dataset, is_saved, saved_files
-from headscope.text.readers.lines import document_numbers
-from headscope.text.readers.raw import INPUT_NAME, read_standard_input
+from headscope.text.readers.columns import (
+    TABLES,
+    HubDataset,
+    Row,
+    find_dataset,
+    is_corpus,
+    is_saved,
+    saved_files,
+)
+from headscope.text.readers.conll2012 import read_conll2012
+from headscope.text.readers.conllu import Fused, read_conllu
+from headscope.text.readers.jsonl import read_jsonl
+from headscope.text.readers.lines import Layout, document_numbers, read_plain
+from headscope.text.readers.raw import (
+    INPUT_NAME,
+    TEXT,
+    is_raw,
+    read_rows,
+    read_standard_input,
+    to_sentences,
+)
+from headscope.text.segments import joined
 from headscope.text.sentence import Sentence
+from headscope.text.storage import LONGEST_TEXT
 
 Named = str | Path | Iterable[str | Path]
 DEMO = "demo"
@@ -105,3 +132,143 @@ def _expand(path: Path) -> list[Path]:
             f"No file in {path} ends in {', '.join(SUFFIXES)}; give another directory."
         )
     return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, and what was counted on the way."""
+
+    layout: Layout | None = None  # as it is usual for the kind of file
+    fused: Fused = "merge"
+    column: str = TEXT
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def read_sentences(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
+    """Stream the sentences of one file; `names` are for the documents that have none."""
+    match format_of(path).name:
+        case "Parquet" | "Arrow":
+            return _read_table(path, names, how)
+        case "CoNLL-U":
+            return read_conllu(path, names, fused=how.fused, counts=how.counts)
+        case "CoNLL-2012":
+            return read_conll2012(path, names)
+        case "JSONL":
+            return _read_objects(path, names, how)
+        case _:
+            return _read_text(path, names, how)
+
+
+def _read_table(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
+    if is_corpus(path):
+        return read_stored(path)
+    return to_sentences(read_rows(path, how.column), names, how.layout or "running")
+
+
+def _read_objects(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
+    is_usual = how.layout in (None, "sentences") and how.column == TEXT
+    if is_usual or not is_raw(path):
+        return read_jsonl(path, names)
+    return to_sentences(read_rows(path, how.column), names, how.layout or "sentences")
+
+
+def _read_text(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
+    if how.layout in ("running", "documents"):
+        return to_sentences(read_rows(path), names, how.layout)
+    return read_plain(path, names, layout=how.layout or "sentences")
+
+
+@dataclass(frozen=True)
+class RawDocument:
+    """A text of one or more paragraphs, one per line, and its name."""
+
+    text: str
+    name: str = ""
+
+
+class Paragraph(NamedTuple):
+    """One line of a document."""
+
+    text: str
+    document: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of files, of standard input or of a hub's dataset, read as they are asked for.
+
+    One without a name is called by its number, counted from 1 over everything that is read; texts
+    of nothing but space are left out.
+    """
+
+    source: Sources
+    column: str = TEXT
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether going through them again is possible and costs no download."""
+        return bool(self.source.files) or self.source.name == DEMO
+
+    def __iter__(self) -> Iterator[RawDocument]:
+        found = False
+        for number, row in enumerate(self._rows(), start=1):
+            name = row.name or str(number)
+            if len(row.text) > LONGEST_TEXT:
+                raise CorpusError(
+                    f"Document {name} of {self.source.said} has more than {LONGEST_TEXT:,} "
+                    "characters; cut it."
+                )
+            if row.text.strip():
+                found = True
+                yield RawDocument(row.text, name)
+        if not found:
+            raise CorpusError(f"There is no text in {self._where()}; give one that has some.")
+
+    def _rows(self) -> Iterator[Row]:
+        if self.source.name == DEMO:
+            return _documents_of(demo_sentences())
+        if not self.source.files:
+            return self.source.stream(self.column)
+        names = document_numbers()
+        return (row for file in self.source.files for row in _of_file(file, self.column, names))
+
+    def _where(self) -> str:
+        tables = any(suffix_of(file) in TABLES for file in self.source.files)
+        where = self.source.said
+        has_columns = tables or self.source.dataset is not None
+        return f"the column {self.column!r} of {where}" if has_columns else where
+
+
+def read_documents(source: Named, column: str = TEXT) -> Documents:
+    """The documents of a source, read one after another; memory does not grow with their number.
+
+    `source` is a file, several, or a directory: .txt (blank lines between documents), .jsonl,
+    Parquet, Arrow or Feather with a column of text, a dataset saved to disk, an annotated corpus
+    (the texts of its documents), each also as .gz or .zst. Or the name of a dataset on the hub
+    (NAME:CONFIGURATION:SPLIT), "-" for standard input, "demo" for the bundled corpus. `column` is
+    the column of a table, or the key of a .jsonl.
+    """
+    if not column:
+        raise CorpusError("The name of the column is empty; name the one that holds the text.")
+    return Documents(Sources(DEMO) if source == DEMO else find_sources(source), column)
+
+
+def paragraphs(documents: Iterable[str | RawDocument]) -> Iterator[Paragraph]:
+    """The paragraphs of documents, those that hold nothing but space left out."""
+    for position, document in enumerate(documents, start=1):
+        raw = RawDocument(document) if isinstance(document, str) else document
+        lines = (line.strip() for line in raw.text.splitlines())
+        for number, line in enumerate(filter(None, lines)):
+            yield Paragraph(line, raw.name or str(position), number)
+
+
+def _of_file(path: Path, column: str, names: Iterator[str]) -> Iterator[Row]:
+    if is_raw(path):
+        return read_rows(path, column)
+    return _documents_of(read_sentences(path, names, Reading()))
+
+
+def _documents_of(sentences: Iterable[Sentence]) -> Iterator[Row]:
+    for document, run in groupby(sentences, key=attrgetter("document")):
+        yield Row(joined(run), document)

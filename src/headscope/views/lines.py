@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.model.spans import Span
+from headscope.model.inputs.spans import Span
 from headscope.views.labels import label
 from headscope.views.state import parse_pin
 from headscope.views.window import cut, spans

@@ -21,6 +21,7 @@ import numpy as np
 from headscope.errors import ViewError
 from headscope.views import window
 from headscope.views.labels import gaps, is_right_to_left, label
+from headscope.views.opening import worth_a_look
 from headscope.views.state import Kind, ViewState
 from headscope.views.weights import (
     array_of,
@@ -30,7 +31,6 @@ from headscope.views.weights import (
     rollout,
     times,
 )
-from headscope.views.worth import worth_a_look
 
 if TYPE_CHECKING:
     from headscope.model.trace import Side, StackTrace, Trace

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 
 from headscope.errors import ViewError
 from headscope.files import find_place
-from headscope.model.spans import Span, check_spans
+from headscope.model.inputs.spans import Span, check_spans
 from headscope.views.state import chosen_stack
 from headscope.views.view import check_ending, write
 from headscope.views.weights import checked_weights, norm_factors

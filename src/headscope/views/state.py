@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.errors import HeadscopeError, ViewError
-from headscope.model.spans import parse_ranges
+from headscope.model.inputs.spans import parse_ranges
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace

@@ -8,7 +8,7 @@ from transformers import AlbertConfig, AlbertForMaskedLM
 from headscope.metrics import importance
 from headscope.metrics.importance import loss_changes
 from headscope.metrics.metric import Grid
-from headscope.model.capture.above import find_layers, repeat
+from headscope.model.capture.changes import find_layers, repeat
 from headscope.model.model import Model
 from tests.engine.tiny import MODELS, bidirectional_model
 from tests.model.test_writes import llama

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.probes.gold import ALL
 from headscope.probes.relations import DIRECTIONS, OFFSETS
+from headscope.probes.trees import ALL
 from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import GROUPS, replicated
 from headscope.studies.clark2019.surface.findings import FINDINGS as SURFACE

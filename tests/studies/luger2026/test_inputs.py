@@ -5,7 +5,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.model.encode import encode_all
+from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.studies.luger2026 import inputs as cutting
@@ -17,7 +17,7 @@ from headscope.studies.luger2026.inputs import (
     settle_context,
     text_inputs,
 )
-from headscope.studies.luger2026.made import hide
+from headscope.studies.luger2026.parts import hide
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence

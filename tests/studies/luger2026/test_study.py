@@ -13,8 +13,8 @@ import headscope as hs
 from headscope.engine.forward import observe
 from headscope.errors import RunError
 from headscope.metrics.metric import Grid
-from headscope.metrics.successor import ITEM, Series, Successor
-from headscope.model.encode import Encoded, encode_all
+from headscope.metrics.what.successor import ITEM, Series, Successor
+from headscope.model.inputs.encode import Encoded, encode_all
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.statements import read_statements
 from headscope.studies.luger2026.kinds import KINDS, behaviour

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.attention import LayerAttention, Stack
-from headscope.model.capture.call import Call, Forward
+from headscope.model.attention import Call, Forward, LayerAttention, Stack
 from headscope.model.capture.plan import Plan, Slot
 from headscope.model.capture.validate import (
     Checks,

@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers.pytorch_utils import Conv1D
 
-from headscope.model.attention import Stack
-from headscope.model.capture.call import BackendName, Call, Forward, Watch
+from headscope.model.attention import BackendName, Call, Forward, Stack, Watch
 
 FIELDS: dict[str, Stack] = {
     "attentions": "self",

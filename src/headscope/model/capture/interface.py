@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers.modeling_utils import AttentionInterface
 
-from headscope.model.capture.call import BackendName, Call, Forward, Watch
+from headscope.model.attention import BackendName, Call, Forward, Watch
 
 # What is done instead of calling the model's function: given that function and its arguments.
 Attend = Callable[[Callable, tuple[Any, ...], dict[str, Any]], Any]

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from headscope.model.attention import (
+    Forward,
     PackedAttention,
     Packing,
     PlainAttention,
@@ -20,7 +21,6 @@ from headscope.model.attention import (
     TextAttention,
     widen,
 )
-from headscope.model.capture.call import Forward
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with, scale
 from headscope.model.capture.packed import attend_even, attend_packed, takes
@@ -106,20 +106,23 @@ def capture_fused(
     plan: Plan,
     observer: PlainObserver,
     expected: Mapping[Stack, Expectation],
+    spans: Sequence[slice],
+    packing: Packing,
 ) -> Any:
-    """Run the forward pass by fused kernels and show every layer's queries, keys and sums."""
+    """Run the forward pass by fused kernels and show every layer's queries, keys and sums.
+
+    `spans` and `packing` say where the tokens of every text are.
+    """
     progress, first = Progress(plan, expected), next(iter(expected))
-    spans = {stack: spans_of(each.queries) for stack, each in expected.items()}
-    packings = {stack: Packing.of(each.queries) for stack, each in expected.items()}
 
     def attend(resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         slot, given = progress.next(), bind(resolved, args, kwargs)
         stack = first if slot is None else slot.stack
         layer = -1 if slot is None else slot.layer
-        if is_packable(given, packings[stack]):
-            output, found = attend_batch(given, packings[stack], stack, layer)
+        if is_packable(given, packing):
+            output, found = attend_batch(given, packing, stack, layer)
         else:
-            output, texts = attend_texts(given, spans[stack])
+            output, texts = attend_texts(given, spans)
             if given["query"].device != expected[stack].device:  # a layer on a device of its own
                 texts = tuple(text.to(expected[stack].device) for text in texts)
             found = PlainAttention(stack, layer, texts)
@@ -143,7 +146,7 @@ def is_packable(given: Mapping[str, Any], packing: Packing) -> bool:
 def attend_batch(
     given: Mapping[str, Any], packing: Packing, stack: Stack, layer: int
 ) -> tuple[Float[Tensor, "batch query head dim"], PackedAttention]:
-    """All texts at once, without their padding; padded rows of the output are zero."""
+    """All texts at once, without their padding, whose rows of the output mean nothing."""
     query, key, value = (given[name] for name in ("query", "key", "value"))
     kind, _ = _mask(given.get("attention_mask"), 0, slice(None))
     scaling = scale(given)
@@ -151,10 +154,7 @@ def attend_batch(
     parts = [packing.pack(part.transpose(1, 2)) for part in (query, key, value)]
     even = attend_even(query, key, value, scaling, kind) if packing.is_full else None
     packed, lse = even or attend_packed(parts[0], parts[1], parts[2], scaling, kind, packing)
-    output = packed
-    if not packing.is_full:
-        output = packed.new_zeros(packing.shape[0] * packing.shape[1], *packed.shape[1:])
-        output[packing.place] = packed
+    output = packed if packing.is_full else packed[packing.number]
     seen = PackedAttention(
         stack, layer, query, key, parts[0], parts[1], scaling, lse, kind, packing
     )

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError, HeadscopeError
-from headscope.model.attention import Packing, Stack, widen
-from headscope.model.capture.call import Forward
+from headscope.model.attention import Forward, Packing, Stack, widen
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with
 from headscope.model.capture.kernels import attend_batch, attend_texts, is_packable, spans_of

@@ -27,8 +27,7 @@ from transformers.masking_utils import (
     causal_mask_function,
 )
 
-from headscope.model.attention import RowAttention, Stack
-from headscope.model.capture.call import Forward
+from headscope.model.attention import Forward, RowAttention, Stack
 from headscope.model.capture.dense import Progress
 from headscope.model.capture.interface import bind, run_with
 from headscope.model.capture.plan import Plan

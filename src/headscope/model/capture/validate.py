@@ -87,10 +87,16 @@ def expect(
     *,
     causal: bool,
     sink: bool,
+    padded: bool | None = None,
     whole: bool = True,
 ) -> Expectation:
-    """Prepare the checks of one stack, once per batch; of `whole` matrices or of rows."""
-    padded = not (bool(queries.all()) and bool(keys.all()))
+    """Prepare the checks of one stack, once per batch; of `whole` matrices or of rows.
+
+    Whether there is padding is asked of the masks, for which a GPU must be waited for, only where
+    it is not said.
+    """
+    if padded is None:
+        padded = not (bool(queries.all()) and bool(keys.all()))
     forbidden = _forbidden(queries, keys, causal) if whole and (padded or causal) else None
     return Expectation(model, stack, heads, queries, keys, causal, sink, padded, forbidden)
 

@@ -1,21 +1,19 @@
 """clark2019: "What Does BERT Look At? An Analysis of BERT's Attention"."""
 
-from headscope.metrics.behaviour import Thresholds
 from headscope.metrics.gradient import MASKED_SHARE
-from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.metrics.where.surface import SINK_THRESHOLD
 from headscope.studies import importance, norms
 from headscope.studies.clark2019 import derived
+from headscope.studies.clark2019.derived import Thresholds
 from headscope.studies.clark2019.left_out import left_out
-from headscope.studies.clark2019.surface import figures, findings, tables
-from headscope.studies.clark2019.surface import metrics as surface
-from headscope.studies.clark2019.surface.inputs import draw_segments
-from headscope.studies.clark2019.surface.metrics import ALWAYS
+from headscope.studies.clark2019.surface import exhibits, findings
+from headscope.studies.clark2019.surface import parts as surface
+from headscope.studies.clark2019.surface.parts import ALWAYS, draw_segments
 from headscope.studies.clark2019.words import examples, noop, probing
-from headscope.studies.clark2019.words import figures as word_figures
+from headscope.studies.clark2019.words import exhibits as word_exhibits
 from headscope.studies.clark2019.words import findings as word_findings
-from headscope.studies.clark2019.words import metrics as words
-from headscope.studies.clark2019.words import tables as word_tables
-from headscope.studies.clark2019.words.metrics import TREES
+from headscope.studies.clark2019.words import parts as words
+from headscope.studies.clark2019.words.parts import TREES
 from headscope.studies.option import Option
 from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
@@ -78,8 +76,8 @@ STUDY = Study(
     stages=(examples.ExampleStage(), probing.ProbeStage()),
     derive=derived.derive,
     measures=(*derived.MEASURES, *examples.MEASURES, *probing.MEASURES),
-    figures=(*figures.FIGURES, *word_figures.FIGURES),
-    tables=(*word_tables.TABLES, noop.TABLE, READINGS, importance.TABLE, *tables.TABLES),
+    figures=(*exhibits.FIGURES, *word_exhibits.FIGURES),
+    tables=(*word_exhibits.TABLES, noop.TABLE, READINGS, importance.TABLE, *exhibits.TABLES),
     findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *noop.FINDINGS),
     check=words.check_files,
     choices=lambda result: [],

@@ -4,16 +4,14 @@ import json
 
 import xarray as xr
 
-from headscope.metrics.gradient import why_no_gradient
 from headscope.studies import importance
-from headscope.studies.clark2019.surface.inputs import find_delimiters
+from headscope.studies.clark2019.surface.parts import find_delimiters, why_no_gradients
 from headscope.studies.study import Setup
 from headscope.text.segments import Segments
 
 NO_PARAGRAPHS = (
     "the corpus marks no paragraphs, so a segment is made of consecutive sentences of a document"
 )
-NO_GRADIENTS = "left out as asked (gradients=False)"
 NO_TARGET = "the study reads segments, so only the encoder has input"
 NO_TREES = (
     "the corpus has no dependency relations; "
@@ -69,11 +67,6 @@ def left_out(setup: Setup) -> dict[str, str]:
     if not setup.corpus.has("mentions"):
         missing |= dict.fromkeys(OF_MENTIONS, NO_MENTIONS)
     return missing | importance.left_out(setup)
-
-
-def why_no_gradients(setup: Setup) -> str | None:
-    """Why no gradients are measured; None if they are."""
-    return why_no_gradient(setup.model) if setup.options["gradients"] else NO_GRADIENTS
 
 
 def why_no_probes(setup: Setup) -> str | None:

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headscope.metrics import surface
+from headscope.metrics.where import surface
 from headscope.studies import importance, records
-from headscope.studies.luger2026.figures import FIGURES
+from headscope.studies.luger2026.exhibits import FIGURES, TABLES
 from headscope.studies.luger2026.findings import FINDINGS
 from headscope.studies.luger2026.inputs import check_room, settle_context
 from headscope.studies.luger2026.kinds import BEHAVIOUR, behaviour
-from headscope.studies.luger2026.metrics import left_out, parts
-from headscope.studies.luger2026.tables import TABLES
+from headscope.studies.luger2026.parts import left_out, parts
 from headscope.studies.option import Option
 from headscope.studies.reading import DOCUMENTS
 from headscope.studies.study import Study

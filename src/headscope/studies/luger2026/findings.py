@@ -6,9 +6,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured
+from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
 from headscope.results.heads import nth_largest, top_heads, whole
-from headscope.results.selection import hold_out
 from headscope.studies.luger2026.kinds import CLEARLY, KINDS, Kind
 from headscope.wording import counted
 

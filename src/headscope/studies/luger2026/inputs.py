@@ -25,12 +25,12 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headscope.errors import RunError
-from headscope.metrics.surface import CLS, SEP
-from headscope.model.display import display_text
-from headscope.model.encode import Encoded, Tokenized, encode_all
+from headscope.metrics.where.surface import CLS, SEP
+from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
+from headscope.model.inputs.tokens import display_text
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.probes.encoding import Frame, own_frame
+from headscope.probes.words import Frame, own_frame
 from headscope.results.replicates import group_of
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Shard

@@ -17,11 +17,11 @@ import xarray as xr
 from jaxtyping import Bool
 
 from headscope.head import name_head
-from headscope.metrics.surface import SINK_THRESHOLD
+from headscope.metrics.where.surface import SINK_THRESHOLD
+from headscope.results.findings import hold_out, sums_at
 from headscope.results.heads import top_heads
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
-from headscope.results.selection import hold_out, sums_at
 from headscope.results.statements import Tabulation
 
 OTHER = "other"

@@ -7,12 +7,11 @@ from headscope.studies.option import Option
 from headscope.studies.reading import ALIGNMENT, DOCUMENTS, say_words
 from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth, syntax
-from headscope.studies.vig2019.choices import choose_heads
-from headscope.studies.vig2019.figures import FIGURES
+from headscope.studies.vig2019.exhibits import FIGURES, TABLES
 from headscope.studies.vig2019.findings import FINDINGS
 from headscope.studies.vig2019.inputs import find_labels
 from headscope.studies.vig2019.metrics import derive, left_out, parts
-from headscope.studies.vig2019.tables import TABLES
+from headscope.studies.vig2019.specialised import choose_heads
 
 
 def notes(result: xr.Dataset) -> str:

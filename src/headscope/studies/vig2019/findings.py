@@ -6,114 +6,33 @@ head by its distance), the choice does not flatter it, and it is picked on every
 """
 
 import math
-from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import SHARE, Finding, Found, NotMeasured, percent
+from headscope.results.findings import Finding, Found, NotMeasured, percent
 from headscope.results.heads import (
     layers_between,
     lead,
-    majority_gap,
     nth_largest,
     top_heads,
     whole,
 )
-from headscope.results.selection import hold_out
-from headscope.studies.vig2019.choices import TWICE, Factor, factor, label_factors
+from headscope.studies.vig2019 import specialised
+from headscope.studies.vig2019.specialised import ONE_LAYER, compared
 
 LITTLE = 0.05  # share of heads that counts as "the least variable"
 NEAR_ONE = 0.5  # tokens: how far from 1 the mean distance of a head to the previous token may be
 QUARTER = 1 / 4
 FEWEST_HEADS = 3  # of which a correlation says anything
 CORRELATION = (-1.0, 1.0)
-ONE_LAYER = "the model has too few layers to compare"
 ONE_HEAD = "the model has too few heads to compare"
-
-
-def _mean_null(data: xr.Dataset) -> xr.DataArray:
-    return data["null_share"].mean(("layer", "head"))
-
-
-def _most_null(data: xr.Dataset) -> xr.DataArray:
-    return hold_out(data, "null_share").replicates
-
-
-def _name_most_null(data: xr.Dataset, found: Found) -> str:
-    layer, head, share = top_heads(whole(data["null_share"]), 1)[0]
-    return f"a head chosen on other documents; {share:.3f} in {name_head(layer, head)}"
-
-
-def _noun(data: xr.Dataset) -> xr.DataArray:
-    _check_tag(data, "pos_to", "NOUN")
-    return factor(data, "pos_to", {"tag": "NOUN"}).replicates
-
-
-def _name_noun(data: xr.Dataset, found: Found) -> str:
-    shares = whole(data["pos_to"].sel(tag="NOUN"))
-    layer, head, best = top_heads(shares, 1)[0]
-    return (
-        "a head chosen on other documents; "
-        f"{best:.2f} in {name_head(layer, head)}, {float(shares.mean()):.2f} on average"
-    )
-
-
-def _specialised_to(data: xr.Dataset) -> xr.DataArray:
-    return _median(label_factors(data, "pos_to", "tag"))
-
-
-def _specialised_from(data: xr.Dataset) -> xr.DataArray:
-    to = _median(label_factors(data, "pos_to", "tag"))
-    return _median(label_factors(data, "pos_from", "tag")) - to
-
-
-def _median(factors: dict[str, Factor]) -> xr.DataArray:
-    if not factors:
-        raise NotMeasured("no tag occurs in both halves of the documents")
-    found = xr.concat([each.replicates for each in factors.values()], "tag", combine_attrs="drop")
-    return found.median("tag")
-
-
-def count_twice(factors: dict[str, Factor]) -> str:
-    """How many labels have a head above twice the mean, and how many beyond doubt."""
-    above = sum(each.found.value > TWICE for each in factors.values())
-    surely = sum(each.found.low > TWICE for each in factors.values())
-    maybe = sum(not each.found.high < TWICE for each in factors.values())
-    return f"{above} of {len(factors)} ({surely} … {maybe})"
-
-
-def _count_to(data: xr.Dataset, found: Found) -> str:
-    return f"above 2 for {count_twice(label_factors(data, 'pos_to', 'tag'))} tags"
-
-
-def _count_from(data: xr.Dataset, found: Found) -> str:
-    counts = (count_twice(label_factors(data, name, "tag")) for name in ("pos_from", "pos_to"))
-    return "above 2 for {} tags from, {} to".format(*counts)
-
-
-def _top_heads_lie(
-    data: xr.Dataset, variable: str, tag: str, count: int, first: float, last: float
-) -> xr.DataArray:
-    """Positive if most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
-    _check_tag(data, variable, tag)
-    wanted = layers_between(data, first, last)
-    return _compared(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
-
-
-def _count_inside(
-    data: xr.Dataset, found: Found, variable: str, tag: str, count: int, first: float, last: float
-) -> str:
-    wanted = layers_between(data, first, last)
-    layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
-    inside = sum(layer in wanted for layer in layers)
-    return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
 
 
 def _aligned_lead(data: xr.Dataset) -> xr.DataArray:
     wanted = layers_between(data, 1 / 12, 2 / 3)
-    return _compared(lead(_by_layer(data), wanted), ONE_LAYER)
+    return compared(lead(_by_layer(data), wanted), ONE_LAYER)
 
 
 def _name_aligned_layer(data: xr.Dataset, found: Found) -> str:
@@ -122,7 +41,7 @@ def _name_aligned_layer(data: xr.Dataset, found: Found) -> str:
 
 def _distance_lead(data: xr.Dataset) -> xr.DataArray:
     wanted = layers_between(data, 3 / 4, 1)
-    return _compared(lead(data["distance_by_layer"], wanted), ONE_LAYER)
+    return compared(lead(data["distance_by_layer"], wanted), ONE_LAYER)
 
 
 def _name_distant_layer(data: xr.Dataset, found: Found) -> str:
@@ -175,7 +94,7 @@ def _rank_gap(values: xr.DataArray, place: dict[str, int], limit: int, few: str)
     is_here = xr.zeros_like(whole(values), dtype=bool)
     is_here.loc[place] = True
     others = values.where(~is_here)
-    return _compared(-nth_largest(-others, limit) - here, few)
+    return compared(-nth_largest(-others, limit) - here, few)
 
 
 def _longest_entropy(data: xr.Dataset) -> xr.DataArray:
@@ -234,12 +153,6 @@ def _length(data: xr.Dataset) -> xr.DataArray:
     return xr.DataArray(data.attrs["mean_tokens"])
 
 
-def _compared(gap: xr.DataArray, few: str) -> xr.DataArray:
-    if not np.isfinite(whole(gap)):
-        raise NotMeasured(few)
-    return gap
-
-
 def _either(data: xr.Dataset) -> xr.DataArray:
     return data["dependency_alignment"].sel(form="either")
 
@@ -261,113 +174,8 @@ def _name_layer(by_layer: xr.DataArray, form: str) -> str:
     return f"largest in layer {_best_layer(by_layer)}: {form.format(float(whole(by_layer).max()))}"
 
 
-def _check_tag(data: xr.Dataset, variable: str, tag: str) -> None:
-    if tag not in data[variable]["tag"]:
-        raise NotMeasured(f"the tag set has no {tag}")
-
-
-def _of_depth(
-    claim: str,
-    published: str,
-    rule: str,
-    variable: str,
-    tag: str,
-    count: int,
-    depths: tuple[float, float],
-) -> Finding:
-    first, last = depths
-    where = {"variable": variable, "tag": tag, "count": count, "first": first, "last": last}
-    return Finding(
-        claim,
-        published,
-        f"{rule}: the value of the head that makes a majority inside, less that of its rival "
-        "outside, is above 0",
-        (variable,),
-        partial(_top_heads_lie, **where),
-        is_signed=True,
-        words=partial(_count_inside, **where),
-    )
-
-
 FINDINGS = (
-    Finding(
-        "More than half of the attention goes to the null token.",
-        "0.57 on average",
-        "mean null share of the heads above 0.5",
-        ("null_share",),
-        _mean_null,
-        threshold=0.5,
-        range=SHARE,
-    ),
-    Finding(
-        "Some heads look at hardly anything else.",
-        "> 0.97",
-        "largest null share above 0.97, the head chosen on other documents",
-        ("null_share",),
-        _most_null,
-        threshold=0.97,
-        range=SHARE,
-        words=_name_most_null,
-    ),
-    Finding(
-        "Some head gives nouns twice the usual share.",
-        "0.43 in L9H0, 0.21 on average",
-        "best head, chosen on other documents, above 2 × the mean over heads",
-        ("pos_to",),
-        _noun,
-        threshold=TWICE,
-        unit="×",
-        words=_name_noun,
-    ),
-    Finding(
-        "For most tags some head pays them more than twice the mean.",
-        "13 of 16",
-        "median over tags of best head / mean over heads above 2, the head chosen on other "
-        "documents",
-        ("pos_to",),
-        _specialised_to,
-        threshold=TWICE,
-        unit="×",
-        words=_count_to,
-    ),
-    Finding(
-        "Fewer tags have a head that attends from them in this way.",
-        "7 of 16",
-        "the same median for attention from tags is below that for attention to tags",
-        ("pos_from", "pos_to"),
-        _specialised_from,
-        more="below",
-        unit="×",
-        is_signed=True,
-        words=_count_from,
-    ),
-    _of_depth(
-        "Heads that attend to proper nouns are deep.",
-        "top five in the last three layers",
-        "most of the top five in the last quarter of the layers",
-        "pos_to",
-        "PROPN",
-        5,
-        (3 / 4, 1),
-    ),
-    _of_depth(
-        "Heads that attend to determiners are low.",
-        "top five in the first four layers",
-        "most of the top five in the first third of the layers",
-        "pos_to",
-        "DET",
-        5,
-        (0, 1 / 3),
-    ),
-    _of_depth(
-        "Heads that attend from punctuation are deep.",
-        "top ten in the last six layers",
-        "most of the top ten in the last half of the layers",
-        "pos_from",
-        "PUNCT",
-        10,
-        (1 / 2, 1),
-    ),
+    *specialised.FINDINGS,
     Finding(
         "Middle layers follow dependency arcs best.",
         "layers 2–4 of 12",

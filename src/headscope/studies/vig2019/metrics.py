@@ -4,14 +4,15 @@ from functools import partial
 
 import xarray as xr
 
-from headscope.metrics import dependencies, labels, norms, spread
-from headscope.metrics.examples import ExampleMap, Exemplars
-from headscope.metrics.expected import ExpectedAlignment
-from headscope.metrics.kinds import KindExemplars
 from headscope.metrics.metric import Axis, Metric
-from headscope.metrics.variability import Variability
-from headscope.model.display import display_text
-from headscope.model.encode import encode
+from headscope.metrics.records.examples import ExampleMap, Exemplars
+from headscope.metrics.records.kinds import KindExemplars
+from headscope.metrics.what import dependencies, labels
+from headscope.metrics.what.expected import ExpectedAlignment
+from headscope.metrics.where import norms, spread
+from headscope.metrics.where.variability import Variability
+from headscope.model.inputs.encode import encode
+from headscope.model.inputs.tokens import display_text
 from headscope.studies import importance
 from headscope.studies.importance import with_importance
 from headscope.studies.study import Part, Setup
@@ -71,10 +72,11 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if setup.numbers is not None:
         exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
         others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
-        numbers = with_importance(setup, Part(number_inputs, others))
-        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False)
-    inputs = sentence_inputs if setup.context is None else document_inputs
-    return (with_importance(setup, Part(inputs, tuple(metrics))),)
+        numbers = with_importance(setup, Part(number_inputs, others, by_sentence=True))
+        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False, by_sentence=True)
+    alone = setup.context is None
+    inputs = sentence_inputs if alone else document_inputs
+    return (with_importance(setup, Part(inputs, tuple(metrics), by_sentence=alone)),)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:

@@ -6,10 +6,9 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import Finding, Found, find_interval
+from headscope.results.findings import Finding, Found, HeldOut, find_interval, hold_out
 from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import groups_of, replicated
-from headscope.results.selection import HeldOut, hold_out
 from headscope.results.statements import Tabulation
 
 NEEDS = ("dependency_alignment", "dependency_expected")

@@ -13,15 +13,18 @@ from headscope.errors import CorpusError
 from headscope.text.boundaries import cut_sentences
 from headscope.text.readers import suffix_of
 from headscope.text.readers.columns import TABLES, Row, is_corpus, read_column, rows_of
-from headscope.text.readers.compressed import (
+from headscope.text.readers.jsonl import RecordError, parse_record
+from headscope.text.readers.lines import (
+    Layout,
     cannot_read,
     decompressed,
     ending_of,
+    lines_of,
+    mistake,
     open_bytes,
+    read_lines,
     spooled,
 )
-from headscope.text.readers.jsonl import RecordError, parse_record
-from headscope.text.readers.lines import Layout, lines_of, mistake, read_lines
 from headscope.text.sentence import Sentence
 from headscope.text.storage import LONGEST_TEXT
 from headscope.wording import shorten

@@ -13,7 +13,8 @@ from headscope.theme import POSITIVE, PRINT_FAINT, PRINT_RULE, SIGN_MAP, head_co
 from headscope.views.figures.fonts import points
 from headscope.views.labels import label, short
 from headscope.views.lines import opacity, width
-from headscope.views.neurons import (
+from headscope.views.state import chosen_stack
+from headscope.views.weights import (
     Neurons,
     Parts,
     neuron_order,
@@ -22,7 +23,6 @@ from headscope.views.neurons import (
     require_neurons,
     take_apart,
 )
-from headscope.views.state import chosen_stack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.probes.trained import experiment
-from headscope.probes.trained.experiment import GROUPS, PROBES, Outcome
-from headscope.probes.trained.parsing import ParseBatch
-from headscope.probes.trained.probes import Learner
+from headscope.probes import training
+from headscope.probes.trained_probes import Learner
+from headscope.probes.training import GROUPS, PROBES, Outcome
+from headscope.probes.trees import ParseBatch
 from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
@@ -27,8 +27,8 @@ BOTH = pytest.mark.parametrize("kind", list(MODELS))
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "CHUNK", 8)
-    monkeypatch.setattr(experiment, "CHUNKS_PER_CHECKPOINT", 1)
+    monkeypatch.setattr(training, "CHUNK", 8)
+    monkeypatch.setattr(training, "CHUNKS_PER_CHECKPOINT", 1)
 
 
 def outcomes(setup: Setup, folder: Path | None = None) -> dict[str, bytes]:

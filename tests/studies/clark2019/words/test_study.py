@@ -11,16 +11,16 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import CorpusError, RunError
-from headscope.probes.coreference.mentions import phrases
-from headscope.probes.encoding import WordTokens, encode_words, find_frame
-from headscope.probes.gold import ALL
-from headscope.probes.trained.experiment import PROBES
-from headscope.probes.trained.probes import Learner
+from headscope.probes.mentions import phrases
+from headscope.probes.trained_probes import Learner
+from headscope.probes.training import PROBES
+from headscope.probes.trees import ALL
+from headscope.probes.words import WordTokens, encode_words, find_frame
 from headscope.report.tables import show_table
-from headscope.results.exemplars import read_exemplars
+from headscope.results.run import read_exemplars
 from headscope.studies import find_study
-from headscope.studies.clark2019.words.metrics import tree_inputs, window_inputs, window_reach
-from headscope.studies.clark2019.words.tables import TABLES, table1_rows
+from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
+from headscope.studies.clark2019.words.parts import tree_inputs, window_inputs, window_reach
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_in_paper
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured
+from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
 from headscope.results.heads import (
     layers_between,
     lead,
@@ -15,7 +15,6 @@ from headscope.results.heads import (
     top_heads,
     whole,
 )
-from headscope.results.selection import hold_out
 from headscope.wording import counted
 
 LITTLE = 0.1  # of a head's attention

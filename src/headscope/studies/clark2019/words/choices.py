@@ -5,11 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headscope.probes.gold import ALL, CONTENT, PUNCTUATION
 from headscope.probes.relations import DIRECTIONS
 from headscope.probes.selection import DIFFERENCE, BestHead, best_heads, counts_of
-from headscope.results.findings import SHARE, Found, find_interval
-from headscope.results.selection import hold_out, ratio_over_groups, sums_at
+from headscope.probes.trees import ALL, CONTENT, PUNCTUATION
+from headscope.results.findings import (
+    SHARE,
+    Found,
+    find_interval,
+    hold_out,
+    ratio_over_groups,
+    sums_at,
+)
 
 SUMS = (ALL, CONTENT)
 NO_RELATION = (*SUMS, "root", *PUNCTUATION)  # nothing that a head could be for

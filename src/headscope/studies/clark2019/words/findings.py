@@ -6,11 +6,11 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_in_paper
-from headscope.probes.gold import ALL
+from headscope.probes.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.probes.selection import DIFFERENCE, BestHead
+from headscope.probes.trees import ALL
 from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, percent
 from headscope.results.heads import whole
-from headscope.results.papers import SAME_RELATION, TABLE1, TABLE3
 from headscope.studies.clark2019.words.choices import (
     best_resolver,
     direction_gaps,

@@ -14,10 +14,10 @@ from jaxtyping import Float
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
-from headscope.probes.encoding import find_frame
-from headscope.probes.gold import accuracy, interval_variable
+from headscope.probes import papers
 from headscope.probes.relations import DIRECTION, SUMS
-from headscope.probes.trained.experiment import (
+from headscope.probes.trained_probes import Seeds
+from headscope.probes.training import (
     CONTROL,
     GROUPS,
     PROBES,
@@ -32,9 +32,9 @@ from headscope.probes.trained.experiment import (
     split_documents,
     train,
 )
-from headscope.probes.trained.probes import Seeds
-from headscope.probes.trained.vectors import InputEmbeddings, VectorSource, read_vectors
-from headscope.results import papers
+from headscope.probes.trees import accuracy, interval_variable
+from headscope.probes.vectors import InputEmbeddings, VectorSource, read_vectors
+from headscope.probes.words import find_frame
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.left_out import why_no_probes
 from headscope.studies.study import Setup, WithModel

@@ -1,0 +1,330 @@
+"""One head's card: its measures with ranks, what the run says of it, its like, its exemplars.
+
+What a run keeps of a head besides numbers stands beside it: tokens, examples, maps.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, cast
+
+import numpy as np
+import xarray as xr
+
+from headscope.errors import RunError
+from headscope.explorer.answers.pictures import axis_title, behaviour_of
+from headscope.explorer.answers.runs import Column, OpenRun, number
+from headscope.explorer.head_schemas import (
+    Band,
+    Bin,
+    Card,
+    Example,
+    Exemplar,
+    Group,
+    HeadRecords,
+    Histogram,
+    InputText,
+    LabelBar,
+    Line,
+    Mention,
+    Neighbour,
+    Neighbours,
+    Samples,
+    Space,
+    TokenRow,
+    TopTokens,
+    WrittenToken,
+)
+from headscope.explorer.schemas import RefusedError
+from headscope.head import Head, name_head, read_head
+from headscope.results.dataset import left_out
+from headscope.results.heads import check_heads
+from headscope.results.measure import GRID, measure_of
+from headscope.results.records import SPACES, TOP_BAND, BandExample, Point, Records
+from headscope.results.slices import plain_label
+from headscope.results.statements import Statements, Table
+from headscope.views.labels import bare, is_right_to_left, label, spaces_before
+
+ENOUGH = 20  # words of a relation: with fewer some head is right by chance
+FEW = 3  # a measure with up to this many slices is listed, one with more is drawn as bars
+NEAREST = 6
+# Further dimensions of a histogram, and whether a bin is named by its lower end.
+AXES = {"separation": "Distance in tokens", "peak": "Largest weight in an input"}
+NO_WRITES = "This run does not say what the head writes."
+
+
+def card(opened: OpenRun, name: str) -> Card:
+    """Everything the run knows about one head."""
+    data = opened.data
+    head = find_head(data, name)
+    bins = histogram_names(data)
+    columns = [each for name, each in opened.columns.items() if name not in bins]
+    listed = [each for each in columns if len(each) <= FEW]
+    drawn = [each for each in columns if len(each) > FEW]
+    return Card(
+        name=str(head),
+        layer=head.layer,
+        head=head.head,
+        behaviour=behaviour_of(data, *head),
+        looks=next((one for one in opened.statements.heads if one.name == str(head)), None),
+        measures=[_line(data, each, head) for few in listed for each in few],
+        groups=[group for many in drawn for group in _groups(data, many, head)],
+        histograms=histograms(data, head),
+        mentions=list(_mentions(opened.statements, str(head))),
+        choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
+        nearest=nearest_heads(opened, head),
+        exemplars=_exemplars(opened, head),
+    )
+
+
+def nearest_heads(opened: OpenRun, head: Head) -> Neighbours:
+    """The heads most like it: by divergence of their attention, else by their measures."""
+    data, own = opened.data, str(head)
+    if "head_divergence" in data:
+        row = data["head_divergence"].sel(unit=own)
+        names, distances = [str(one) for one in row["other"].values], row.values
+        basis = "Jensen–Shannon divergence of their attention, summed over all rows"
+    else:
+        names, table = _standardised(opened)
+        distances = np.sqrt(((table - table[names.index(own)]) ** 2).mean(1))
+        basis = "root mean square difference of the measures, in standard deviations"
+    return Neighbours(basis, _closest(own, names, distances))
+
+
+def find_head(data: xr.Dataset, name: str) -> Head:
+    """The head of that name, or a RefusedError that says which there are."""
+    try:
+        return check_heads([read_head(name)], data)[0]
+    except RunError as error:
+        raise RefusedError(404, str(error)) from error
+
+
+def _line(data: xr.Dataset, column: Column, head: Head) -> Line:
+    """A slice's value at the head, its error, its rank from the top and the mean over heads."""
+    chosen, at = column.chosen, column.places[head]
+    own = number(column.values[at])
+    return Line(
+        spec=chosen.spec,
+        title=chosen.title,
+        unit=chosen.measure.unit,
+        value=own,
+        error=None if column.errors is None else number(column.errors[at]),
+        rank=None if own is None else int(column.ranks[at]),
+        of=column.of,
+        mean=column.mean,
+        baseline=column.baseline_at(data, head),
+    )
+
+
+def _bar(data: xr.Dataset, column: Column, head: Head, label: str) -> LabelBar | None:
+    """One label of a large measure; None where the head has no value."""
+    line = _line(data, column, head)
+    if line.value is None or line.rank is None:
+        return None
+    rare = column.words is not None and column.words < ENOUGH
+    return LabelBar(label, line.value, line.error, line.rank, line.of, line.baseline, rare)
+
+
+def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator[Group]:
+    """The slices of a large measure, one group for each label of all but the longest dimension."""
+    measure = columns[0].chosen.measure
+    longest = max(
+        columns[0].chosen.at, key=lambda axis: len({one.chosen.at[axis] for one in columns})
+    )
+    groups: dict[str, list[LabelBar | None]] = {}
+    for column in columns:
+        at = column.chosen.at
+        others = [plain_label(label) for axis, label in at.items() if axis != longest]
+        bar = _bar(data, column, head, at[longest])
+        groups.setdefault(", ".join(others), []).append(bar)
+    for labels, bars in groups.items():
+        yield Group(
+            name=measure.name,
+            title=f"{measure.title}: {labels}" if labels else measure.title,
+            axis=axis_title(measure, longest),
+            enough=ENOUGH,
+            bars=[bar for bar in bars if bar is not None],
+        )
+
+
+def _mentions(statements: Statements, name: str) -> Iterator[Mention]:
+    """The rows of stored tables that name the head in any column but their first."""
+    return (each for table in statements.tables for each in _mentions_in(table, name))
+
+
+def _mentions_in(table: Table, name: str) -> Iterator[Mention]:
+    for row in table.rows:
+        (_, first), *others = row.items()
+        for column, value in others:
+            if isinstance(value, str) and value.split(" ")[0] == name:
+                yield Mention(table.title, plain_label(str(first)), plain_label(column))
+
+
+def _closest(own: str, names: list[str], distances: np.ndarray) -> list[Neighbour]:
+    order = [i for i in np.argsort(distances, kind="stable") if names[i] != own]
+    known = [i for i in order if np.isfinite(distances[i])][:NEAREST]
+    return [Neighbour(names[i], float(distances[i])) for i in known]
+
+
+def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
+    """Every measure without further dimensions as a column over heads, mean 0 and deviation 1."""
+    data = opened.data
+    plain = [few[0].values.ravel() for few in opened.columns.values() if not few[0].chosen.at]
+    heads = [name_head(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
+    if not plain:
+        return heads, np.full((len(heads), 1), np.nan)
+    table = np.stack(plain, 1)
+    table = np.where(np.isfinite(table), table, np.nan)
+    spread = np.nanstd(table, 0)
+    kept = spread > 0
+    if not kept.any():  # one head, or heads that are all alike
+        return heads, np.full((len(heads), 1), np.nan)
+    scaled = (table[:, kept] - np.nanmean(table[:, kept], 0)) / spread[kept]
+    return heads, np.nan_to_num(scaled)
+
+
+def _exemplars(opened: OpenRun, head: Head) -> list[Exemplar]:
+    """The head's stored sentences with pairs of any kind, surest first."""
+    all_of_any = (one for one in opened.run.exemplars if one["kind"] is None)
+    own = [one for one in all_of_any if (one["layer"], one["head"]) == head]
+    return [_exemplar(one) for one in sorted(own, key=lambda one: -one["weight"])]
+
+
+def _exemplar(one: dict[str, Any]) -> Exemplar:
+    labels = [label(token) for token in one["tokens"]]
+    return Exemplar(
+        rank=one["rank"],
+        weight=one["weight"],
+        query=one["query"],
+        key=one["key"],
+        text=one["text"],
+        tokens=one["tokens"],
+        labels=labels,
+        pieces=[label(bare(token)) for token in one["tokens"]],
+        spaces=list(spaces_before(one["tokens"], one["text"])),
+        rtl=is_right_to_left(labels),
+    )
+
+
+def histogram_names(data: xr.Dataset) -> list[str]:
+    """The variables that are a histogram for every head."""
+    return [str(name) for name in data.data_vars if _axis(data, str(name)) is not None]
+
+
+def histograms(data: xr.Dataset, head: Head) -> list[Histogram]:
+    """The histograms of one head."""
+    return [_histogram(data, name, head) for name in histogram_names(data)]
+
+
+def head_records(opened: OpenRun, head: Head) -> HeadRecords:
+    """What is kept of the head; a RefusedError where the study keeps nothing."""
+    kept = records_of(opened)
+    written, points = kept.writes(*head), kept.points(*head)
+    samples = {(one.input, one.position): one for one in points}
+    return HeadRecords(
+        name=str(head),
+        tops=list(_tops(kept, head)),
+        bands=list(_bands(kept.examples(*head))),
+        samples=Samples(
+            [one.input for one in samples.values()],
+            [one.position for one in samples.values()],
+            [one.token for one in samples.values()],
+        ),
+        spaces=list(_spaces(points, list(samples))),
+        raises=[WrittenToken(one.token, one.logit) for one in written if one.direction == "raises"],
+        lowers=[WrittenToken(one.token, one.logit) for one in written if one.direction == "lowers"],
+        no_writes=None if written else _why_no_writes(opened),
+    )
+
+
+def input_text(opened: OpenRun, asked: str) -> InputText:
+    """The tokens of one input."""
+    if not (asked.isascii() and asked.isdigit() and len(asked) < 19):
+        raise RefusedError(404, "There is no such input; inputs go by their numbers.")
+    kept = records_of(opened).inputs([int(asked)])[int(asked)]
+    tokens = list(kept.tokens)
+    return InputText(kept.input, kept.document, kept.start, tokens, is_right_to_left(tokens))
+
+
+def records_of(opened: OpenRun) -> Records:
+    """The run's records; a RefusedError where its study keeps none."""
+    if not opened.run.records.files:
+        raise RefusedError(
+            409,
+            f"The run {opened.slug} keeps no tokens, examples or maps; `headscope study luger2026` "
+            "makes a run that does.",
+        )
+    return opened.run.records
+
+
+def _axis(data: xr.Dataset, name: str) -> str | None:
+    """The dimension that the bins of a histogram lie along; None for other variables."""
+    dims = data.variables[name].dims
+    further = [str(dim) for dim in dims if dim not in GRID]
+    is_one = set(GRID) <= set(dims) and len(further) == 1 and further[0] in AXES
+    return further[0] if is_one and not name.endswith(("_se", "_q")) else None
+
+
+def _histogram(data: xr.Dataset, name: str, head: Head) -> Histogram:
+    axis, measure = str(_axis(data, name)), measure_of(data, name)
+    lows = np.asarray(data.variables[axis].values, float)
+    highs = np.append(lows[1:], _end(axis, lows))
+    values, errors = (_row(data, each, head) for each in (name, f"{name}_se"))
+    bins = [
+        Bin(float(low), float(high), value, None if errors is None else number(errors[place]))
+        for place, (low, high) in enumerate(zip(lows, highs, strict=True))
+        if values is not None and (value := number(values[place])) is not None
+    ]
+    return Histogram(name, measure.title, measure.meaning, AXES[axis], bins)
+
+
+def _end(axis: str, lows: np.ndarray) -> float:
+    """Where the last bin ends: distances double, weights end at 1."""
+    return 1.0 if axis == "peak" else float(2 * lows[-1])
+
+
+def _row(data: xr.Dataset, name: str, head: Head) -> np.ndarray | None:
+    return np.asarray(data[name].sel(head._asdict()).values, float) if name in data else None
+
+
+def _tops(kept: Records, head: Head) -> Iterator[TopTokens]:
+    rows = kept.top_tokens(*head)
+    for (side, by), found in groupby(rows, key=lambda one: (one.side, one.by)):
+        tokens = [TokenRow(one.token, one.share, one.lift, one.count) for one in found]
+        yield TopTokens(cast(Any, side), cast(Any, by), tokens)
+
+
+def _bands(examples: Iterable[BandExample]) -> Iterator[Band]:
+    for band, found in groupby(examples, key=lambda one: one.band):
+        kept = [Example(one.peak, one.input, sparse_rows(one)) for one in found]
+        yield Band("top" if band == TOP_BAND else str(band + 1), kept)
+
+
+def sparse_rows(example: BandExample) -> list[list[int]]:
+    """The weights of every query in thousandths, each after its key, the largest first."""
+    rows: list[list[tuple[int, int]]] = [[] for _ in range(max(example.query, default=-1) + 1)]
+    for query, key, weight in zip(example.query, example.key, example.weight, strict=True):
+        rows[query].append((-round(1000 * weight), key))
+    return [[part for weight, key in sorted(row) for part in (key, -weight)] for row in rows]
+
+
+def _spaces(points: Sequence[Point], samples: Sequence[tuple[int, int]]) -> Iterator[Space]:
+    place = {sample: number for number, sample in enumerate(samples)}
+    for name in SPACES:
+        own = [one for one in points if one.space == name]
+        placed = [(one.x, one.y) for one in own if one.x is not None and one.y is not None]
+        together = placed if len(placed) == len(own) else []
+        if own:
+            yield Space(
+                name=cast(Any, name),
+                sample=[place[one.input, one.position] for one in own],
+                component1=[one.component1 for one in own],
+                component2=[one.component2 for one in own],
+                x=[x for x, _ in together],
+                y=[y for _, y in together],
+                cluster=[one.cluster for one in own],
+            )
+
+
+def _why_no_writes(opened: OpenRun) -> str:
+    known = left_out(opened.data)
+    return known.get("writes.parquet") or known.get("writes") or NO_WRITES

@@ -1,0 +1,237 @@
+"""The runs named on the command line: found by their short name, never by a path from a request.
+
+A slice of a measure is cut once into plain arrays over heads and read for every head. Answers are
+computed once and kept, up to a number of bytes, the least used going first.
+"""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import rankdata
+
+from headscope.errors import RunError
+from headscope.explorer.schemas import RefusedError
+from headscope.head import Head
+from headscope.results.measure import GRID, measure_names
+from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
+from headscope.results.slices import (
+    BaselineValue,
+    Slice,
+    baseline_of,
+    baseline_of_head,
+    is_baseline_of_heads,
+    slices,
+)
+from headscope.results.statements import Statements, read_statements
+
+Stamp = tuple[tuple[str, int, int], ...]
+THREADS = 4
+
+
+@dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
+class OpenRun:
+    """A run under its short name."""
+
+    slug: str
+    run: Run
+
+    @property
+    def data(self) -> xr.Dataset:
+        """The result; a RefusedError with the notes where there is none."""
+        if self.run.result is None:
+            raise RefusedError(
+                409, f"The run {self.slug} has no result to show. {' '.join(self.run.notes)}"
+            )
+        return self.run.result
+
+    @cached_property
+    def statements(self) -> Statements:
+        """The tables, judged claims and chosen heads that are stored with the result."""
+        return read_statements(self.data)
+
+    @cached_property
+    def columns(self) -> "dict[str, tuple[Column, ...]]":
+        """The slices of every measure, cut once for all heads."""
+        return columns_of(self.data)
+
+
+class Library:
+    """The runs by short name; a run is read again when its files have changed."""
+
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        self._paths: dict[str, Path] = {}
+        for path in map(find_run, paths):
+            _require_run(path)
+            self._paths[_slug(path, self._paths)] = path
+        self._read: dict[str, tuple[Stamp, OpenRun]] = {}
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The short names in the order of the command line."""
+        return tuple(self._paths)
+
+    def read_all(self) -> None:
+        """Read every run now, so that the first visitor need not wait."""
+        for slug in self.slugs:
+            self.run(slug)
+
+    def stamp(self, slug: str) -> Stamp | None:
+        """Changes when the run does; None where there is no run of that name."""
+        return _stamp(self._paths[slug]) if slug in self._paths else None
+
+    def run(self, slug: str) -> OpenRun:
+        """The run of that name, or a RefusedError."""
+        if slug not in self._paths:
+            known = ", ".join(self._paths) or "none"
+            raise RefusedError(404, f"There is no run of that name; the runs are: {known}.")
+        path = self._paths[slug]
+        stamp = _stamp(path)
+        known = self._read.get(slug)
+        if known is None or known[0] != stamp:
+            known = (stamp, OpenRun(slug, read_run(path)))
+            self._read[slug] = known
+        return known[1]
+
+
+def _require_run(path: Path) -> None:
+    if not path.is_dir():
+        raise RunError(f"{path} is not a directory; give the --out of a `headscope study`.")
+    if not any(_is_there(path / name) for name in (SETTINGS, RESULT)):
+        raise RunError(f"{path} is not a run: it has neither {SETTINGS} nor {RESULT}.")
+
+
+def _slug(path: Path, taken: dict[str, Path]) -> str:
+    kept = (char if char.isalnum() or char in "-_." else "-" for char in path.resolve().name)
+    name = "".join(kept).strip(".-") or "run"
+    number, slug = 2, name
+    while slug.casefold() in map(str.casefold, taken):  # also files of a site, on any disk
+        number, slug = number + 1, f"{name}-{number}"
+    return slug
+
+
+def _stamp(path: Path) -> Stamp:
+    """Changes when any of the files does; finished shards count for an unfinished run."""
+    files = [path / SETTINGS, path / RESULT, path / EXEMPLARS, path / "shards"]
+    known = [(file.name, file.lstat()) for file in files if _is_there(file)]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in known)
+
+
+def _is_there(file: Path) -> bool:
+    """Whether anything is under that name, be it a link to nowhere."""
+    return file.is_symlink() or file.exists()
+
+
+class Kept:
+    """Bytes by key; visitors who ask for the same at the same time wait for one computation."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._done: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._running: dict[Hashable, Future[bytes]] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="headscope-reads")
+
+    async def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """What is kept under the key, or what `make` makes, in a thread; an error is not kept."""
+        with self._lock:
+            if key in self._done:
+                self._done.move_to_end(key)
+                return self._done[key]
+            running = self._running.get(key)
+            if running is None:
+                running = self._running[key] = self._threads.submit(self._make, key, make)
+        return await asyncio.shield(asyncio.wrap_future(running))
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        try:
+            made = make()
+            with self._lock:
+                self._keep(key, made)
+            return made
+        finally:
+            with self._lock:
+                del self._running[key]
+
+    def _keep(self, key: Hashable, made: bytes) -> None:
+        self._done[key] = made
+        self._size += len(made)
+        while self._size > self._most:
+            _, dropped = self._done.popitem(last=False)
+            self._size -= len(dropped)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number for every head, its error, and its rank among the heads that have a number."""
+
+    chosen: Slice
+    values: np.ndarray  # layer head
+    errors: np.ndarray | None
+    ranks: np.ndarray  # 1 is the largest value
+    of: int  # heads that have a value
+    mean: float | None
+    baseline: BaselineValue | None
+    words: int | None  # that a relation was scored on; None for other measures
+    own_baselines: bool  # whether every head is held against a value of its own
+    places: Mapping[Head, tuple[int, int]]  # of the heads in the arrays
+
+    def baseline_at(self, data: xr.Dataset, head: Head) -> BaselineValue | None:
+        """What one head is held against."""
+        if not self.own_baselines:
+            return self.baseline
+        return baseline_of_head(data, self.chosen, head._asdict())
+
+
+def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
+    """The columns of every measure of heads."""
+    layers, heads = (data.variables[axis].values.tolist() for axis in GRID)
+    places = {Head(a, b): (i, j) for i, a in enumerate(layers) for j, b in enumerate(heads)}
+    return {
+        name: tuple(_column(data, each, places) for each in slices(data, name))
+        for name in measure_names(data)
+    }
+
+
+def number(value: Any) -> float | None:
+    """A number as JSON has it: None where it is not finite."""
+    plain = float(value)
+    return plain if np.isfinite(plain) else None
+
+
+def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, int]]) -> Column:
+    values = np.asarray(chosen.values.values, float)
+    known = np.isfinite(values)
+    ranks = np.zeros(values.shape, int)
+    ranks[known] = rankdata(-values[known], method="min")
+    return Column(
+        chosen=chosen,
+        values=values,
+        errors=None if chosen.errors is None else chosen.errors.transpose(*GRID).values,
+        ranks=ranks,
+        of=int(known.sum()),
+        mean=number(values[known].mean()) if known.any() else None,
+        baseline=baseline_of(data, chosen),
+        words=_words(data, chosen),
+        own_baselines=is_baseline_of_heads(data, chosen),
+        places=places,
+    )
+
+
+def _words(data: xr.Dataset, chosen: Slice) -> int | None:
+    if "relation_count" not in data or "relation" not in chosen.at:
+        return None
+    return int(data["relation_count"].sel(relation=chosen.at["relation"]))

@@ -1,0 +1,280 @@
+"""Attention to what was said before: the same token, and the token that followed it.
+
+```
+tokens   the cat saw the dog and the          query: the last "the"
+         ^           ^                        duplicate: an earlier "the"
+             ^           ^                    induction: what followed an earlier "the"
+```
+
+Every earlier occurrence counts, in bidirectional models too. Weights below LEAST are taken as zero:
+the many small ones of a head that looks everywhere would add up. The token right before does not
+count for induction where it is the same, for what followed it is the query itself.
+
+On random sequences said twice the same is measured where nothing but the repetition can be used:
+
+```
+x y z x y z        query: the second x
+^                  duplicate token: the first x, one period back
+  ^                induction: the y that followed the first x
+    ^              previous token
+```
+
+Retrieval is copying from far. A needle of random tokens stands at some depth of a text and is said
+again at its end. Each token of the second saying but the last has to be followed by the next token
+of the needle; the weight on that token is what is measured.
+
+```
+text          w w w n0 n1 n2 w w w w w w w n0 n1 n2        depth 0.3
+query                                      ^               has to bring n1
+key                    ^                                   where n1 is
+```
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headscope.metrics.metric import Axis, Grid
+from headscope.metrics.ratio import (
+    HeadRatio,
+    MatrixRatio,
+    Terms,
+    TextRatio,
+    TextTerms,
+    document_mean_of_matrices,
+)
+from headscope.metrics.where.shares import EVEN, HEADVIS, even_of
+from headscope.metrics.where.surface import even_weights
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.observe.layer import Layer
+from headscope.results.measure import Baseline, Measure, Role
+
+LEAST = 0.01
+TOKEN = "token"  # the label with the ids of tokens
+NONE = -1  # no key has this label
+AT_ONCE = 2**26  # pairs compared at a time
+
+INDUCTION = Measure(
+    "induction",
+    title="Induction",
+    meaning="Share of attention to what followed an earlier occurrence of the same token.",
+    formula=f"Σ a[i, j]·[t[j−1] = t[i], j < i] / number of tokens i that have such a j; weights "
+    f"below {LEAST} count as 0",
+    reference=HEADVIS,
+    cost="the number of such pairs",
+    more="looks more at what followed the token before",
+    baselines=(Baseline("induction_even", EVEN),),
+    role=Role("detector", "what followed the same token before", of="attention"),
+)
+DUPLICATE = Measure(
+    "duplicate",
+    title="Duplicate token",
+    meaning="Share of attention to an earlier occurrence of the same token.",
+    formula=f"Σ a[i, j]·[t[j] = t[i], j < i] / number of tokens i that have such a j; weights "
+    f"below {LEAST} count as 0",
+    reference=f"Wang et al. 2022, on text; the threshold as for induction of {HEADVIS}",
+    cost="the number of such pairs",
+    more="looks more at an earlier occurrence of the token",
+    baselines=(Baseline("duplicate_even", EVEN),),
+    role=Role("detector", "an earlier occurrence of the same token", of="attention"),
+)
+INDUCTION_EVEN, DUPLICATE_EVEN = even_of(INDUCTION), even_of(DUPLICATE)
+
+Pairs = Int[Tensor, "pair 3"]
+Find = Callable[[AnnotatedBatch], Pairs]
+MEANING = "On a random sequence said twice: weight on "
+PREVIOUS_TOKEN_SCORE = Measure(
+    "previous_token_score",
+    title="Previous-token score",
+    meaning=MEANING + "the token before.",
+    formula="mean of a[i, i−1] over the second half of a random sequence said twice",
+    reference="Elhage et al. 2021; Olsson et al. 2022",
+    cost="one forward pass of a few short sequences for all three scores",
+    more="looks more at the previous token",
+)
+DUPLICATE_TOKEN_SCORE = Measure(
+    "duplicate_token_score",
+    title="Duplicate-token score",
+    meaning=MEANING + "the same token one period back.",
+    formula="mean of a[i, i−p] over the second half; p is the period",
+    reference="Elhage et al. 2021; Olsson et al. 2022",
+    cost="none beyond previous_token_score",
+    more="looks more at an earlier occurrence of the token",
+    role=Role("detector", "an earlier occurrence of the same token", needs_baseline=False),
+)
+INDUCTION_SCORE = Measure(
+    "induction_score",
+    title="Induction score",
+    meaning=MEANING + "the token that followed the same token one period back.",
+    formula="mean of a[i, i−p+1] over the second half; p is the period",
+    reference="Olsson et al. 2022",
+    cost="none beyond previous_token_score",
+    more="looks more at what followed the token before",
+    role=Role("detector", "what followed the same token before", needs_baseline=False),
+)
+SCORES = (PREVIOUS_TOKEN_SCORE, DUPLICATE_TOKEN_SCORE, INDUCTION_SCORE)
+WANTED, NEEDLE, DEPTH = "wanted", "needle", "depth"  # labels of tokens
+REFERENCE = (
+    "after Wu et al. 2024, with the copy given instead of generated, and its weight instead of "
+    "how often it is the largest"
+)
+
+RETRIEVAL = Measure(
+    "retrieval",
+    title="Retrieval",
+    meaning="Weight from a position that copies a needle to the token of the needle that it copies "
+    "next, mean over the depths at which the needle stands in a text.",
+    formula="Σ a[i, j] / number of i; t[i] is token k of the needle said again at the end, j the "
+    "place of its token k + 1 in the text",
+    reference=REFERENCE,
+    cost="one forward pass of a few texts for every depth",
+    more="looks more at what is to be copied from far",
+    role=Role("detector", "what is to be copied from far", needs_baseline=False),
+)
+RETRIEVAL_AT = Measure(
+    "retrieval_at",
+    title="Retrieval by depth",
+    meaning="The same for a needle that stands at one depth of the text: 0 is its beginning.",
+    formula="the one of retrieval, with the needle after this share of the text",
+    reference=REFERENCE,
+    cost="none beyond retrieval",
+    more="looks more at what is to be copied from this depth",
+    axes={"depth": "Depth"},
+)
+
+
+def repeats(grid: Grid) -> list[HeadRatio | TextRatio]:
+    """Induction and duplicate tokens on text, and both of even attention."""
+    found: list[HeadRatio | TextRatio] = []
+    for measure, even, pairs in (
+        (INDUCTION, INDUCTION_EVEN, induction_pairs),
+        (DUPLICATE, DUPLICATE_EVEN, duplicate_pairs),
+    ):
+        found.append(HeadRatio(measure, grid, partial(pair_terms, pairs, LEAST)))
+        found.append(TextRatio(even, partial(even_terms, pairs)))
+    return found
+
+
+def duplicate_pairs(batch: AnnotatedBatch) -> Pairs:
+    """Every token and each earlier one that is the same."""
+    tokens = batch.labels[TOKEN]
+    return batch.once("duplicate pairs", lambda: earlier_pairs(batch, tokens, tokens))
+
+
+def induction_pairs(batch: AnnotatedBatch) -> Pairs:
+    """Every token and each earlier one whose predecessor is the same."""
+    tokens = batch.labels[TOKEN]
+    before = torch.nn.functional.pad(tokens[:, :-1], (1, 0), value=NONE)
+    return batch.once("induction pairs", lambda: earlier_pairs(batch, tokens, before))
+
+
+def earlier_pairs(
+    batch: AnnotatedBatch,
+    wanted: Int[Tensor, "batch query"],
+    given: Int[Tensor, "batch key"],
+) -> Pairs:
+    """Pairs (input, query, key) whose key comes before and has the label that the query wants."""
+    texts, tokens = batch.mask.shape
+    wanted = wanted.masked_fill(~batch.content, NONE - 1)
+    given = given.masked_fill(~batch.content, NONE)
+    few = max(1, AT_ONCE // tokens**2)  # inputs at a time
+    rows = max(1, AT_ONCE // tokens)  # or queries of one
+    found = []
+    for text in range(0, texts, few):
+        for start in range(0, tokens, rows):
+            some = wanted[text : text + few, start : start + rows]
+            same = (some[:, :, None] == given[text : text + few, None]).tril(start - 1)
+            pairs = (same & (some >= 0)[..., None]).nonzero()
+            found.append(pairs + pairs.new_tensor([text, start, 0]))
+    return torch.cat(found)
+
+
+def pair_terms(find: Find, least: float, layer: Layer) -> Terms:
+    """Weight of the pairs, and how many queries have any."""
+    pairs, queries = _found(find, layer.batch)
+    weight = layer.on_pairs(pairs, least)
+    return weight[..., None], queries[:, None, None].expand(-1, weight.shape[1], -1).float()
+
+
+def even_terms(find: Find, batch: AnnotatedBatch) -> TextTerms:
+    """The same with every weight 1 / the number of tokens that the query sees."""
+    pairs, queries = _found(find, batch)
+    text, query, _ = pairs.unbind(-1)
+    weights = even_weights(batch)[text, query]
+    paid = torch.bincount(text, weights=weights, minlength=len(queries))
+    return paid[:, None], queries[:, None].double()
+
+
+def _found(find: Find, batch: AnnotatedBatch) -> tuple[Pairs, Float[Tensor, "batch"]]:
+    """The pairs of a batch, and how many queries of every input have any."""
+    pairs = find(batch)
+
+    def count() -> Tensor:
+        has = torch.zeros_like(batch.mask)
+        has[pairs[:, 0], pairs[:, 1]] = True
+        return has.sum(1)
+
+    return pairs, batch.once(f"queries of {find.__name__}", count)
+
+
+def repeated_sequences(
+    vocabulary: Sequence[int], *, count: int, period: int, seed: int
+) -> Int[np.ndarray, "sequence token"]:
+    """Random tokens, each sequence said twice: what repeats cannot be known from the language."""
+    rng = np.random.default_rng(seed)
+    half = rng.choice(np.asarray(vocabulary), size=(count, period))
+    return np.concatenate([half, half], axis=1)
+
+
+def repetition_scores(
+    weights: Float[Tensor, "batch head query key"], period: int, start: int
+) -> Float[Tensor, "batch head score"]:
+    """Mean weight of the queries in the second half on the three keys of SCORES.
+
+    The repeated part begins at token `start`; tokens before and after it are special ones.
+    """
+    second = torch.arange(start + period, start + 2 * period, device=weights.device)
+    keys = (second - 1, second - period, second - period + 1)
+    return torch.stack([weights[:, :, second, key].mean(-1) for key in keys], dim=-1)
+
+
+def repetitions(grid: Grid, period: int, start: int) -> tuple[MatrixRatio, ...]:
+    """The three scores as metrics."""
+    return tuple(
+        document_mean_of_matrices(measure, grid, partial(_score, place, period, start))
+        for place, measure in enumerate(SCORES)
+    )
+
+
+def _score(
+    place: int, period: int, start: int, layer: DenseLayer
+) -> Float[Tensor, "batch head item"]:
+    return repetition_scores(layer.weights, period, start)[..., [place]]
+
+
+def retrieval(grid: Grid, depths: Sequence[float]) -> list[HeadRatio]:
+    """The weight on what is to be copied, over all depths and at each."""
+    axis = Axis("depth", tuple(depths))
+    by_depth = partial(_terms_by_depth, len(depths))
+    return [
+        HeadRatio(RETRIEVAL, grid, partial(pair_terms, needle_pairs, 0.0)),
+        HeadRatio(RETRIEVAL_AT, grid, by_depth, axis, shared=False),
+    ]
+
+
+def needle_pairs(batch: AnnotatedBatch) -> Int[Tensor, "pair 3"]:
+    """Every copying position and the token that it copies."""
+    labels = batch.labels
+    return batch.once("needle pairs", lambda: earlier_pairs(batch, labels[WANTED], labels[NEEDLE]))
+
+
+def _terms_by_depth(depths: int, layer: Layer) -> Terms:
+    weight, queries = pair_terms(needle_pairs, 0.0, layer)
+    places = torch.arange(depths, device=weight.device)
+    is_at = (layer.batch.labels[DEPTH][:, :1] == places)[:, None].to(weight.dtype)
+    return weight * is_at, queries * is_at

@@ -1,0 +1,183 @@
+"""How far and how widely each head looks (Vig & Belinkov 2019, Figs. 11 and 12).
+
+Distance and entropy go together in the paper's model, and distance goes against alignment: the
+correlations over heads are here too.
+
+How much attention goes to null tokens (Vig & Belinkov 2019, Fig. 5).
+
+Null is the first token of a causal model's input, the delimiters of a bidirectional one.
+"""
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from headscope.metrics.metric import Axis, Grid, Variables, label
+from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
+from headscope.observe.batch import AnnotatedBatch, pairs_of_queries
+from headscope.observe.layer import Layer
+from headscope.results.measure import Baseline, Measure, Published, Role
+
+VIG = "GPT-2 small, Vig & Belinkov 2019"
+FEWEST = 3  # with two heads every r is ±1
+
+DISTANCE = Measure(
+    "distance",
+    title="Distance",
+    meaning="Mean distance of attention in tokens.",
+    formula="Σ a[i, j]·|i − j| / Σ a[i, j]",
+    reference="Vig & Belinkov 2019, Eq. 6, Fig. 11",
+    unit="tokens",
+    range="0 to the longest input, in tokens",
+    cost="n², one product with the pair features that alignment shares",
+    more="looks further",
+    published=(Published("highest, in L5H1", VIG, 14.2),),
+)
+# clark2019 has another measure of this name; see `headscope.metrics.where.surface`.
+ENTROPY = Measure(
+    "entropy",
+    title="Entropy",
+    meaning="How widely a token's attention is spread, null tokens left out.",
+    formula="mean over rows of −Σ p ln p with p = a / Σ a; rows with more than 0.9 on null tokens "
+    "do not count",
+    reference="Vig & Belinkov 2019, Eq. 7, Fig. 12",
+    unit="nats",
+    range="0 to ln n, in nats",
+    cost="n² with a logarithm for every weight",
+    more="spreads its attention more widely",
+    published=(Published("of L5H1, the head with the longest distance", VIG, 0.41),),
+)
+CORRELATION = Measure(
+    "correlation",
+    title="Correlation over heads",
+    meaning="Whether two measures of a head go together.",
+    formula="Pearson's r over all heads",
+    reference="Vig & Belinkov 2019, text on Figs. 11 and 12",
+    unit="",
+    range="−1 to 1",
+    cost="from the variables alone",
+    axes={"pair": "Pair"},
+    published=(
+        Published("distance and entropy", VIG, 0.61, {"pair": "distance~entropy"}),
+        Published("distance and alignment", VIG, -0.73, {"pair": "distance~alignment"}),
+    ),
+    with_errors=False,
+)
+CORRELATION_P = Measure(
+    "correlation_p",
+    title="Chance of such a correlation",
+    meaning="Probability of an r at least this large if the two measures were unrelated.",
+    formula="p of Pearson's r over all heads",
+    reference="Vig & Belinkov 2019, text on Figs. 11 and 12",
+    unit="",
+    cost="from the variables alone",
+    axes={"pair": "Pair"},
+    with_errors=False,
+)
+
+
+def distance_terms(layer: Layer) -> Terms:
+    """Σ a[i,j]·|i − j| in tokens and Σ a[i,j]; for a causal head |i − j| = i − j."""
+    return layer.distance[..., None], layer.total[..., None]
+
+
+def distance(grid: Grid) -> HeadRatio:
+    """Mean distance of attention in tokens."""
+    return HeadRatio(DISTANCE, grid, distance_terms)
+
+
+def entropy_terms(layer: Layer) -> Terms:
+    """Entropies of the rows that count, summed, and their number."""
+    return layer.nats[..., None], layer.counted.sum(-1, keepdim=True).float()
+
+
+def entropy(grid: Grid) -> HeadRatio:
+    """Mean entropy of the rows, null weight dropped and the rest renormalised."""
+    return HeadRatio(ENTROPY, grid, entropy_terms)
+
+
+def correlation(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    """Pearson's r and its p over the heads that have both values; NaN where it is undefined."""
+    left, right = np.ravel(left), np.ravel(right)
+    known = np.isfinite(left) & np.isfinite(right)
+    left, right = left[known], right[known]
+    if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return np.nan, np.nan
+    r, p = stats.pearsonr(left, right)
+    return float(r), float(p)  # pyright: ignore[reportArgumentType]
+
+
+def correlations(pairs: dict[str, tuple[xr.DataArray, xr.DataArray]]) -> Variables:
+    """`correlation(pair)` and `correlation_p(pair)` of the named pairs of variables."""
+    found = np.array([correlation(a.values, b.values) for a, b in pairs.values()]).reshape(-1, 2)
+    axis = Axis("pair", tuple(pairs))
+    return {"correlation": label(found[:, 0], axis), "correlation_p": label(found[:, 1], axis)}
+
+
+NULL_SHARE = Measure(
+    "null_share",
+    title="Null attention",
+    meaning="Share of attention to the first token or the delimiters.",
+    formula="Σ a[i, null] / Σ a[i, j] over the queries i that are not null",
+    reference="Vig & Belinkov 2019, Fig. 5",
+    cost="n², one product with the null mask that other metrics share",
+    more="puts more of its attention on null tokens",
+    baselines=(Baseline("null_share_even", "even attention"),),
+    role=Role("null", "the first token or the delimiters", of="attention"),
+    published=(
+        Published("mean over heads; some exceed 0.97", "GPT-2 small, Vig & Belinkov 2019", 0.57),
+    ),
+)
+NULL_SHARE_ALL_QUERIES = Measure(
+    "null_share_all_queries",
+    title="Null attention, all rows",
+    meaning="Share of attention to the first token or the delimiters, over every query.",
+    formula="Σ a[i, null] / Σ a[i, j] over all queries",
+    reference="Vig & Belinkov 2019, Fig. 5, the other reading of it",
+    cost="n², one sum of the weights",
+    more="puts more of its attention on null tokens",
+)
+
+NULL_SHARE_EVEN = Measure(
+    "null_share_even",
+    title="Null attention of even attention",
+    meaning="What null tokens receive from a head that spreads its attention evenly.",
+    formula="the one of null_share with a := 1 over the same pairs",
+    reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Fig. 5",
+    cost="n, once for all heads",
+)
+
+
+def null_terms(layer: Layer) -> Terms:
+    """Σ a[i, null] and Σ a[i, ·] over the queries that are not null themselves."""
+    content = layer.batch.content[:, None]
+    paid = layer.to_null.masked_fill(~content, 0.0).sum(-1)
+    return paid[..., None], (paid + layer.total)[..., None]
+
+
+def null_terms_of_all_queries(layer: Layer) -> Terms:
+    """The same over every real query, the null tokens included."""
+    return layer.to_null.sum(-1)[..., None], layer.everything.sum(-1)[..., None]
+
+
+def even_terms(batch: AnnotatedBatch) -> TextTerms:
+    """The terms of `null_terms` with every weight 1 over the same pairs."""
+    null = (batch.null & batch.mask).double()
+    seen = null.cumsum(1) if batch.is_causal else null.sum(1, keepdim=True)
+    paid = (batch.content.double() * seen).sum(1, keepdim=True)
+    return paid, paid + pairs_of_queries(batch).sum(1, keepdim=True)
+
+
+def null_share(grid: Grid) -> HeadRatio:
+    """Share of attention on null tokens, from the other tokens."""
+    return HeadRatio(NULL_SHARE, grid, null_terms)
+
+
+def null_share_of_all_queries(grid: Grid) -> HeadRatio:
+    """Share of attention on null tokens, null queries included."""
+    return HeadRatio(NULL_SHARE_ALL_QUERIES, grid, null_terms_of_all_queries)
+
+
+def null_share_even() -> TextRatio:
+    """Share of null tokens in attention that is the same everywhere."""
+    return TextRatio(NULL_SHARE_EVEN, even_terms)

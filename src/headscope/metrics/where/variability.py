@@ -1,0 +1,164 @@
+"""Whether a head's attention depends on content or on position (Vig & Belinkov 2019, Eq. 5).
+
+Σ|a[i,j] − ā[i,j]| / (2 Σ a[i,j]) over the first N positions, where ā is the mean over the inputs
+that have the pair. The mean is known only at the end: a small shard records the N×N corner of every
+input, a large one what the sum would be around its own mean (see `deviations`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.metrics import ratio
+from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.where.deviations import MIDDLE, Deviations, keep_deviations
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import Layer
+from headscope.results.measure import Measure, Published
+from headscope.results.replicates import GROUPS
+
+VARIABILITY = Measure(
+    "variability",
+    title="Variability",
+    meaning="0: the same positions in every input; 1: content decides.",
+    formula="Σ |a[i, j] − ā[i, j]| / (2 Σ a[i, j]) over the first 10 positions; ā is the mean over "
+    "the inputs that have the pair",
+    reference="Vig & Belinkov 2019, Eq. 5, Fig. 10",
+    cost="100 weights of every input and head are held until the end of a shard",
+    more="depends more on content than on position",
+    published=(Published("lowest, in L4H11", "GPT-2 small, Vig & Belinkov 2019", 0.004),),
+)
+
+FEW = 1024  # inputs of a shard whose corners take little more room than sums at knots
+
+
+@dataclass(frozen=True)
+class Variability:
+    """0 for a head that looks at the same positions in every input, 1 at most."""
+
+    grid: Grid
+    is_causal: bool
+    size: int = 10  # N, counted from the start of the input, the null token included
+    name: str = "variability"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (VARIABILITY,)
+
+    def zero(self, inputs: int) -> State:
+        """Room for one corner per input."""
+        layers, heads = self.grid.shape
+        cells = len(self._cells)
+        sums = {"weight": np.zeros((layers, heads, cells)), "count": np.zeros((layers, 1, cells))}
+        corners = np.zeros((inputs, layers, heads, cells), np.float32)
+        valid, group = np.zeros((inputs, cells), bool), np.zeros((inputs, 1), np.int64)
+        return State(sums, {"corners": corners, "valid": valid, "group": group})
+
+    def update_layer(self, state: State, layer: Layer) -> None:
+        """Record and sum the corners of a batch."""
+        query, key, valid = layer.batch.once_on_host(f"corner {self.size}", self._corner)
+        weights = layer.look(0, self.size, self.size)[:, :, query, key]
+        corner = weights.masked_fill(~valid[:, None], 0.0)
+        rows = layer.batch.once_on_host("rows", lambda batch: torch.from_numpy(batch.rows))
+        here = slice(None, len(query))  # cells are in the order of the input's length
+        state.record("corners", (rows, layer.index, slice(None), here), corner)
+        state.record("valid", (rows, here), valid)
+        state.record("group", (rows,), layer.batch.groups[:, None])
+        found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
+        state.receive(partial(_add, state, layer.index, here), *found)
+
+    def condense(self, state: State) -> None:
+        """Replace the corners of a large shard by sums that need no input of their own."""
+        if len(state.records["corners"]) <= FEW:
+            return
+        corners, valid, group = map(state.take, ("corners", "valid", "group"))
+        kept = keep_deviations(corners, valid)
+        kept |= _by_group(corners, valid, group[:, 0], kept[MIDDLE])
+        for name, values in kept.items():
+            state.receive(partial(state.records.__setitem__, name), values)
+
+    def _corner(self, batch: AnnotatedBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys of the cells that a batch can have, and which of its inputs do."""
+        cells = self._cells
+        cells = cells[cells.max(1) < batch.mask.shape[1]]
+        query, key = torch.from_numpy(cells.T.copy()).to(batch.mask.device)
+        return query, key, batch.pairs_of(0, self.size)[:, query, key]
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """variability(layer, head), its error taking the mean as known, and the sums."""
+        mean = sums["weight"] / np.maximum(sums["count"], 1)
+        total = ratio.zero((GROUPS, *self.grid.shape), (GROUPS, *self.grid.shape))
+        for shard in records():
+            terms = _exact_terms if "corners" in shard else _condensed_terms
+            total = add(total, terms(shard, mean))
+        x, y = (label(values, GROUP, *self.grid.axes) for values in total.values())
+        return ratio.ratio_variables(self.name, x, y)
+
+    @property
+    def _cells(self) -> np.ndarray:
+        """(query, key) of every cell that can count, the shortest input's cells first."""
+        query, key = np.indices((self.size, self.size)).reshape(2, -1)
+        cells = np.stack([query, key], 1)[(key <= query) & (key > 0) | (not self.is_causal)]
+        return cells[np.argsort(cells.max(1), kind="stable")]
+
+
+def _add(state: State, index: int, here: slice, weight: np.ndarray, count: np.ndarray) -> None:
+    state.sums["weight"][index, :, here] += weight
+    state.sums["count"][index, 0, here] += count
+
+
+def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
+    """Terms of the ratio for the inputs of a shard whose corners were recorded."""
+    corners = torch.from_numpy(np.ascontiguousarray(shard["corners"]))
+    valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))
+    group = torch.from_numpy(shard["group"][:, 0].copy())
+    off = _distances(corners, valid, torch.from_numpy(mean).float())
+    return _terms(ratio.sum_by_group(off, group), _paid(corners, group))
+
+
+def _condensed_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
+    """Terms of the ratio from sums: the whole is as exact as the knots, its groups are shares.
+
+    A group's own sum is that around the mean of the shard, moved along its slope.
+    """
+    whole, _ = Deviations.unpack(shard).at(mean)
+    moved = (shard["group_slope"] * (mean - shard[MIDDLE])).sum(-1)
+    by_group = np.maximum(shard["group_off"] + moved, 0.0)
+    total = by_group.sum(0)
+    scale = np.divide(whole.sum(-1), total, out=np.ones_like(total), where=total > 0)
+    return {ratio.NUMERATOR: by_group * scale, ratio.DENOMINATOR: shard["group_paid"]}
+
+
+def _by_group(corners: Tensor, valid: Tensor, group: Tensor, middle: Tensor) -> dict[str, Tensor]:
+    """What every group of documents contributes around the mean of the shard."""
+    centres = middle.float()
+    found: dict[str, list[Tensor]] = {"group_off": [], "group_slope": []}
+    for index, centre in enumerate(centres):  # layer by layer: the corners fill enough memory
+        layer = corners[:, index : index + 1]
+        side = torch.where(layer > centre, -1.0, 1.0).masked_fill_(~valid[:, None, None], 0.0)
+        off = _distances(layer, valid, centre)
+        found["group_off"].append(ratio.sum_by_group(off, group))
+        found["group_slope"].append(ratio.sum_by_group(side, group).float())
+    joined = {name: torch.cat(parts, 1) for name, parts in found.items()}
+    return joined | {"group_paid": _paid(corners, group)}
+
+
+def _distances(corners: Tensor, valid: Tensor, centre: Tensor) -> Tensor:
+    """Σ over cells of |a − centre|, for every input and head."""
+    off = (corners - centre).abs_().masked_fill_(~valid[:, None, None], 0.0)
+    return off.sum(-1, dtype=torch.float64)
+
+
+def _paid(corners: Tensor, group: Tensor) -> Tensor:
+    return ratio.sum_by_group(2 * corners.sum(-1, dtype=torch.float64), group)
+
+
+def _terms(numerator: Tensor, denominator: Tensor) -> Sums:
+    return {ratio.NUMERATOR: numerator.numpy(), ratio.DENOMINATOR: denominator.numpy()}

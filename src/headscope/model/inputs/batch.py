@@ -1,0 +1,266 @@
+"""Batches of encoded texts: bucketed by length under a token budget, padded on either side.
+
+```
+  lengths   2 3 3 7 8        budget 16 tokens
+  buckets  [2 3 3] [7 8]     each bucket: texts × longest ≤ budget
+```
+
+A batch becomes the arguments of a network's forward; whether padding changes a text's attention is
+proved on the probe, not assumed.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from headscope.errors import ModelError
+from headscope.model.attention import LayerAttention, Packing
+from headscope.model.inputs.encode import Encoded
+
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several encoded texts as one rectangle of ids."""
+
+    ids: Int[Tensor, "batch token"]
+    mask: Bool[Tensor, "batch token"]  # True for tokens, False for padding
+    segments: Int[Tensor, "batch token"]
+    rows: tuple[int, ...]  # where each text stands in the caller's list
+    lengths: tuple[int, ...]
+    side: Side = "right"
+    target: "Batch | None" = None  # what the decoder of an encoder–decoder model reads
+    packing: Packing | None = None  # where the tokens lie without padding, if that is known
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        target = "" if self.target is None else f", target={self.target!r}"
+        return f"Batch({len(self)} texts × {self.ids.shape[1]} tokens{target})"
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether any text is shorter than the rectangle."""
+        return min(self.lengths) < self.ids.shape[1]
+
+    def span(self, row: int) -> slice:
+        """The columns of one text without its padding."""
+        length, width = self.lengths[row], self.ids.shape[1]
+        return slice(0, length) if self.side == "right" else slice(width - length, width)
+
+
+def buckets(lengths: Sequence[int], budget: int, *, equal: bool = False) -> list[list[int]]:
+    """Indices grouped by similar length, so that texts × longest stays within the budget.
+
+    A text longer than the budget is alone in its bucket. The same lengths give the same buckets.
+    `equal` puts only texts of the same length together, for networks that cannot be padded.
+    """
+    if budget < 1:
+        raise ModelError(f"The token budget of a batch must be positive, not {budget}.")
+    found: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        # Lengths ascend, so the newcomer is the longest of its bucket.
+        fits = found and (len(found[-1]) + 1) * lengths[index] <= budget
+        if fits and not (equal and lengths[found[-1][0]] != lengths[index]):
+            found[-1].append(index)
+        else:
+            found.append([index])
+    return found
+
+
+def make_batch(
+    encoded: Sequence[Encoded],
+    rows: Sequence[int],
+    *,
+    pad: int,
+    side: Side = "right",
+    device: torch.device | str = "cpu",
+) -> Batch:
+    """Pad the chosen texts to one rectangle."""
+    chosen = [encoded[row] for row in rows]
+    if not chosen:
+        raise ModelError("A batch needs at least one text.")
+    lengths = tuple(len(text) for text in chosen)
+    ids = _rectangle([text.ids for text in chosen], pad, side)
+    segments = _rectangle([text.segments for text in chosen], 0, side)
+    mask = _rectangle([(1,) * length for length in lengths], 0, side).bool()
+    return Batch(
+        ids=ids.to(device),
+        mask=mask.to(device),
+        segments=segments.to(device),
+        rows=tuple(rows),
+        lengths=lengths,
+        side=side,
+    )
+
+
+def plain_batch(ids: Int[Tensor, "batch token"], device: torch.device) -> Batch:
+    """One text as a batch, nothing of it masked."""
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    return Batch(
+        ids=ids.to(device),
+        mask=mask.to(device),
+        segments=torch.zeros_like(ids).to(device),
+        rows=(0,),
+        lengths=(ids.shape[1],),
+    )
+
+
+def _rectangle(rows: Sequence[Sequence[int]], fill: int, side: Side) -> Int[Tensor, "batch token"]:
+    width = max(len(row) for row in rows)
+    padded = [
+        [*row, *[fill] * (width - len(row))]
+        if side == "right"
+        else [*[fill] * (width - len(row)), *row]
+        for row in rows
+    ]
+    return torch.tensor(padded, dtype=torch.long)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The arguments that a network understands, found from its signature and configuration."""
+
+    accepts: frozenset[str]
+    segments: bool  # token_type_ids mean sentence A and B
+    counts_padding: bool  # positions are counted from the padding id, as in RoBERTa
+
+
+def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
+    """Look at a network's forward."""
+    accepts = frozenset(inspect.signature(network.forward).parameters)
+    return Entry(accepts, _has_segments(accepts, config), padding_position(network) is not None)
+
+
+def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
+    """The keyword arguments of one forward pass over a batch."""
+    given: dict[str, Any] = {
+        "input_ids": batch.ids,
+        "attention_mask": batch.mask.long(),
+        "return_dict": True,
+    }
+    if entry.segments:
+        given["token_type_ids"] = batch.segments
+    if batch.side == "left" and "position_ids" in entry.accepts and not entry.counts_padding:
+        given["position_ids"] = positions(batch.mask)
+    for off in ("use_cache", "use_mems"):
+        if off in entry.accepts:
+            given[off] = False
+    if batch.target is not None:
+        given["decoder_input_ids"] = batch.target.ids
+        given["decoder_attention_mask"] = batch.target.mask.long()
+    return given
+
+
+def positions(mask: Bool[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
+    """Position 0 for the first token of each text, wherever the padding is."""
+    return (mask.long().cumsum(-1) - 1).clamp(min=0)
+
+
+def padding_position(network: nn.Module) -> tuple[int, int] | None:
+    """Rows and padding id of the position table of RoBERTa and its kin, which skips that id."""
+    for name, module in network.named_modules():
+        padding, table = getattr(module, "padding_idx", None), getattr(module, "weight", None)
+        if "position" in name.rsplit(".", 1)[-1] and padding is not None and table is not None:
+            return table.shape[0], padding
+    return None
+
+
+def max_positions(network: PreTrainedModel) -> int | None:
+    """How many tokens the network has positions for, or None where positions are unbounded."""
+    table = padding_position(network)
+    if table is not None:
+        rows, padding = table
+        return rows - padding - 1
+    text = network.config.get_text_config()
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
+        limit = getattr(text, name, None)
+        if isinstance(limit, int) and limit > 0 and not _is_relative(text):
+            return limit
+    return None
+
+
+def _is_relative(config: PreTrainedConfig) -> bool:
+    """T5's buckets and ALiBi reach any distance: what the configuration says is no limit."""
+    return hasattr(config, "relative_attention_num_buckets") or bool(
+        getattr(config, "alibi", False)
+    )
+
+
+def _has_segments(accepts: frozenset[str], config: PreTrainedConfig) -> bool:
+    """GPT-2 adds a word embedding for each token_type_id, so acceptance alone means nothing."""
+    kinds = getattr(config, "type_vocab_size", 0) or 0
+    return "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
+
+
+def vocabulary_size(network: PreTrainedModel) -> int:
+    """How many token ids the network has embeddings for."""
+    table = network.get_input_embeddings().weight
+    assert isinstance(table, Tensor)
+    return table.shape[0]
+
+
+def probe_ids(network: PreTrainedModel, count: int) -> Int[Tensor, "1 token"]:
+    """Ordinary ids from the middle of the vocabulary; special ids may change positions or masks."""
+    config = network.config.get_text_config()
+    size = vocabulary_size(network)
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
+    special = {getattr(config, name, None) for name in names}
+    ordinary = [i for i in range(size // 3, size) if i not in special][:count] or [size - 1]
+    return torch.tensor([list(islice(cycle(ordinary), count))])  # few tokens come again
+
+
+_PADDING = 2
+_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4}
+
+Show = Callable[[Batch, Callable[[LayerAttention], None]], object]
+
+
+def can_pad(show: Show, probe: Batch, pad: int, side: Side) -> bool:
+    """Whether the probe gets the same attention with padding beside it as without."""
+    alone = _weights(show, probe)
+    padded = _weights(show, _padded(probe, pad, side))
+    tolerance = _TOLERANCE.get(alone[0].dtype, 2e-2)
+    return all(
+        torch.allclose(a, b, rtol=0, atol=tolerance) for a, b in zip(alone, padded, strict=True)
+    )
+
+
+def _weights(show: Show, batch: Batch) -> list[Tensor]:
+    """The weights of every layer without the padded rows and columns."""
+    found: list[Tensor] = []
+    text = batch.span(0)
+    whole = slice(None)
+
+    def keep(seen: LayerAttention) -> None:
+        queries = whole if seen.stack in ("decoder", "cross") else text
+        keys = whole if seen.stack == "decoder" else text
+        found.append(seen.weights[0, :, queries, keys].clone())
+
+    show(batch, keep)
+    return found
+
+
+def _padded(batch: Batch, pad: int, side: Side) -> Batch:
+    def beside(tensor: Tensor, fill: int) -> Tensor:
+        more = torch.full_like(tensor[:, :_PADDING], fill)
+        return torch.cat([more, tensor] if side == "left" else [tensor, more], 1)
+
+    return Batch(
+        ids=beside(batch.ids, pad),
+        mask=beside(batch.mask, 0),
+        segments=beside(batch.segments, 0),
+        rows=batch.rows,
+        lengths=batch.lengths,
+        side=side,
+        target=batch.target,
+    )

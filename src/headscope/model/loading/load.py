@@ -1,0 +1,311 @@
+"""Loading a model by name: the right class, safetensors only, errors in plain words."""
+
+import shutil
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.models.auto import modeling_auto
+from transformers.utils.hub import cached_file
+
+from headscope.errors import ModelError
+from headscope.model.capture.plan import check_family
+from headscope.model.loading.memory import check_room, fewer_bytes, within_memory
+from headscope.model.loading.network import (
+    DeviceMap,
+    Quantization,
+    check_quantised,
+    describe_places,
+    find_device,
+    quiet,
+    read_device_map,
+    read_quantization,
+)
+from headscope.model.loading.origin import Origin, find_place_of
+from headscope.model.loading.source import (
+    INDEX,
+    Source,
+    check_index,
+    check_sizes,
+    explain,
+    find_source,
+    in_short,
+    is_reachable,
+)
+from headscope.model.model import Model
+
+_HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
+    (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
+    (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AutoModelForMaskedLM),
+    (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AutoModelForCausalLM),
+)
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def load(
+    name: str | Path | PreTrainedModel,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    revision: str | None = None,
+    dtype: str = "float32",
+    device: str | None = None,
+    device_map: DeviceMap | None = None,
+    quantization: str | None = None,
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a bundled model, a directory, a .gguf file or a hub id; or wrap a network you have.
+
+    The device is CUDA where there is one, else the CPU. A `device_map` spreads the weights over
+    devices, memory and disk ("auto", or which part goes where); `quantization` stores them in few
+    bits ("int8", "int4"). Code from the hub runs only if you ask for it.
+    """
+    if isinstance(name, PreTrainedModel):
+        return _wrap(name, tokenizer)
+    places = read_device_map(device_map, device)
+    form = _Form(_dtype(dtype), find_device(device), places, read_quantization(quantization))
+    source = find_source(name)
+    options: dict[str, Any] = {
+        "revision": revision or "main",
+        "trust_remote_code": trust_remote_code,
+        "local_files_only": source.hub and not is_reachable(),
+    }
+    with quiet():
+        config = _config(source, options)
+        check_family(source.name, config)
+        check_quantised(source.name, config, form.quantization)
+        network = _network(source, config, form, options)
+        own = tokenizer or _tokenizer(source, options)
+    said = form.describe(network)
+    origin = Origin(
+        source.name,
+        find_place_of(source),
+        revision,
+        dtype,
+        None if places is not None else form.device.type,
+        trust_remote_code,
+        device_map=places,
+        quantization=quantization,
+    )
+    facts: dict[str, Any] = {"name": source.name, "revision": revision, "remarks": said}
+    if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
+        facts["origin"] = origin
+    return form.prove(source, lambda: Model(network, own, **facts))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """In which numbers the weights are held, and where."""
+
+    dtype: torch.dtype
+    device: torch.device
+    places: DeviceMap | None
+    quantization: Quantization | None
+
+    def options(self) -> dict[str, Any]:
+        """What `from_pretrained` is given."""
+        given: dict[str, Any] = {"dtype": self.dtype}
+        if self.places is not None:
+            given["device_map"] = self.places
+        if self.quantization is not None:
+            given["quantization_config"] = self.quantization.config(self.dtype)
+            given.setdefault("device_map", {"": str(self.device)})
+        return given
+
+    def place(self, network: PreTrainedModel) -> PreTrainedModel:
+        """Move a network to its device; one that was placed while it was loaded stays."""
+        if self.places is not None or self.quantization is not None:
+            return network
+        return network.to(self.device)  # pyright: ignore[reportArgumentType]
+
+    def explain(self, error: Exception, source: Source) -> ModelError:
+        """Why weights could not be loaded: in this form, or at all."""
+        if self.quantization is not None and "conversion" in str(error):
+            return self.quantization.fails(source.name)
+        if self.places is not None and isinstance(error, ValueError):
+            return _misplaced(error, source)
+        return explain(error, source, "weights")
+
+    def prove(self, source: Source, make: Callable[[], Model]) -> Model:
+        """Make the model, which proves its capture; weights that were lost on the way show here."""
+        try:
+            return make()
+        except (KeyError, ValueError, RuntimeError) as error:
+            if self.places is None:
+                raise
+            raise _misplaced(error, source) from error
+
+    def describe(self, network: PreTrainedModel) -> tuple[str, ...]:
+        """What differs from weights in one piece on one device, in sentences."""
+        said = None if self.quantization is None else self.quantization.describe(network)
+        return tuple(each for each in (said, describe_places(network)) if each is not None)
+
+
+def _misplaced(error: Exception, source: Source) -> ModelError:
+    return ModelError(
+        f"{source.name} cannot be spread as the device map says ({in_short(str(error))}); keep "
+        "weights that it shares together, or take device_map=auto."
+    )
+
+
+def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Model:
+    if tokenizer is None:
+        raise ModelError(
+            "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
+        )
+    return Model(network, tokenizer)
+
+
+def _dtype(name: str) -> torch.dtype:
+    if name not in DTYPES:
+        raise ModelError(f"There is no dtype {name!r}; choose one of {', '.join(DTYPES)}.")
+    return DTYPES[name]
+
+
+def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
+    try:
+        more = {} if source.gguf is None else {"gguf_file": source.gguf}
+        if source.gguf is None:
+            check_sizes(source.name, PreTrainedConfig.get_config_dict(source.place, **options)[0])
+        return AutoConfig.from_pretrained(source.place, **options, **more)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise explain(error, source, "configuration") from error
+
+
+def _network(
+    source: Source, config: PreTrainedConfig, form: _Form, options: dict[str, Any]
+) -> PreTrainedModel:
+    more = {"use_safetensors": True} if source.gguf is None else {"gguf_file": source.gguf}
+    # A .gguf file names no architecture; it always holds a language model.
+    chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
+    folder = _offload_folder(form.places)
+    if form.places is None and form.quantization is None:
+        check_room(source.name, Path(source.place), form.dtype, form.device)
+    try:
+        _check_hub_index(source, options)
+        with within_memory(source.name, "was loaded", fewer_bytes(form.dtype)):
+            network, report = chosen.from_pretrained(
+                source.place,
+                config=config,
+                attn_implementation="eager",
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # and refused below, by name
+                **form.options(),
+                **({} if folder is None else {"offload_folder": folder}),
+                **options,
+                **more,
+            )
+            _check_complete(source, report)
+            network = form.place(network)
+    except ModelError:
+        _remove(folder)
+        raise
+    except Exception as error:
+        _remove(folder)
+        raise form.explain(error, source) from error
+    if folder is not None:
+        weakref.finalize(network, _remove, folder)
+    return network
+
+
+def _offload_folder(places: DeviceMap | None) -> str | None:
+    """Where weights on disk are written that their checkpoint does not hold as they are needed."""
+    return None if places is None else mkdtemp(prefix="headscope-weights-")
+
+
+def _remove(folder: str | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_hub_index(source: Source, options: dict[str, Any]) -> None:
+    """Look at the index of a hub's model before transformers opens what it names."""
+    if not source.hub:
+        return  # that of a directory was looked at when it was found
+    found = cached_file(
+        source.place,
+        INDEX,
+        revision=options["revision"],
+        local_files_only=options["local_files_only"],
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )
+    if found is not None:
+        check_index(source.name, Path(found))
+
+
+def auto_class(config: PreTrainedConfig) -> Any:
+    """The class whose head the checkpoint was saved with; AutoModel where that is none of these."""
+    names = set(config.architectures or ())
+    for mapping, chosen in _HEADS:
+        known = mapping.get(config.model_type)
+        if known is not None and names & ({known} if isinstance(known, str) else set(known)):
+            return chosen
+    return AutoModel
+
+
+def _check_complete(source: Source, report: dict[str, Any]) -> None:
+    """Only an unused pooler may be missing: transformers puts random numbers in its place."""
+    misfits = sorted(report["mismatched_keys"])
+    if misfits:
+        key, saved, wanted = misfits[0]
+        raise ModelError(
+            f"The weights of {source.name} do not fit its config.json: {key} is "
+            f"{_by(saved)}, but the configuration wants {_by(wanted)}; {source.repair}."
+        )
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    if missing:
+        raise ModelError(
+            f"The weights of {source.name} lack {len(missing)} tensors, {missing[0]} among them: "
+            f"{source.repair}."
+        )
+
+
+def _by(shape: Sequence[int]) -> str:
+    return " × ".join(map(str, shape))
+
+
+def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBase:
+    try:
+        more = {} if source.gguf is None else {"gguf_file": source.gguf}
+        tokenizer = AutoTokenizer.from_pretrained(source.place, **options, **more)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a tokenizer that panics in Rust raises no Exception
+        raise explain(error, source, "tokenizer") from error
+    if source.gguf is None and not _has_vocabulary(tokenizer, source, options["revision"]):
+        raise ModelError(f"{source.name} has no tokenizer files; add its tokenizer.json.")
+    return tokenizer
+
+
+def _has_vocabulary(tokenizer: PreTrainedTokenizerBase, source: Source, revision: str) -> bool:
+    """Whether a file was read: without one, transformers hands out an empty tokenizer."""
+    names = tokenizer.vocab_files_names.values()
+    found = (
+        cached_file(
+            source.place,
+            name,
+            revision=revision,
+            local_files_only=True,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        for name in names
+    )
+    return not names or any(path is not None for path in found)

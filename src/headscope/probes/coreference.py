@@ -1,0 +1,272 @@
+"""Heads as coreference resolvers (Clark et al. 2019, §4.3, Table 2), as counts that add.
+
+A mention is scored if an earlier mention of its entity lies in the window. A head is right if the
+word it attends to most from the mention's head word is the head word of any antecedent. Candidates
+are either all other words, or the head words of all earlier mentions: the paper leaves it open, and
+the second is the easier task. Of equal weights the first word wins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.dense import DenseLayer
+from headscope.probes import papers
+from headscope.probes.mentions import (
+    SYSTEMS,
+    Phrase,
+    antecedents,
+    candidates,
+    phrases,
+    resolve,
+)
+from headscope.probes.relations import SUMS
+from headscope.probes.trees import accuracy, counted, interval_variable
+from headscope.probes.words import From, word_layer
+from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.results.replicates import GROUPS
+from headscope.text.sentence import Sentence
+
+CANDIDATES = ("words", "mentions")
+KINDS = ("all", "pronoun", "proper", "nominal")
+CANDIDATE = Axis("candidates", CANDIDATES)
+MENTION = Axis("mention", KINDS)
+SYSTEM = Axis("system", SYSTEMS)
+
+COREF_ACCURACY = Measure(
+    name="coref_accuracy",
+    title="Coreference accuracy",
+    meaning="How often the head picks a true antecedent.",
+    formula="mentions whose head word has its arg-max on the head word of an antecedent / mentions",
+    reference="Clark et al. 2019, §4.3, Table 2",
+    cost="n² for word maps, and an arg-max for every mention",
+    more="resolves more mentions",
+    axes={"candidates": "Candidates", "mention": "Mention"},
+    baselines=(Baseline("coref_baseline", "{}", best_over="system"),),
+    published=papers.COREF_ACCURACY,
+    role=Role(
+        "coreference",
+        "{mention} to their antecedent",
+        {"all": "mentions", "pronoun": "pronouns", "proper": "names", "nominal": "noun phrases"},
+        without=("mentions",),
+    ),
+    with_errors=False,
+    also=(*(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
+)
+COREF_BASELINE = Measure(
+    name="coref_baseline",
+    title="Coreference without a network",
+    meaning="How often a system that reads only the mentions picks a true antecedent.",
+    formula="the same for the nearest mention, the nearest with the same head word, and rules",
+    reference="Clark et al. 2019, Table 2",
+    cost="mentions², once for all heads",
+    axes={"system": "System", "mention": "Mention"},
+    published=tuple(
+        Published(system.replace("_", " "), papers.CLARK, percent / 100, at)
+        for system in SYSTEMS
+        for kind, percent in zip(KINDS, papers.TABLE2[system], strict=True)
+        for at in ({"system": system, "mention": kind},)
+    ),
+    with_errors=False,
+    also=(*(f"coref_baseline{end}" for end in SUMS),),
+)
+COREF_COUNT = Measure(
+    name="coref_count",
+    title="Mentions with an antecedent",
+    meaning="Mentions with an antecedent, and the share of them that a head could resolve.",
+    formula="mentions; scored mentions / mentions",
+    reference="Clark et al. 2019, Table 2",
+    unit="",
+    range="from 0; 0 to 1",
+    cost="none beyond coref_baseline",
+    axes={"mention": "Mention"},
+    with_errors=False,
+    also=("coref_coverage",),
+)
+MEASURES = (COREF_ACCURACY, COREF_BASELINE, COREF_COUNT)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The scored mentions of a batch of windows, one row each."""
+
+    window: Int[Tensor, "mention"]  # place in the batch
+    head: Int[Tensor, "mention"]  # the mention's head word
+    targets: Bool[Tensor, "mention word"]  # head words of antecedents
+    earlier: Bool[Tensor, "mention word"]  # head words of earlier mentions
+    kinds: Float[Tensor, "mention kind"]  # 1 where the mention belongs to the kind
+    right: Bool[Tensor, "mention system"]  # whether each baseline is right
+    unseen: Float[Tensor, "batch kind"]  # mentions that no causal head could resolve
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+
+@dataclass(frozen=True)
+class CorefAccuracy:
+    """How often every head finds an antecedent, by kind of mention, next to three baselines."""
+
+    grid: Grid
+    is_causal: bool
+    row: From = "mean"
+    name: str = "coreference"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What the variables are."""
+        return MEASURES
+
+    def zero(self, inputs: int) -> State:
+        """Empty counts."""
+        return State(
+            {
+                "correct": np.zeros((GROUPS, *self.grid.shape, len(CANDIDATES), len(KINDS))),
+                "scored": np.zeros((GROUPS, len(KINDS))),
+                "unseen": np.zeros((GROUPS, len(KINDS))),
+                "baseline": np.zeros((GROUPS, len(SYSTEMS), len(KINDS))),
+            }
+        )
+
+    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+        """Count mentions and what the baselines resolve."""
+        queries = self._queries(batch)
+        groups = batch.groups[queries.window]
+        state.sums["scored"] += _by_group(queries.kinds, groups)
+        state.sums["unseen"] += _by_group(queries.unseen, batch.groups)
+        state.sums["baseline"] += _by_group(find_baselines(queries), groups)
+
+    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+        """Count what the heads of one layer resolve."""
+        queries = self._queries(layer.batch)
+        resolved = find_resolved(word_layer(layer, self.row), queries)
+        groups = layer.batch.groups[queries.window]
+        state.sums["correct"][:, layer.index] += _by_group(resolved, groups)
+
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        return add(left, right)
+
+    def compute(self, sums: Sums, records: Records) -> Variables:
+        """Accuracies with intervals, baselines and coverage, and the counts of every group."""
+        correct = label(sums["correct"], GROUP, *self.grid.axes, CANDIDATE, MENTION)
+        scored = label(sums["scored"], GROUP, MENTION)
+        found = ratio_variables("coref_accuracy", correct, scored)
+        baseline = label(sums["baseline"], GROUP, SYSTEM, MENTION)
+        seen = sums["scored"].sum(0)
+        total = counted(seen + sums["unseen"].sum(0))
+        return {
+            **found,
+            "coref_accuracy_ci": interval_variable(found, "coref_accuracy"),
+            **ratio_variables("coref_baseline", baseline, scored),
+            "coref_count": label(total, MENTION),
+            "coref_coverage": label(accuracy(seen, total), MENTION),
+        }
+
+    def _queries(self, batch: AnnotatedBatch) -> Queries:
+        def make() -> Queries:
+            return make_queries(batch.sentences, is_causal=self.is_causal, device=batch.mask.device)
+
+        return batch.once(self.name, make)
+
+
+def make_queries(
+    windows: Sequence[Sentence],
+    *,
+    width: int | None = None,
+    is_causal: bool = False,
+    device: torch.device | str = "cpu",
+) -> Queries:
+    """The scored mentions of windows; a causal head is asked only for what it could see."""
+    rows = [row for place, window in enumerate(windows) for row in _rows(place, window)]
+    seen = [row for row in rows if not is_causal or min(row.targets) < row.phrase.head]
+    unseen = torch.zeros(len(windows), len(KINDS))
+    for row in rows:
+        if is_causal and min(row.targets) > row.phrase.head:
+            unseen[row.window] += torch.tensor(_kinds(row.phrase))
+    size = max((len(window.words) for window in windows), default=0) if width is None else width
+    tables = (*_columns(seen, size), unseen)
+    return Queries(*(table.to(device) for table in tables))
+
+
+def find_resolved(
+    maps: Float[Tensor, "batch head word word"], queries: Queries
+) -> Float[Tensor, "mention head candidates kind"]:
+    """1 where a head resolves a mention of a kind, for both sets of candidates."""
+    rows = maps[queries.window, :, queries.head]
+    words = queries.targets.shape[1]
+    itself = torch.nn.functional.one_hot(queries.head, words).bool()[:, None]
+    among_words = rows.masked_fill(itself, 0.0).argmax(-1)
+    among_mentions = rows.masked_fill(~queries.earlier[:, None], -1.0).argmax(-1)
+    predicted = torch.stack([among_words, among_mentions], dim=-1)
+    hits = queries.targets[:, None].expand(-1, rows.shape[1], -1).gather(-1, predicted)
+    return hits.float()[..., None] * queries.kinds[:, None, None]
+
+
+def find_baselines(queries: Queries) -> Float[Tensor, "mention system kind"]:
+    """1 where a baseline resolves a mention of a kind."""
+    return queries.right.float()[..., None] * queries.kinds[:, None]
+
+
+@dataclass(frozen=True)
+class _Row:
+    window: int
+    phrase: Phrase
+    targets: list[int]
+    earlier: list[int]
+    right: list[bool]
+
+
+def _rows(place: int, window: Sentence) -> list[_Row]:
+    found = phrases(window)
+    return [
+        _Row(
+            place,
+            found[index],
+            targets,
+            [found[i].head for i in candidates(found, index)],
+            [_is_right(system, found, index, targets) for system in SYSTEMS],
+        )
+        for index in range(len(found))
+        if (targets := [found[i].head for i in antecedents(found, index)])
+    ]
+
+
+def _columns(rows: Sequence[_Row], width: int) -> tuple[Tensor, ...]:
+    """The fields of `Queries` in their order, all but the last."""
+    return (
+        torch.tensor([row.window for row in rows], dtype=torch.long),
+        torch.tensor([row.phrase.head for row in rows], dtype=torch.long),
+        _marked([row.targets for row in rows], width),
+        _marked([row.earlier for row in rows], width),
+        torch.tensor([_kinds(row.phrase) for row in rows]).reshape(-1, len(KINDS)),
+        torch.tensor([row.right for row in rows], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
+    )
+
+
+def _is_right(system: str, found: Sequence[Phrase], index: int, targets: list[int]) -> bool:
+    """Judged as heads are: by the head word that the system points at."""
+    chosen = resolve(system, found, index)
+    return chosen is not None and found[chosen].head in targets
+
+
+def _kinds(phrase: Phrase) -> list[float]:
+    return [float(kind in ("all", phrase.kind)) for kind in KINDS]
+
+
+def _marked(places: Sequence[Sequence[int]], width: int) -> Bool[Tensor, "mention word"]:
+    table = torch.zeros(len(places), width, dtype=torch.bool)
+    for row, marked in enumerate(places):
+        table[row, list(marked)] = True
+    return table
+
+
+def _by_group(
+    values: Float[Tensor, "some *item"], groups: Int[Tensor, "some"]
+) -> Float[np.ndarray, "group *item"]:
+    return sum_by_group(values, groups).cpu().numpy()

@@ -1,1 +1,0 @@
-"""Heads as resolvers of coreference."""

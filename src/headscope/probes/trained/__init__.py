@@ -1,1 +1,0 @@
-"""Probes that are trained on attention to predict dependency trees."""

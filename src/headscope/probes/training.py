@@ -1,0 +1,382 @@
+"""Table 3: probes trained on one corpus and tested on another, resumable.
+
+Probes that read the same maps are trained together, so that each network passes over the corpus
+once; the groups are independent of each other.
+"""
+
+import random
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headscope.archive import pack_arrays, unpack_arrays
+from headscope.model.inputs.batch import Batch, buckets
+from headscope.model.loading.network import entries_of, quiet
+from headscope.model.model import Model
+from headscope.model.writes import Reading
+from headscope.probes.trained_probes import (
+    LEARNING_RATE,
+    AttentionProbe,
+    AttentionWordsProbe,
+    DistanceWordsProbe,
+    Learner,
+    Seeds,
+    count_parameters,
+    restore,
+    save,
+)
+from headscope.probes.trees import (
+    Classes,
+    GoldTrees,
+    ParseBatch,
+    count_attached,
+    make_gold,
+    make_parse_batch,
+    right_branching,
+    tree_fault,
+)
+from headscope.probes.vectors import VectorSource
+from headscope.probes.words import From, WordTokens, all_word_maps, encode_words, token_units
+from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.sentence import Sentence
+from headscope.text.sharing import Sharing
+from headscope.workers.threads import use_threads
+
+Group = Literal["text", "random network", "network"]
+
+RIGHT_BRANCHING = "right_branching"
+PROBES = (
+    RIGHT_BRANCHING,
+    "distances_words",
+    "random_attention_words",
+    "attention",
+    "attention_words",
+)
+# The probes that learn, by what they read: no attention, that of a random network, the model's.
+GROUPS: dict[Group, tuple[str, ...]] = {
+    "text": ("distances_words",),
+    "random network": ("random_attention_words",),
+    "network": ("attention", "attention_words"),
+}
+CHUNK = 256  # sentences that are read, shuffled and trained on together
+CHUNKS_PER_CHECKPOINT = 4
+TRAIN_SHARE = 0.8
+FEWEST_DOCUMENTS = 5  # with fewer, four fifths cannot be cut at documents
+NO_CLASSES = Classes.of(())
+SHARES = (0.25, 0.5, 0.75, 1.0)  # of the training after which the probes are tested
+CONTROL = " control"  # ends the name of a probe that learns the control task
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and in which steps the probes are trained."""
+
+    epochs: int = 1
+    batch: int = 1  # sentences per step
+    rate: float = LEARNING_RATE
+    seed: int = 0
+
+    def chunks(self, corpus: Corpus) -> list[Shard]:
+        """Every epoch's pieces of the corpus, each epoch in an order of its own."""
+        found: list[Shard] = []
+        for epoch in range(self.epochs):
+            shards = corpus.shards(CHUNK)
+            random.Random(f"{self.seed} {epoch}").shuffle(shards)
+            found += shards
+        return found
+
+
+@dataclass(frozen=True)
+class ProbeStream:
+    """Turns sentences into the batches that probes learn from; nothing is kept."""
+
+    model: Model  # whose tokens the sentences are cut into
+    network: Model | None  # whose attention the probes read
+    vectors: VectorSource
+    batch_tokens: int
+    row: From = "mean"
+    sharing: Sharing = "overlap"  # what becomes of a token of several words
+    control_seed: int | None = None  # of the control task, if it is wanted
+    reading: Reading = "raw"  # of the network's weights
+
+    def read(self, sentences: Sequence[Sentence]) -> Iterator[ParseBatch]:
+        """Batches of the sentences that are trees and can be aligned, the shortest first."""
+        for batch, _ in self.read_numbered(sentences):
+            yield batch
+
+    def read_numbered(
+        self, sentences: Sequence[Sentence], order: random.Random | None = None
+    ) -> Iterator[tuple[ParseBatch, list[int]]]:
+        """The same with the places of the sentences, and in random order if one is given."""
+        places = [place for place, each in enumerate(sentences) if tree_fault(each.words) is None]
+        made = encode_words(self.model, [sentences[place] for place in places], self.sharing)
+        known = [
+            (place, each)
+            for place, each in zip(places, made, strict=True)
+            if isinstance(each, WordTokens)
+        ]
+        encoded = [each.encoded for _, each in known]
+        found = buckets([len(each) for each in encoded], self.batch_tokens)
+        if order is not None:
+            order.shuffle(found)
+        for rows in found:
+            batch = self.model.batch(encoded, rows)
+            parsed = self._parse_batch(batch, [known[row][1] for row in batch.rows])
+            yield parsed, [known[row][0] for row in batch.rows]
+
+    def _parse_batch(self, batch: Batch, tokens: Sequence[WordTokens]) -> ParseBatch:
+        gold = make_gold([each.sentence for each in tokens], NO_CLASSES, device=batch.ids.device)
+        vectors = torch.zeros(*gold.heads.shape, self.vectors.size)
+        for place, each in enumerate(tokens):
+            vectors[place, : len(each.sentence.words)] = self.vectors.of(each)
+        maps = None
+        if self.network is not None:
+            units = token_units(tokens, batch, self.row)
+            maps = all_word_maps(self.network, batch, units, self.reading)
+        control = None
+        if self.control_seed is not None:
+            control = control_heads([each.sentence for each in tokens], gold, self.control_seed)
+        return make_parse_batch(gold, maps, vectors.to(batch.ids.device), control)
+
+
+def control_heads(
+    sentences: Sequence[Sentence], gold: GoldTrees, seed: int
+) -> Int[Tensor, "batch word"]:
+    """Governors that say nothing of syntax: of each word type always by the same random rule.
+
+    A word hangs on itself, on the first or on the last word of its sentence, as a seeded hash of
+    the word says. What a probe gains here it gains by memory (Hewitt & Liang 2019).
+    """
+    heads = gold.heads.clone()
+    for row, sentence in enumerate(sentences):
+        last = len(sentence.words) - 1
+        rules = [zlib.crc32(f"{seed} {word.text.lower()}".encode()) for word in sentence.words]
+        chosen = [(place, 0, last)[rule % 3] for place, rule in enumerate(rules)]
+        heads[row, : last + 1] = torch.tensor(chosen, device=heads.device)
+    return heads
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a group of probes learned: words attached rightly, and what they relied on."""
+
+    right: Mapping[str, np.ndarray]  # "group seed"; right-branching is among them
+    words: np.ndarray  # "group": words asked for
+    curve: Mapping[str, np.ndarray]  # "share seed": words attached after shares of the training
+    arc_weights: Mapping[str, np.ndarray]  # mean weight on gold arcs, "seed map"
+    parameters: Mapping[str, int]
+    vectors: str  # what the word vectors are
+
+    def pack(self) -> bytes:
+        """The outcome as the content of a file."""
+        arrays = {"words": self.words, "vectors": np.array(self.vectors)}
+        arrays |= {f"curve/{name}": counts for name, counts in self.curve.items()}
+        arrays |= {f"right/{name}": counts for name, counts in self.right.items()}
+        arrays |= {f"arc_weights/{name}": means for name, means in self.arc_weights.items()}
+        arrays |= {f"parameters/{name}": np.array(size) for name, size in self.parameters.items()}
+        return pack_arrays(arrays)
+
+    @classmethod
+    def unpack(cls, content: bytes) -> "Outcome":
+        """The outcome that `pack` was called on."""
+        arrays = unpack_arrays(content)
+
+        def named(kind: str) -> dict[str, np.ndarray]:
+            found = {key.partition("/"): array for key, array in arrays.items()}
+            return {name: array for (begin, _, name), array in found.items() if begin == kind}
+
+        sizes = {name: int(size) for name, size in named("parameters").items()}
+        return cls(
+            right=named("right"),
+            words=arrays["words"],
+            curve=named("curve"),
+            arc_weights=named("arc_weights"),
+            parameters=sizes,
+            vectors=str(arrays["vectors"]),
+        )
+
+
+def make_learners(
+    group: Group,
+    maps: int,
+    size: int,
+    seeds: Seeds,
+    *,
+    has_special: bool,
+    rate: float,
+    has_control: bool = False,
+) -> dict[str, Learner]:
+    """The untrained probes of a group, for `maps` attention maps and vectors of length `size`.
+
+    With `has_control` each has a twin that learns the control task.
+    """
+    makers = {
+        "distances_words": lambda: DistanceWordsProbe(size, seeds),
+        "random_attention_words": lambda: AttentionWordsProbe(
+            maps, size, seeds, has_special=has_special
+        ),
+        "attention": lambda: AttentionProbe(maps, seeds, has_special=has_special),
+        "attention_words": lambda: AttentionWordsProbe(maps, size, seeds, has_special=has_special),
+    }
+    found = {name: Learner.of(makers[name](), rate) for name in GROUPS[group]}
+    twins = GROUPS[group] if has_control else ()
+    return found | {
+        f"{name}{CONTROL}": Learner.of(makers[name](), rate, is_control=True) for name in twins
+    }
+
+
+def train(
+    learners: Mapping[str, Learner],
+    stream: ProbeStream,
+    corpus: Corpus,
+    schedule: Schedule,
+    path: Path | None = None,
+) -> Iterator[Shard]:
+    """Train on every chunk and yield it when it is done; continue from the checkpoint at `path`."""
+    chunks = schedule.chunks(corpus)
+    done = 0 if path is None else restore(path, learners)
+    total, seen = sum(map(len, chunks)), sum(map(len, chunks[:done]))
+    for number, chunk in enumerate(chunks[done:], start=done + 1):
+        start, order = seen, random.Random(f"{schedule.seed} {number}")
+        for batch, _ in stream.read_numbered(_shuffled(corpus, chunk, schedule.seed), order):
+            # Steps on single sentences are too small to share among threads.
+            with use_threads(1):
+                for learner in learners.values():
+                    learner.learn(batch, schedule.batch)
+            seen += len(batch.heads)
+            _remember(learners, seen / total)
+        seen = start + len(chunk)  # with the sentences that were no trees
+        _remember(learners, seen / total)
+        is_due = number % CHUNKS_PER_CHECKPOINT == 0 or number == len(chunks)
+        if path is not None and is_due:
+            save(path, learners, number)
+        yield chunk
+
+
+def _remember(learners: Mapping[str, Learner], share: float) -> None:
+    """Keep what the probes know after the shares of the training that are told."""
+    for learner in learners.values():
+        while not learner.is_control and share >= SHARES[len(learner.earlier)] < 1:
+            learner.remember()
+
+
+def evaluate(
+    learners: Mapping[str, Learner],
+    stream: ProbeStream,
+    corpus: Corpus,
+    group: Callable[[Sentence, int], int] = lambda sentence, number: number % REPLICATE_GROUPS,
+) -> Outcome:
+    """Count what the probes, and right-branching, get right; `group` says that of a sentence."""
+    counts = _Counts()
+    for shard in corpus.shards(CHUNK):
+        sentences = corpus.read(shard)
+        for batch, places in stream.read_numbered(sentences):
+            groups = [group(sentences[place], shard.start + place) for place in places]
+            counts.add(learners, batch, np.array(groups))
+    means = {name: total / max(counts.arcs, 1) for name, total in counts.relied.items()}
+    trained = {name: each for name, each in learners.items() if not each.is_control}
+    sizes = {name: count_parameters(learner.probe) for name, learner in trained.items()}
+    return Outcome(counts.right, counts.words, counts.curve, means, sizes, stream.vectors.source)
+
+
+def split_documents(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
+    """A seeded four fifths of the documents, and the rest; of few documents, of the sentences."""
+    names = [sentence.document for sentence in corpus]
+    if len(set(names)) < FEWEST_DOCUMENTS:
+        names = [str(place) for place in range(len(corpus))]
+    documents = sorted(set(names))
+    chosen = set(random.Random(seed).sample(documents, round(len(documents) * TRAIN_SHARE)))
+    train = [place for place, name in enumerate(names) if name in chosen]
+    test = [place for place, name in enumerate(names) if name not in chosen]
+    return corpus.select(train), corpus.select(test)
+
+
+def randomise(model: Model, seed: int) -> Model:
+    """The same network with pretrained input embeddings and otherwise fresh random weights.
+
+    The control for what the architecture alone gives.
+    """
+    network = model.network
+    with quiet(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh = type(network)(network.config)
+    kept = {name: entry for name, entry in entries_of(network) if is_embedding(network, name)}
+    fresh.load_state_dict(kept, strict=False)
+    nn.Module.to(fresh, device=model.device, dtype=network.dtype)
+    return Model(fresh, model.tokenizer, name=f"{model.name}, random weights")
+
+
+def is_embedding(network: nn.Module, name: str) -> bool:
+    """Whether a tensor belongs to the embeddings that turn ids into the first layer's input.
+
+    Its module is an embedding table outside attention (T5 keeps its position bias in one), or it
+    stands in a module that is called embeddings (BERT's layer norm after the sum).
+    """
+    parts = name.split(".")[:-1]
+    if any("attention" in part.lower() or "attn" in part.lower() for part in parts):
+        return False
+    owner = network.get_submodule(".".join(parts))
+    return isinstance(owner, nn.Embedding) or any(part == "embeddings" for part in parts)
+
+
+def _shuffled(corpus: Corpus, chunk: Shard, seed: int) -> list[Sentence]:
+    sentences = corpus.read(chunk)
+    random.Random(f"{seed} {chunk.start}").shuffle(sentences)
+    return sentences
+
+
+@dataclass
+class _Counts:
+    """Counts over the batches of a test."""
+
+    right: dict[str, np.ndarray] = field(default_factory=dict)
+    words: np.ndarray = field(default_factory=lambda: np.zeros(REPLICATE_GROUPS))
+    curve: dict[str, np.ndarray] = field(default_factory=dict)
+    relied: dict[str, np.ndarray] = field(default_factory=dict)
+    arcs: int = 0
+
+    def add(self, learners: Mapping[str, Learner], batch: ParseBatch, groups: np.ndarray) -> None:
+        """Count what right-branching and every probe attach rightly in a batch."""
+        attached, words = count_attached(right_branching(batch.words), batch)
+        found = {RIGHT_BRANCHING: attached}
+        found |= {name: learner.count(batch)[0] for name, learner in learners.items()}
+        for name, counts in found.items():
+            self._add_right(name, counts, groups)
+        np.add.at(self.words, groups, words.cpu().numpy())
+        self.arcs += int((batch.heads >= 0).sum())
+        for name, learner in learners.items():
+            self._add_curve(name, learner, batch, found[name].sum(1))
+            self._add_arc_weights(name, learner, batch)
+
+    def _add_right(
+        self, name: str, counts: Float[Tensor, "seed batch"], groups: np.ndarray
+    ) -> None:
+        if name not in self.right:
+            self.right[name] = np.zeros((REPLICATE_GROUPS, len(counts)))
+        np.add.at(self.right[name], groups, counts.T.cpu().numpy())
+
+    def _add_curve(
+        self, name: str, learner: Learner, batch: ParseBatch, now: Float[Tensor, "seed"]
+    ) -> None:
+        if learner.is_control:
+            return
+        points = []
+        for then in learner.earlier:
+            with learner.as_it_was(then):
+                points.append(learner.count(batch)[0].sum(1))
+        counts = torch.stack([*points, now]).cpu().numpy()
+        self.curve[name] = self.curve.get(name, 0) + counts
+
+    def _add_arc_weights(self, name: str, learner: Learner, batch: ParseBatch) -> None:
+        probe = learner.probe
+        if isinstance(probe, AttentionProbe | AttentionWordsProbe) and not learner.is_control:
+            weights = probe.arc_weights(batch).cpu().double().numpy()
+            self.relied[name] = self.relied.get(name, 0) + weights

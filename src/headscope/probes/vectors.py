@@ -1,0 +1,199 @@
+"""Frozen word vectors for the probes: GloVe text files, arrays, or a model's own embeddings."""
+
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.errors import CorpusError
+from headscope.model.model import Model
+from headscope.probes.words import WordTokens
+
+
+class VectorSource(Protocol):
+    """A vector for every word of a sentence."""
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """What the tables of a report call them."""
+        ...
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The vectors of a sentence's words."""
+        ...
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """One vector for every known word; words are looked up in lower case, unknown ones are zero."""
+
+    places: Mapping[str, int]
+    table: Float[np.ndarray, "word dim"]
+    source: str  # what the tables of a report call them
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        return self.table.shape[1]
+
+    def look_up(self, words: Sequence[str]) -> Float[np.ndarray, "word dim"]:
+        """The vectors of some words."""
+        places = [self.places.get(word.lower(), -1) for word in words]
+        found = np.zeros((len(words), self.size), dtype=np.float32)
+        known = np.array(places, dtype=int) >= 0
+        found[known] = self.table[[place for place in places if place >= 0]]
+        return found
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The vectors of a sentence's words."""
+        return torch.from_numpy(self.look_up(tokens.names))
+
+
+@dataclass(frozen=True)
+class InputEmbeddings:
+    """The model's own input embeddings: the mean over a word's pieces."""
+
+    table: Float[Tensor, "token dim"]
+    name: str
+
+    @classmethod
+    def of_model(cls, model: Model) -> "InputEmbeddings":
+        """The embedding table of a model."""
+        embedding = model.network.get_input_embeddings()
+        table: Tensor = embedding.weight  # pyright: ignore[reportAssignmentType]
+        return cls(table.detach().float().cpu(), model.name)
+
+    @property
+    def size(self) -> int:
+        """Length of a vector."""
+        return self.table.shape[1]
+
+    @property
+    def source(self) -> str:
+        """Says that they are no vectors of their own."""
+        return f"input embeddings of {self.name} ({self.size}-d)"
+
+    def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
+        """The mean embedding of each word's pieces."""
+        ids = torch.tensor(tokens.encoded.ids)
+        pieces = [self.table[ids[list(word)]] for word in tokens.alignment.tokens_of_word]
+        return torch.stack([piece.mean(0) for piece in pieces])
+
+
+def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordVectors:
+    """Read vectors: text or .gz with one word and its numbers on a line, or .npy with the words
+    beside it in a file of the same name that ends in .txt or .words.
+
+    With `words`, only these (in lower case) are kept in memory.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CorpusError(f"There is no vector file {path}; give a GloVe text, .gz or .npy file.")
+    pairs = _array_pairs(path) if path.suffix == ".npy" else _text_pairs(path)
+    places: dict[str, int] = {}
+    rows: list[np.ndarray] = []
+    for word, row in pairs:
+        # Of "The" and "the" the first counts: files are sorted by frequency.
+        if word.lower() in places or (words is not None and word.lower() not in words):
+            continue
+        places[word.lower()] = len(rows)
+        rows.append(row)
+    if not rows:
+        raise CorpusError(f"{path} has no vector for any word of the corpus; give another file.")
+    return WordVectors(places, np.stack(rows), f"{path.name} ({len(rows[0])}-d)")
+
+
+def check_vectors(path: str | Path) -> None:
+    """Refuse a malformed file; of a .npy only the shape is looked at."""
+    path = Path(path)
+    if path.suffix == ".npy":
+        _array_pairs(path)
+    elif sum(1 for _ in _text_pairs(path)) == 0:
+        raise CorpusError(f"{path} has no vectors; give a GloVe text, .gz or .npy file.")
+
+
+def _array_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    table = np.load(path, allow_pickle=False, mmap_mode="r")
+    beside = next((f for f in _beside(path) if f.is_file()), None)
+    if beside is None:
+        names = " or ".join(file.name for file in _beside(path))
+        raise CorpusError(f"{path} has no words beside it; put them, one on a line, into {names}.")
+    words = beside.read_text(encoding="utf-8").splitlines()
+    if table.ndim != 2 or len(words) != len(table):
+        raise CorpusError(
+            f"{path} has the shape {table.shape} but {beside.name} has {len(words)} words; "
+            "one row for every word is needed."
+        )
+    return ((word, np.asarray(row, np.float32)) for word, row in zip(words, table, strict=True))
+
+
+def _beside(path: Path) -> tuple[Path, ...]:
+    return path.with_suffix(".txt"), path.with_suffix(".words")
+
+
+def _text_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    size = None
+    for number, line in _lines(path):
+        if number == 1 and _is_header(line):
+            continue
+        parts = line.rstrip().split(" ")
+        size = len(parts) - 1 if size is None else size
+        # GloVe 840B has words with spaces inside: ". . .", "at name@domain.com".
+        word, inside, numbers = parts[0], parts[1:-size], parts[-size:]
+        if len(parts) <= size or size == 0 or any(_is_number(part) for part in inside):
+            raise CorpusError(
+                f"{path}:{number} has a vector of {len(parts) - 1} numbers where {size} are "
+                "expected from the first line; every vector must have the same length."
+            )
+        yield " ".join([word, *inside]), _row(path, number, numbers)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with _open(path) as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line.rstrip("\n")
+    except (UnicodeDecodeError, OSError, EOFError) as error:
+        raise CorpusError(f"{path} cannot be read as text: {error}.") from None
+
+
+def _open(path: Path) -> IO[str]:
+    open_text = partial(gzip.open, mode="rt") if path.suffix == ".gz" else open
+    return open_text(path, encoding="utf-8")
+
+
+def _is_header(line: str) -> bool:
+    """word2vec and fastText files begin with the number of words and the length of a vector."""
+    parts = line.split()
+    return len(parts) == 2 and all(part.isdecimal() for part in parts)
+
+
+def _is_number(part: str) -> bool:
+    try:
+        float(part)
+    except ValueError:
+        return False
+    return True
+
+
+def _row(path: Path, number: int, numbers: Sequence[str]) -> np.ndarray:
+    try:
+        return np.array(numbers, dtype=np.float32)
+    except ValueError:
+        raise CorpusError(
+            f"{path}:{number} is not a word and its vector: {' '.join(numbers)[:60]!r}; "
+            "a vector file has one word and its numbers on a line."
+        ) from None

@@ -1,0 +1,184 @@
+"""The figures and tables of luger2026."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure as Drawing
+
+from headscope.head import name_head
+from headscope.plots.headmap import draw_head_scatter
+from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
+from headscope.results.slices import Column, columns_of, head_cells, layer_cells
+from headscope.results.statements import Tabulation
+from headscope.studies.luger2026 import kinds
+from headscope.studies.luger2026.kinds import OTHER
+from headscope.studies.study import Figure
+
+SHARES = {
+    "first_share": "first token",
+    "self_share": "itself",
+    "previous_share": "previous token",
+    "next_share": "next token",
+    "delimiter_share": "delimiters",
+    "induction": "induction",
+    "duplicate": "duplicate token",
+}
+REACHES = {"entropy": "entropy in nats", "distance": "distance", "distance_spread": "its spread"}
+DETECTORS = {
+    "previous_token_score": "previous token",
+    "duplicate_token_score": "duplicate token",
+    "induction_score": "induction",
+    "retrieval": "retrieval",
+    "successor": "successor",
+}
+COLUMNS = tuple(
+    Column(name)
+    for name in (
+        "first_share",
+        "self_share",
+        "previous_share",
+        "next_share",
+        "delimiter_share",
+        "induction",
+        "duplicate",
+        "entropy",
+        "distance",
+        "distance_spread",
+        "previous_token_score",
+        "duplicate_token_score",
+        "induction_score",
+        "retrieval",
+        "successor",
+    )
+)
+
+
+def draw_shares(result: xr.Dataset) -> Drawing:
+    """What goes where, head by head."""
+    return _draw(result, SHARES)
+
+
+def draw_reaches(result: xr.Dataset) -> Drawing:
+    """How widely and how far."""
+    return _draw(result, REACHES)
+
+
+def draw_detectors(result: xr.Dataset) -> Drawing:
+    """Scores on made inputs."""
+    return _draw(result, DETECTORS)
+
+
+def _draw(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
+    panels = [
+        Panel(
+            title,
+            result[name],
+            result[f"{name}_by_layer"],
+            result[f"{name}_by_layer_se"],
+            baseline=result.attrs.get(f"{name}_even"),
+        )
+        for name, title in titles.items()
+        if name in result
+    ]
+    return draw_panels(panels, 3, "mean")
+
+
+def draw_histograms(result: xr.Dataset) -> Drawing:
+    """Attention by distance, and inputs by the largest weight."""
+    starts = result["separation"].values.tolist()
+    edges = result["peak"].values
+    step = max(1, -(-len(starts) // 8))
+    near = ["" if place % step else str(start) for place, start in enumerate(starts)]
+    peaks = [f"{edge:g}" if np.isclose(edge * 5 % 1, 0) else "" for edge in edges]
+    return draw_strips(
+        [
+            Strips("attention by distance", result["distance_histogram"], "tokens, from", near),
+            Strips("inputs by largest weight", result["peak_histogram"], "weight, from", peaks),
+        ],
+        "share",
+    )
+
+
+def draw_map(result: xr.Dataset) -> Drawing:
+    """Heads by entropy and distance."""
+    x, y, labels = (result[name] for name in ("entropy", "distance", "behaviour"))
+    return draw_head_scatter(x, y, labels, OTHER, ("entropy in nats", "distance in tokens"))
+
+
+FIGURES = (
+    Figure(
+        "map",
+        "Heads by how widely and how far they look",
+        "Every point is a head. A name of a kind says that the whole interval of its measure lies "
+        "above the threshold (see the table of kinds); in brackets how many heads are of it. As "
+        "many are named as there is room for.",
+        ("behaviour",),
+        draw_map,
+    ),
+    Figure(
+        "shares",
+        "Where attention goes in text",
+        "Shares of attention, layer by layer and head by head; bars are layers with two standard "
+        "errors, dashed what even attention would give.",
+        ("first_share",),
+        draw_shares,
+    ),
+    Figure(
+        "reaches",
+        "How widely and how far heads look",
+        "Mean entropy of a row, mean distance in tokens and its standard deviation; dashed: even "
+        "attention.",
+        ("distance_spread",),
+        draw_reaches,
+    ),
+    Figure(
+        "histograms",
+        "Distances and largest weights",
+        "A strip for every head. Left: share of attention at each distance, in powers of two. "
+        "Right: share of the inputs by the head's largest weight, the first token left out as "
+        "query and key. Colours follow the square root.",
+        ("distance_histogram", "peak_histogram"),
+        draw_histograms,
+    ),
+    Figure(
+        "detectors",
+        "Detectors on made inputs",
+        "On random sequences said twice: weight on the previous token, on the same token one "
+        "period back, and on what followed it. On texts with a needle: weight of the copying "
+        "position on what it copies. Successor: share of numbers, weekdays, months and letters of "
+        "which the head writes the next one.",
+        ("induction_score",),
+        draw_detectors,
+    ),
+)
+
+
+def head_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row per head with every value and its standard error."""
+    columns, labels = columns_of(result, COLUMNS), result["behaviour"]
+    return [
+        {
+            "head": name_head(layer, head),
+            "behaviour": str(labels.sel(layer=layer, head=head).item()),
+            **head_cells(result, columns, layer, head),
+        }
+        for layer in result["layer"].values.tolist()
+        for head in result["head"].values.tolist()
+    ]
+
+
+def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row per layer: pooled values with standard errors."""
+    columns = columns_of(result, COLUMNS)
+    return [
+        {"layer": layer} | layer_cells(result, columns, layer)
+        for layer in result["layer"].values.tolist()
+    ]
+
+
+TABLES = (
+    kinds.TABLE,
+    Tabulation("layers", "Layers", "Values of all heads together, with errors.", (), layer_rows),
+    Tabulation("heads", "Heads", "Every head, with standard errors over documents.", (), head_rows),
+)

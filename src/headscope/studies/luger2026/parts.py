@@ -1,0 +1,275 @@
+"""The parts of luger2026: texts and made inputs, what is measured on each, and what is left out.
+
+Made inputs are texts with a needle in them, and members of series, each alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from headscope.metrics.metric import Metric
+from headscope.metrics.what import repeats
+from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
+from headscope.metrics.what.successor import ITEM, Series, Successor
+from headscope.metrics.where import separation, shares
+from headscope.model.inputs.encode import encode_all
+from headscope.model.model import Model
+from headscope.model.writes import why_no_writes
+from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.probes.words import find_frame, own_frame
+from headscope.results.replicates import group_of
+from headscope.studies import importance, records
+from headscope.studies.clark2019.surface.parts import (
+    find_delimiters,
+    longest_period,
+    ordinary_tokens,
+    repeated_inputs,
+)
+from headscope.studies.importance import with_importance
+from headscope.studies.luger2026.inputs import inputs_again, text_inputs
+from headscope.studies.records import with_records
+from headscope.studies.study import Inputs, Part, Setup
+from headscope.text.sentence import Sentence
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
+          "October", "November", "December")  # fmt: skip
+SERIES = (
+    (tuple(map(str, range(1, 21))), False),
+    (WEEKDAYS, True),
+    (MONTHS, True),
+    (tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), False),
+)
+SHORTEST = 3  # members of a series
+NEEDLE_TOKENS = 8
+FEWEST = 4  # tokens of text around a needle
+NO_COPY = "a bidirectional model generates nothing, so no position copies"
+NO_DEPTHS = "left out as asked (depths=[])"
+NO_ROOM = "the context is too short for a needle and a text around it"
+NO_SUCCESSOR = "a bidirectional model predicts tokens in their own place, not the next one"
+NO_SERIES = "the tokenizer writes no numbers, weekdays, months or letters as one token each"
+NO_NEXT = "a causal model cannot see the next token"
+NO_TARGET = "the study reads texts, so only the encoder has input"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A text with a needle in it and again at its end, between special tokens."""
+
+    ids: Int[np.ndarray, "token"]
+    wanted: Int[np.ndarray, "token"]  # which token of the needle comes after this one
+    needle: Int[np.ndarray, "token"]  # which token of the needle this one is, in the text
+
+
+def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """The first texts of the corpus, each with a needle at every depth; the first shard has all."""
+    if first > 0:
+        return Inputs(())
+    texts = _texts(setup, sentences)
+    hidden = [
+        (number, depth, hide(text, _needle(setup, number), share, *_frame(setup)))
+        for number, text in enumerate(texts)
+        for depth, share in enumerate(depths_of(setup))
+    ]
+    columns = _columns(hidden)
+    return Inputs(Examples(columns, _no_example))
+
+
+def depths_of(setup: Setup) -> list[float]:
+    """Shares of a text before the needle, each once."""
+    return [share / 100 for share in sorted(set(setup.options["depths"]))]
+
+
+def hide(
+    text: Int[np.ndarray, "token"],
+    needle: Int[np.ndarray, "token"],
+    depth: float,
+    before: Sequence[int] = (),
+    after: Sequence[int] = (),
+) -> Hidden:
+    """The needle after a share of the text, and again behind it."""
+    place = round(depth * len(text))
+    count = len(needle)
+    parts = [before, text[:place], needle, text[place:], needle, after]
+    ids = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+    wanted, found = np.full((2, len(ids)), NO_LABEL)
+    start = len(before) + place
+    found[start : start + count] = np.arange(count)
+    copy = len(ids) - len(after) - count
+    wanted[copy : copy + count - 1] = np.arange(1, count)
+    return Hidden(ids, wanted, found)
+
+
+def needle_room(setup: Setup) -> int:
+    """How many tokens of text an input with a needle has."""
+    before, after = _frame(setup)
+    return int(setup.options["context"]) - len(before) - len(after) - 2 * NEEDLE_TOKENS
+
+
+def _frame(setup: Setup) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    frame = own_frame(setup.model.tokenizer)
+    return frame.before, frame.after
+
+
+def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Int[np.ndarray, "token"]]:
+    """Tokens of the first inputs that are long enough, without their special ones."""
+    columns = text_inputs(setup, sentences, 0).columns
+    before, after = _frame(setup)
+    room = needle_room(setup)
+    if room < FEWEST:
+        return []
+    found = []
+    for start, length in zip(columns.starts.tolist(), columns.lengths.tolist(), strict=True):
+        ids = columns.ids[start + len(before) : start + length - len(after)][:room]
+        if len(ids) == room and len(found) < setup.options["needles"]:
+            found.append(ids)
+    return found
+
+
+def _needle(setup: Setup, number: int) -> Int[np.ndarray, "token"]:
+    rng = np.random.default_rng([setup.seed, number])
+    vocabulary = np.asarray(ordinary_tokens(setup))
+    return rng.choice(vocabulary, size=NEEDLE_TOKENS, replace=len(vocabulary) < NEEDLE_TOKENS)
+
+
+def _columns(hidden: Sequence[tuple[int, int, Hidden]]) -> Columns:
+    nothing = np.zeros(0, dtype=np.int64)
+    made = [each for _, _, each in hidden]
+    lengths = np.array([len(each.ids) for each in made], dtype=np.int64)
+    ids = np.concatenate([nothing, *(each.ids for each in made)])
+    depth = np.array([depth for _, depth, _ in hidden], dtype=np.int64)
+    return Columns(
+        numbers=np.arange(len(made)),
+        groups=np.array([group_of(f"needle {number}") for number, _, _ in hidden], dtype=np.int64),
+        lengths=lengths,
+        ids=ids,
+        segments=np.zeros_like(ids),
+        null=np.zeros(len(ids), dtype=bool),
+        labels={
+            WANTED: np.concatenate([nothing, *(each.wanted for each in made)]),
+            NEEDLE: np.concatenate([nothing, *(each.needle for each in made)]),
+            DEPTH: np.repeat(depth, lengths),
+        },
+    )
+
+
+def _no_example(row: int) -> Example:
+    raise LookupError(f"made input {row} is never shown")
+
+
+def find_series(model: Model) -> tuple[Series, ...]:
+    """The series whose members the tokenizer writes as one token each, behind a space or not.
+
+    Of one with longer members the longest stretch of single tokens is taken, as no week then.
+    """
+    found = []
+    for words, is_cyclic in SERIES:
+        tokens = [_single(model, word) for word in words]
+        stretch = _longest_stretch(tokens)
+        if len(stretch) >= SHORTEST:
+            found.append(Series(stretch, is_cyclic and len(stretch) == len(words)))
+    return tuple(found)
+
+
+def _single(model: Model, word: str) -> int | None:
+    for text in (f" {word}", word):
+        (encoding,) = encode_all(model.tokenizer, [text], special=False)
+        if len(encoding.ids) == 1:
+            return encoding.ids[0]
+    return None
+
+
+def _longest_stretch(tokens: Sequence[int | None]) -> tuple[int, ...]:
+    best: tuple[int, ...] = ()
+    run: tuple[int, ...] = ()
+    for token in tokens:
+        run = () if token is None or token in run else (*run, token)
+        best = max(best, run, key=len)
+    return best
+
+
+def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """Every member that has a successor, alone; the first shard has them all."""
+    if first > 0:
+        return Inputs(())
+    frame = find_frame(setup.model.tokenizer)
+    items = [token for each in find_series(setup.model) for token, _ in each.successors]
+    ids = [(*frame.before, token, *frame.after) for token in items]
+    labels = [
+        (*(NO_LABEL for _ in frame.before), place, *(NO_LABEL for _ in frame.after))
+        for place in range(len(items))
+    ]
+    flat = np.array(ids, dtype=np.int64).ravel()
+    columns = Columns(
+        numbers=np.arange(len(items)),
+        groups=np.array([group_of(f"item {place}") for place in range(len(items))], dtype=np.int64),
+        lengths=np.full(len(items), len(frame) + 1, dtype=np.int64),
+        ids=flat,
+        segments=np.zeros_like(flat),
+        null=np.zeros(len(flat), dtype=bool),
+        labels={ITEM: np.array(labels, dtype=np.int64).ravel()},
+    )
+    return Inputs(Examples(columns, _no_example))
+
+
+def left_out(setup: Setup) -> dict[str, str]:
+    """Variables (or stacks) that this model cannot have, with the reason."""
+    missing: dict[str, str] = {}
+    if setup.model.is_causal:
+        missing["next_share"] = NO_NEXT
+    if (reason := why_no_retrieval(setup)) is not None:
+        missing |= dict.fromkeys(("retrieval", "retrieval_at"), reason)
+    if (reason := why_no_successor(setup)) is not None:
+        missing["successor"] = reason
+    if setup.model.is_encoder_decoder:
+        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
+    return missing | importance.left_out(setup) | records.left_out(setup)
+
+
+def parts(setup: Setup) -> tuple[Part, ...]:
+    """Texts for everything but the detectors, which have inputs that are made for them."""
+    start = int(find_delimiters(setup.model).cls is not None)
+    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
+    made = [Part(repeated_inputs, scores, of_corpus=False)]
+    if why_no_retrieval(setup) is None:
+        found = tuple(retrieval(setup.grid, depths_of(setup)))
+        made.append(Part(needle_inputs, found, of_corpus=False))
+    if why_no_successor(setup) is None:
+        metric = Successor(setup.grid, find_series(setup.model))
+        made.append(Part(series_inputs, (metric,), of_corpus=False))
+    texts = Part(text_inputs, tuple(_of_texts(setup)), again=inputs_again)
+    return with_importance(setup, with_records(setup, texts)), *made
+
+
+def why_no_successor(setup: Setup) -> str | None:
+    """Why it is not measured what heads make of series; None if it is."""
+    if not setup.model.is_causal:
+        return NO_SUCCESSOR
+    if not find_series(setup.model):
+        return NO_SERIES
+    return why_no_writes(setup.model)
+
+
+def why_no_retrieval(setup: Setup) -> str | None:
+    """Why no needle is sought; None if it is."""
+    if not setup.model.is_causal:
+        return NO_COPY
+    if not setup.options["depths"]:
+        return NO_DEPTHS
+    return NO_ROOM if needle_room(setup) < FEWEST else None
+
+
+def _of_texts(setup: Setup) -> list[Metric]:
+    grid, is_causal = setup.grid, setup.model.is_causal
+    return [
+        *shares.shares(grid, is_causal=is_causal),
+        separation.entropy(grid),
+        separation.distance(grid),
+        separation.DistanceSpread(grid),
+        separation.distance_histogram(grid, setup.options["context"]),
+        *separation.even_lines(setup.options["context"]),
+        *repeats.repeats(grid),
+        separation.peak_histogram(grid),
+    ]

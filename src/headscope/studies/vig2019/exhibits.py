@@ -1,0 +1,384 @@
+"""The figures of the paper, and heads, layers, tags and relations in numbers, from a result."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure as Drawing
+
+from headscope.head import name_head
+from headscope.observe.batch import FORMS
+from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
+from headscope.plots.heatmap import Panel, draw_panels
+from headscope.plots.ribbons import draw_ribbons, read_ribbon
+from headscope.results.replicates import replicated
+from headscope.results.slices import Column, columns_of, head_cells, values_at
+from headscope.results.statements import Tabulation
+from headscope.studies.study import Figure
+from headscope.studies.vig2019.specialised import best_and_mean, factor, telling_heads
+
+TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
+RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
+FARTHEST = 20  # separations in the curve
+EVEN_RELATIONS = "deprel_to_even"
+_FORM_TITLES = {
+    "attender_is_parent": "attender is the parent",
+    "receiver_is_parent": "receiver is the parent",
+    "either": "either",
+}
+COLUMNS = (
+    Column("null_share"),
+    Column("dependency_alignment", at={"form": "either"}),
+    Column("dependency_expected", at={"form": "either"}),
+    Column("variability"),
+    Column("distance"),
+    Column("entropy"),
+)
+HELD_OUT = (
+    "Held out: chosen on half of the documents and scored on the other, with 95 % intervals; "
+    "factor: best share / mean share."
+)
+
+
+def draw_one(result: xr.Dataset, variable: str, title: str, unit: str) -> Drawing:
+    """One value per head; the profile shows the pooled value of each layer where there is one."""
+    pooled = f"{variable}_by_layer"
+    by_layer = result[pooled] if pooled in result else result[variable].mean("head")
+    errors = result[f"{pooled}_se"] if pooled in result else None
+    return draw_panels([Panel(title, result[variable], by_layer, errors)], 1, unit)
+
+
+def uncounted_heads(result: xr.Dataset) -> str:
+    """Why some heads have no entropy."""
+    missing = int(np.isnan(result["entropy"].values).sum())
+    if not missing:
+        return ""
+    what = "1 head has" if missing == 1 else f"{missing} heads have"
+    return f"{what} no value: every row of it pays more than 0.9 to null tokens."
+
+
+def draw_alignment(result: xr.Dataset) -> Drawing:
+    """The three forms of dependency alignment, each with its baseline."""
+    panels = [
+        Panel(
+            _FORM_TITLES[form],
+            result["dependency_alignment"].sel(form=form),
+            result["dependency_alignment_by_layer"].sel(form=form),
+            result["dependency_alignment_by_layer_se"].sel(form=form),
+            float(result["dependency_baseline"].sel(form=form)),
+        )
+        for form in FORMS
+    ]
+    return draw_panels(panels, 3, "pooled share")
+
+
+def draw_tags(result: xr.Dataset, variable: str, count: int | None) -> Drawing:
+    """Shares of tags: the most specialised ones, or all that occur."""
+    chosen = specialised_tags(result, variable)[:count] if count else occurring_tags(result)
+    panels = [
+        Panel(
+            tag,
+            result[variable].sel(tag=tag),
+            result[f"{variable}_by_layer"].sel(tag=tag),
+            result[f"{variable}_by_layer_se"].sel(tag=tag),
+            float(result[f"{variable}_even"].sel(tag=tag)),
+            from_zero=False,
+        )
+        for tag in chosen
+    ]
+    return draw_panels(panels, 2 if count else 3, "pooled share")
+
+
+def specialised_tags(result: xr.Dataset, variable: str) -> list[str]:
+    """Tags that are not rare, the one with the largest head relative to the mean first."""
+    shares = result[variable]
+    factor = shares.max(("layer", "head")) / shares.mean(("layer", "head"))
+    common = result["tag_frequency"] >= min(RARE, float(result["tag_frequency"].max()))
+    known = factor.where(common).dropna("tag")
+    return known["tag"].values[(-known.values).argsort(kind="stable")].tolist()
+
+
+def occurring_tags(result: xr.Dataset) -> list[str]:
+    """Every tag of the corpus, rare ones too, in alphabetical order."""
+    return sorted(result["tag"].values[(result["tag_frequency"] > 0).values].tolist())
+
+
+def rare_tags(result: xr.Dataset) -> str:
+    """Which panels say more about the sample than about the heads."""
+    frequency = result["tag_frequency"]
+    rare = sorted(frequency["tag"].values[((frequency > 0) & (frequency < RARE)).values].tolist())
+    return f"Rare (under {RARE:.1%} of the tokens): {', '.join(rare)}." if rare else ""
+
+
+def draw_relations(result: xr.Dataset) -> Drawing:
+    """Shares of all relations by layer, the most frequent first."""
+    frequency = result["deprel_frequency"]
+    order = (-frequency.values).argsort(kind="stable")
+    there = frequency.isel(deprel=order[frequency.values[order] > 0])
+    shares, even = (
+        result[name].sel(deprel=there["deprel"]) for name in ("deprel_to_by_layer", EVEN_RELATIONS)
+    )
+    return draw_shares(shares, even, there, "deprel")
+
+
+def draw_probability(result: xr.Dataset) -> Drawing:
+    """P(dependency | separation)."""
+    near = slice(1, FARTHEST)
+    values = result["dependency_probability"].sel(separation=near)
+    errors = result["dependency_probability_se"].sel(separation=near)
+    return draw_curve(values, errors, "separation in tokens", "share of pairs that are related")
+
+
+def draw_correlations(result: xr.Dataset) -> Drawing:
+    """Distance against entropy and, with relations, against alignment."""
+    named = {"distance~entropy": ("entropy in nats", result["entropy"])}
+    if "dependency_alignment" in result:
+        either = result["dependency_alignment"].sel(form="either")
+        named["distance~alignment"] = ("dependency alignment", either)
+    panels = [
+        (name, result["distance"], other, float(result["correlation"].sel(pair=pair)))
+        for pair, (name, other) in named.items()
+    ]
+    return draw_scatters(panels, "mean distance in tokens")
+
+
+def draw_examples(result: xr.Dataset) -> Drawing:
+    """One input as three telling heads see it, each with its values; null tokens have no lines."""
+    example = result["example_map"]
+    ribbons = [
+        read_ribbon(example.sel(layer=layer, head=head), _describe(result, kind, layer, head))
+        for kind, layer, head in telling_heads(result)
+    ]
+    return draw_ribbons(ribbons, columns=3)
+
+
+def _describe(result: xr.Dataset, kind: str, layer: int, head: int) -> str:
+    names = {"distance": "distance", "entropy": "entropy", "variability": "variability"}
+    own = result.sel(layer=layer, head=head)
+    lines = [f"{name} {float(own[key]):.2f}" for key, name in names.items()]
+    if "dependency_alignment" in result:
+        lines.append(f"alignment {float(own['dependency_alignment'].sel(form='either')):.2f}")
+    return f"{name_head(layer, head)} – {kind}\n" + "\n".join(lines)
+
+
+FIGURES = (
+    Figure(
+        "figure04",
+        "Three kinds of heads",
+        "One sentence as three heads see it (attending token left, attended token right): the "
+        "head that depends least on content, the most dispersed one, and a focused one that "
+        "depends on content; heads that pay nearly everything to null tokens are passed over. "
+        "Null tokens are grey and without lines, as the numbers leave them out; ⋮ stands for "
+        "tokens that are not shown. A line has its full colour from the weight below it on.",
+        ("example_map", "variability"),
+        draw_examples,
+    ),
+    Figure(
+        "figure05",
+        "Attention to null tokens",
+        "Share of each head's attention that goes to the null token (the first token of a causal "
+        "model, the delimiters of a bidirectional one). Right: pooled over the heads of a layer.",
+        ("null_share",),
+        partial(draw_one, variable="null_share", title="null share", unit="pooled share"),
+    ),
+    Figure(
+        "figure06",
+        "Attention to parts of speech",
+        "Share of attention that tokens with a tag receive, for the tags on which heads "
+        "specialise most. Orange: what attention spread evenly over the same pairs would give. "
+        "Colours of a tag run from its smallest to its largest head.",
+        ("pos_to", "pos_to_even"),
+        partial(draw_tags, variable="pos_to", count=TELLING),
+    ),
+    Figure(
+        "figure07",
+        "Attention from parts of speech",
+        "Share of attention that tokens with a tag pay, for the tags on which heads specialise "
+        "most. Orange: what attention spread evenly over the same pairs would give. Colours of a "
+        "tag run from its smallest to its largest head.",
+        ("pos_from", "pos_from_even"),
+        partial(draw_tags, variable="pos_from", count=TELLING),
+    ),
+    Figure(
+        "figure08",
+        "Attention along dependency arcs",
+        "Share of attention between words of which one is the parent of the other. Dashed: what "
+        "attention spread evenly over the same pairs would give.",
+        ("dependency_alignment",),
+        draw_alignment,
+    ),
+    Figure(
+        "figure09",
+        "Attention to relation types",
+        "Share of attention by the relation of the receiving token, pooled over the heads of each "
+        "layer, and relative to what attention spread evenly over the same pairs would give (1: as "
+        "much). Every relation of the corpus, the most frequent first, with its share of the "
+        "tokens.",
+        ("deprel_to", EVEN_RELATIONS),
+        draw_relations,
+    ),
+    Figure(
+        "figure10",
+        "Variability",
+        "How much attention changes with content: 0 for a head that looks at the same positions "
+        "in every sentence. Right: mean over the heads of a layer.",
+        ("variability",),
+        partial(draw_one, variable="variability", title="variability", unit="mean"),
+    ),
+    Figure(
+        "figure11",
+        "Distance",
+        "Mean distance in tokens between the attending and the attended token, null attention "
+        "left out. Right: pooled over the heads of a layer.",
+        ("distance",),
+        partial(draw_one, variable="distance", title="distance in tokens", unit="pooled"),
+    ),
+    Figure(
+        "figure12",
+        "Entropy",
+        "Mean entropy of attention rows in nats after dropping null attention. Right: pooled over "
+        "the heads of a layer.",
+        ("entropy",),
+        partial(draw_one, variable="entropy", title="entropy in nats", unit="pooled"),
+        uncounted_heads,
+    ),
+    Figure(
+        "correlations",
+        "Distance, entropy and alignment",
+        "Each dot is a head; r is Pearson's correlation over all heads.",
+        ("correlation",),
+        draw_correlations,
+    ),
+    Figure(
+        "dependency_probability",
+        "Relations by separation",
+        "Share of the pairs of tokens at each separation that are related; two standard errors.",
+        ("dependency_probability",),
+        draw_probability,
+    ),
+    Figure(
+        "figureA1",
+        "Attention to every part of speech",
+        "As in figure 6, for every tag of the corpus.",
+        ("pos_to", "pos_to_even"),
+        partial(draw_tags, variable="pos_to", count=None),
+        rare_tags,
+    ),
+    Figure(
+        "figureA2",
+        "Attention from every part of speech",
+        "As in figure 7, for every tag of the corpus.",
+        ("pos_from", "pos_from_even"),
+        partial(draw_tags, variable="pos_from", count=None),
+        rare_tags,
+    ),
+)
+
+
+def head_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row per head with every value and its standard error."""
+    columns = columns_of(result, COLUMNS)
+    return [
+        {"head": name_head(layer, head)} | head_cells(result, columns, layer, head)
+        for layer in result["layer"].values.tolist()
+        for head in result["head"].values.tolist()
+    ]
+
+
+def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row per layer: pooled values and means of head values."""
+    columns = [
+        each for each in columns_of(result, COLUMNS) if f"{each.variable}_by_layer" in result
+    ]
+    return [
+        {"layer": layer}
+        | {key: value for each in columns for key, value in _layer_cells(result, each, layer)}
+        for layer in result["layer"].values.tolist()
+    ]
+
+
+def _layer_cells(result: xr.Dataset, column: Column, layer: int) -> list[tuple[str, float]]:
+    names = [f"{column.variable}{suffix}" for suffix in ("_by_layer", "_by_layer_se", "_head_mean")]
+    known = [name for name in names if name in result]
+    place = {"layer": layer, **column.at}
+    return [(name, float(values_at(result, name, place))) for name in known]
+
+
+def tag_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row per tag: frequency, mean shares, and the most specialised heads."""
+    data = replicated(result, ("pos_to", "pos_from"))
+    order = np.argsort(-result["tag_frequency"].values, kind="stable")
+    return [_tag_row(data, tag) for tag in result["tag"].values[order].tolist()]
+
+
+def _tag_row(data: xr.Dataset, tag: str) -> dict[str, Any]:
+    frequency = float(values_at(data, "tag_frequency", {"tag": tag}))
+    row: dict[str, Any] = {"tag": tag, "frequency": frequency}
+    for variable, name in (("pos_to", "to"), ("pos_from", "from")):
+        cells = _best_cells(data, variable, {"tag": tag})
+        row |= {f"{name}_{key}": value for key, value in cells.items()}
+    return row
+
+
+def relation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row per relation: frequency, mean share, and the most specialised head."""
+    data = replicated(result, ("deprel_to",))
+    order = np.argsort(-result["deprel_frequency"].values, kind="stable")
+    return [
+        {
+            "relation": label,
+            "frequency": float(values_at(data, "deprel_frequency", {"deprel": label})),
+            **_best_cells(data, "deprel_to", {"deprel": label}),
+        }
+        for label in result["deprel"].values[order].tolist()
+    ]
+
+
+def _best_cells(data: xr.Dataset, variable: str, at: dict[str, str]) -> dict[str, Any]:
+    """The head that pays most to a label: here, and of the documents that did not choose it."""
+    layer, head, best, mean = best_and_mean(data, variable, at)
+    held_out = factor(data, variable, at)
+    elsewhere, times = held_out.held_out.find(), held_out.found
+    return {
+        "mean": mean,
+        "even": float(values_at(data, f"{variable}_even", at)),
+        "best": best,
+        "head": name_head(layer, head),
+        "factor": best / mean if mean > 0 else np.nan,
+        "held_out": elsewhere.value,
+        "low": elsewhere.low,
+        "high": elsewhere.high,
+        "held_out_factor": times.value,
+        "factor_low": times.low,
+        "factor_high": times.high,
+    }
+
+
+TABLES = (
+    Tabulation(
+        "tags",
+        "Parts of speech",
+        "How often each tag occurs, what heads pay to and from it on average, what even attention "
+        "would pay, and the head that pays most. " + HELD_OUT,
+        ("pos_to", "pos_from"),
+        tag_rows,
+    ),
+    Tabulation(
+        "relations",
+        "Relations",
+        "How often each relation occurs, what its tokens receive on average and from even "
+        "attention, and the head that pays most. " + HELD_OUT,
+        ("deprel_to",),
+        relation_rows,
+    ),
+    Tabulation(
+        "layers",
+        "Layers",
+        "Values pooled over the heads of each layer with standard errors, and plain means of the "
+        "head values.",
+        (),
+        layer_rows,
+    ),
+    Tabulation("heads", "Heads", "Every head with its standard errors.", (), head_rows),
+)

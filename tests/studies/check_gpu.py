@@ -1,0 +1,74 @@
+"""Every study on a GPU beside the same study on the CPU, both in float32, on the bundled models.
+
+python -m tests.studies.check_gpu        needs a GPU
+"""
+
+import argparse
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+import xarray as xr
+
+import headscope as hs
+
+STUDIES: dict[str, dict[str, int]] = {
+    "vig2019": {"sentences": 200},
+    "clark2019": {"sentences": 200},
+    "luger2026": {"context": 128},
+}
+MOST = 1e-4  # two float32 networks part by rounding; a wrong sum is off by far more
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--studies", nargs="*", default=list(STUDIES))
+    given = parser.parse_args()
+    torch.set_float32_matmul_precision("highest")
+    worst = 0.0
+    for study, name in product(given.studies, ("mini-gpt2", "mini-bert")):
+        with tempfile.TemporaryDirectory() as folder:
+            here, there = (
+                run(study, name, device, Path(folder) / device) for device in ("cpu", given.device)
+            )
+        worst = max(worst, compare(f"{study} on {name}", here, there))
+    if worst > MOST:
+        raise SystemExit("too far apart")
+
+
+def run(study: str, name: str, device: str, folder: Path) -> xr.Dataset:
+    """The result of one study."""
+    model = hs.load(name, device=device)
+    return hs.study(study, model, hs.demo_corpus(), out=folder, **STUDIES[study])
+
+
+def compare(title: str, here: xr.Dataset, there: xr.Dataset) -> float:
+    """Print how far apart the values are, and which variables only one of them has."""
+    both = sorted(set(here.data_vars) & set(there.data_vars), key=str)
+    apart = {
+        str(name): difference(here[name].values, there[name].values)
+        for name in both
+        if here[name].dtype.kind == "f" and not str(name).endswith(("_q", "_p"))
+    }
+    worst = sorted(apart, key=lambda name: -apart[name])[:4]
+    alone = sorted(map(str, set(here.data_vars) ^ set(there.data_vars)))
+    shown = ", ".join(f"{name} {apart[name]:.1e}" for name in worst)
+    print(f"{title}: {len(apart)} variables, furthest apart {shown}")
+    print(f"  on one device only: {', '.join(alone) or 'none'}")
+    return apart[worst[0]]
+
+
+def difference(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest difference, relative to the largest value; one where other places are unknown."""
+    if one.shape != other.shape or not np.array_equal(np.isnan(one), np.isnan(other)):
+        return 1.0
+    if not one.size or np.isnan(one).all():
+        return 0.0
+    return float(np.nanmax(np.abs(one - other)) / max(np.nanmax(np.abs(one)), 1e-6))
+
+
+if __name__ == "__main__":
+    main()
