@@ -10,7 +10,8 @@ from headscope.wording import counted, plain
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headscope.results.compare import By, Comparison, Row
+    from headscope.results.compare import Comparison, Row
+    from headscope.results.compare.differences import By
     from headscope.results.compare.matching import Match
 
 MOST_MATCHES = 20

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from os import PathLike, stat_result
+from pathlib import PureWindowsPath
 from typing import Any, TypeVar, get_type_hints
 
 from starlette.applications import Starlette
@@ -307,6 +308,15 @@ class PackageFiles(StaticFiles):
 
     def __init__(self, package: str) -> None:
         super().__init__(packages=[(package, "static")])
+
+    def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
+        """As Starlette's; what cannot be the name of a file of ours never reaches the disk.
+
+        Older versions fail on a NUL, and ask Windows for the share that an absolute path names.
+        """
+        if "\0" in path or PureWindowsPath(path).anchor:
+            return "", None
+        return super().lookup_path(path)
 
     def file_response(
         self,

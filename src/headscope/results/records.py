@@ -345,6 +345,8 @@ def _rows(
     with pq.ParquetFile(content) as file:
         _check_columns(file, name)
         numbers = [n for n in range(file.num_row_groups) if _may_have(file, n, bounds)]
+        if not numbers:  # older versions of pyarrow fail on an empty list
+            return []
         found = file.read_row_groups(numbers, columns=SCHEMAS[name].names)
         return found.filter(wanted).to_pylist()
 

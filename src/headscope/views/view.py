@@ -6,6 +6,7 @@ A gallery is several texts in one page: a list of them beside the view of the ch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ class View:
     @cached_property
     def widget(self) -> "ViewWidget":
         """The notebook widget: its traits are the view's state, to be set and read back."""
+        if find_spec("anywidget") is None:
+            raise ViewError("The widget needs anywidget: `pip install 'headscope[notebook]'`.")
         from headscope.views.widget import ViewWidget
 
         return ViewWidget(self.trace, self.payload, self.state)
