@@ -182,6 +182,18 @@ def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit:
         assert tops and set(tops) == {1}, width
 
 
+def test_on_a_phone_a_claim_is_read_without_scrolling_sideways(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 900})
+    visit.open("/findings.html?run=vig")
+    verdict = visit.at(".claims .verdict").first
+    expect(verdict).to_be_visible()
+    box = verdict.bounding_box()
+    assert box is not None and box["x"] + box["width"] <= 390
+    label = "one => getComputedStyle(one.closest('td'), '::before').content"
+    assert "Holds" in verdict.evaluate("one => one.closest('td').dataset.label")
+    assert verdict.evaluate(label) != "none"
+
+
 def test_a_run_that_is_not_there_is_said(context: BrowserContext, place: str) -> None:
     page = context.new_page()
     page.goto(f"{place}/overview.html?run=gone")
