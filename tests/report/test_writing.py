@@ -2,6 +2,7 @@
 
 import errno
 import re
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,12 +33,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures that take no time, where only what is written matters."""
+    page = sys.modules["headscope.report"]  # headscope.report is a function too
+    monkeypatch.setattr(page, "render_figure", lambda *_: {"svg": b"<svg/>"})
+
+
 def drawn(**settings: Any) -> dict[str, bytes]:
     rc: dict[Any, Any] = dict(settings)
     with mpl.rc_context(rc), style("figure11"):
         return render(DISTANCE.draw(make_result(2, 2)))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_cannot_be_written_is_reported_beside_the_page(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +67,7 @@ def test_a_run_that_cannot_be_written_is_reported_beside_the_page(
     assert not (run / "report.html").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -351,7 +351,7 @@ def is_ours(file: h5py.File) -> bool:
 def from_netcdf(file: h5py.File) -> xr.Dataset:
     """The Dataset of such a file: what `xarray.load_dataset` gives, every array read once."""
     arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
-    scales = {_address(each): name for name, each in arrays.items() if _is_scale(each)}
+    scales = {each.id: name for name, each in arrays.items() if _is_scale(each)}
     variables = {
         name: _read_variable(file, each, scales)
         for name, each in sorted(arrays.items(), key=lambda item: _is_scale(item[1]))
@@ -361,24 +361,19 @@ def from_netcdf(file: h5py.File) -> xr.Dataset:
     return xr.decode_cf(raw, decode_times=False).load()
 
 
-def _read_variable(file: h5py.File, made: h5py.Dataset, scales: Mapping[int, str]) -> xr.Variable:
+def _read_variable(file: h5py.File, made: h5py.Dataset, scales: Mapping[Any, str]) -> xr.Variable:
     is_text = h5py.check_string_dtype(made.dtype) is not None
     values = made.asstr()[()] if is_text else made[()]
     encoding = {"dtype": str if is_text else made.dtype}
     return xr.Variable(_dims(file, made, scales), values, _read_attributes(made), encoding)
 
 
-def _dims(file: h5py.File, made: h5py.Dataset, scales: Mapping[int, str]) -> tuple[str, ...]:
-    """The names of the scales on which the axes hang; a scale is its own."""
+def _dims(file: h5py.File, made: h5py.Dataset, scales: Mapping[Any, str]) -> tuple[str, ...]:
+    """The names of the scales on which the axes hang, known by their ids; a scale is its own."""
     if _is_scale(made):
-        return (scales[_address(made)],)
-    hung = made.attrs["DIMENSION_LIST"] if made.ndim else ()
-    return tuple(scales[_address(file[references[0]])] for references in hung)
-
-
-def _address(made: Any) -> int:
-    """Where an object lies in its file; to ask for its name takes a search."""
-    return h5py.h5o.get_info(made.id).addr
+        return (scales[made.id],)
+    hung: Any = made.attrs["DIMENSION_LIST"] if made.ndim else ()
+    return tuple(scales[file[references[0]].id] for references in hung)
 
 
 def _is_scale(made: h5py.Dataset) -> bool:
