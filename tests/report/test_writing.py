@@ -111,12 +111,22 @@ def test_figures_are_the_same_bytes_in_every_format_when_drawn_again() -> None:
     assert first["pdf"].startswith(b"%PDF") and first["png"].startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(0.01, "0.500 ± 0.010"), (0.0004, "0.500 ± 0.0004"), (0.00002, "0.500 ± 0.00002"),
+     (0.0, "0.500 ± 0.000")],
+)  # fmt: skip
+def test_an_error_is_never_rounded_to_nothing(error: float, shown: str) -> None:
+    (row,) = show_table([{"share": 0.5, "share_se": error}], "Table").rows
+    assert (row.cells[0].text, row.cells[0].kind) == (shown, "number")
+
+
 def test_a_latex_table_has_the_rules_of_booktabs_and_escapes_what_latex_reads() -> None:
     rows = [{"relation_name": "50 % & $x_1$ → {a}", "n": 1200, "share": 0.5, "share_se": 0.01}]
     text = to_latex(show_table(rows, "Table")).decode()
     assert text.splitlines() == [
         r"% \usepackage{booktabs}",
-        r"\begin{tabular}{lrl}",
+        r"\begin{tabular}{lrr}",
         r"\toprule",
         r"relation name & n & share \\",
         r"\midrule",

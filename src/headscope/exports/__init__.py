@@ -26,7 +26,17 @@ from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import name_head
 from headscope.results.measure import GRID, measure_names, measure_of
-from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES, Records
+from headscope.results.records import (
+    DIRECTIONS,
+    EDGES,
+    EXAMPLES,
+    INPUTS,
+    MAPS,
+    TOP_TOKENS,
+    WRITES,
+    WRITTEN,
+    Records,
+)
 from headscope.results.run import SETTINGS, Run, read_finished
 from headscope.results.slices import slices, to_csv
 from headscope.results.statements import read_statements
@@ -259,8 +269,21 @@ def _map_lines(records: Records, layer: int, head: int) -> Rows:
 
 
 def _write_rows(records: Records, layer: int, head: int) -> Rows:
-    for one in records.writes(layer, head):
-        yield one.direction, one.rank, one.token, one.logit
+    for of in WRITTEN:
+        for one in records.writes(layer, head, of):
+            yield one.of, one.direction, one.rank, one.token, one.logit
+
+
+def _edge_lines(records: Records, layer: int, head: int) -> Rows:
+    """Of every edge the predicted token, then those that it raises and lowers."""
+    for one in records.edges(layer, head):
+        edge = one.input, one.query, one.key, one.weight
+        if one.token is not None and one.logit is not None:
+            yield *edge, "predicted", 0, one.token, one.logit
+        for direction in DIRECTIONS:
+            pairs = zip(getattr(one, direction), getattr(one, f"{direction}_logit"), strict=True)
+            for rank, (token, logit) in enumerate(pairs):
+                yield *edge, direction, rank, token, logit
 
 
 def _input_lines(records: Records, grid: Sequence[tuple[int, int]]) -> Rows:
@@ -284,6 +307,10 @@ _LINES: dict[str, tuple[tuple[str, ...], Callable[[Records, int, int], Rows]]] =
          "cluster"),
         _map_lines,
     ),
-    WRITES: ((*_HEAD, "direction", "rank", "token", "logit"), _write_rows),
+    WRITES: ((*_HEAD, "of", "direction", "rank", "token", "logit"), _write_rows),
+    EDGES: (
+        (*_HEAD, "input", "query", "key", "weight", "direction", "rank", "token", "logit"),
+        _edge_lines,
+    ),
     INPUTS: (("input", "document", "start", "position", "token"), lambda records, i, j: ()),
 }  # fmt: skip
