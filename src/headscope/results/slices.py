@@ -124,7 +124,7 @@ def values_at(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> xr.Variable
     if None in places.values():
         raise KeyError(f"{name} has no {at}")
     left = [dim for dim in array.dims if dim not in places]
-    return xr.Variable(left, array.values[tuple(places.get(dim, _ALL) for dim in array.dims)])
+    return xr.Variable(left, array.values[tuple(places.get(str(dim), _ALL) for dim in array.dims)])
 
 
 def _place(labels: np.ndarray, label: Any) -> int | None:
