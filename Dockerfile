@@ -2,13 +2,14 @@
 # It prints the address with its token; open that address on your machine.
 FROM python:3.12-slim
 
-RUN useradd --create-home reader
+RUN useradd --create-home --uid 1000 reader
 WORKDIR /app
 COPY pyproject.toml constraints.txt README.md CHANGELOG.md LICENSE ./
 COPY src src
 RUN pip install --no-cache-dir --constraint constraints.txt ".[serve]"
 
-USER reader
+# By number, so that a cluster that allows no root can see that this is none.
+USER 1000
 WORKDIR /home/reader
 # Both studies on both bundled models; nothing is downloaded.
 RUN headscope demo --out demo

@@ -13,6 +13,7 @@ from headscope.results.measure import Measure, attach
 from headscope.results.records import (
     BANDS,
     DIRECTIONS,
+    EDGES,
     EXAMPLES,
     INPUTS,
     MAPS,
@@ -57,7 +58,8 @@ def make_luger_result(layers: int, heads: int, seed: int) -> xr.Dataset:
     """Every measure of heads with its error, and the two histograms."""
     random = np.random.default_rng(seed)
     shape, grid = (layers, heads), {"layer": np.arange(layers), "head": np.arange(heads)}
-    data = xr.Dataset(attrs={"study": "luger2026", "left_out": "{}"}, coords=grid)
+    said = {"study": "luger2026", "left_out": "{}", "sentences": 400}
+    data = xr.Dataset(attrs=said, coords=grid)
     for name in (*SHARES, *DETECTED, *OTHERS):
         data[name] = (("layer", "head"), random.random(shape))
         data[f"{name}_se"] = (("layer", "head"), 0.01 + 0.01 * random.random(shape))
@@ -72,10 +74,16 @@ def make_luger_result(layers: int, heads: int, seed: int) -> xr.Dataset:
 
 
 def write_made_records(path: Path, layers: int, heads: int, seed: int) -> dict[str, str]:
-    """The five files; the checksum of each."""
+    """The six files; the checksum of each."""
     grid = [(layer, head) for layer in range(layers) for head in range(heads)]
     inputs = [_input(number, seed) for number in range(INPUTS_KEPT)]
-    makers = {TOP_TOKENS: _top_tokens, EXAMPLES: _examples, MAPS: _points, WRITES: _writes}
+    makers = {
+        TOP_TOKENS: _top_tokens,
+        EXAMPLES: _examples,
+        MAPS: _points,
+        WRITES: _writes,
+        EDGES: _edges,
+    }
     found = {INPUTS: write_records(path / INPUTS, [inputs])}
     for name, make in makers.items():
         groups = ([{"layer": h[0], "head": h[1]} | row for row in make(h, seed)] for h in grid)
@@ -113,7 +121,8 @@ def _examples(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
             number = int(random.integers(INPUTS_KEPT))
             query = np.repeat(np.arange(1, LENGTH), 2)
             key = np.stack([query[::2] * 0, query[::2]], 1).ravel()
-            weight = random.random(len(query)) / 2
+            own = np.random.default_rng((seed, *head, 1, number))  # of an input, whatever its band
+            weight = own.random(len(query)) / 2
             peak = min(1.0, (band + 1) / (BANDS + 1))
             yield {"band": band, "rank": rank, "peak": peak, "input": number} | {
                 "query": query.tolist(),
@@ -145,3 +154,20 @@ def _writes(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
                 logit = (1.5 - 0.1 * rank) * (1 if direction == "raises" else -1)
                 named = {"of": of, "direction": direction, "rank": rank}
                 yield named | {"token": token, "logit": logit}
+
+
+def _edges(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
+    """The two largest weights of every example; the second predicts nothing."""
+    examples = {one["input"]: one for one in _examples(head, seed)}
+    for number, one in sorted(examples.items()):
+        edges = zip(one["weight"], one["query"], one["key"], strict=True)
+        found = sorted((edge for edge in edges if edge[2] > 0), reverse=True)[:2]
+        for place, (weight, query, key) in enumerate(found):
+            yield {"input": number, "query": query, "key": key, "weight": weight} | {
+                "token": None if place else WORDS[query % len(WORDS)],
+                "logit": None if place else 0.25,
+                "raises": list(WORDS[:5]),
+                "raises_logit": [weight * (5 - rank) for rank in range(5)],
+                "lowers": list(WORDS[-5:]),
+                "lowers_logit": [weight * (rank - 5) for rank in range(5)],
+            }

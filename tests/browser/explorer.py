@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from playwright.sync_api import BrowserContext, Locator
+from playwright.sync_api import BrowserContext, Locator, expect
 
 from tests.browser.conftest import Watched, watch
 
@@ -46,6 +46,12 @@ class Visit:
     def choose(self, control: str, value: str) -> None:
         """Pick from a menu."""
         self.page.select_option(f"[id='{control}']", value)
+        self.wait()
+
+    def light(self, theme: Literal["light", "dark"]) -> None:
+        """Day or night on the visitor's machine: the page is drawn again."""
+        self.page.emulate_media(color_scheme=theme)
+        expect(self.at("html")).to_have_attribute("data-theme", theme)
         self.wait()
 
     def address(self) -> str:

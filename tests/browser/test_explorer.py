@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import Browser, BrowserContext, Locator, expect
+from playwright.sync_api import BrowserContext, Locator, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -375,29 +375,19 @@ def test_unfinished_and_damaged_runs_say_what_to_do(visit: Visit) -> None:
     expect(visit.at(".heatmap .cell")).to_have_count(16)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nobody_stumbles(chromium: Browser, place: str, theme: Any) -> None:
-    context = chromium.new_context(viewport={"width": 1200, "height": 800}, color_scheme=theme)
-    with visiting(context, place) as visit:
-        for name, path in PAGES.items():
-            visit.open(path)
-            if name == "text":
-                expect(visit.at("#view .hs-token").first).to_be_visible()
+def test_every_page_says_what_it_is_for_and_nobody_stumbles(visit: Visit) -> None:
+    said = set()
+    for name, path in PAGES.items():
+        visit.open(path)
+        if name == "text":
+            expect(visit.at("#view .hs-token").first).to_be_visible()
+        said.add(visit.at("main .help").inner_text())
+        for theme in ("light", "dark"):
+            visit.light(theme)
             assert visit.faults() == [], name
             assert visit.watched.barriers(of_colours=theme == "dark") == [], name
             visit.watched.shot(f"explorer-{name}-{theme}")
-    context.close()
-
-
-def test_a_phone_is_wide_enough(chromium: Browser, place: str) -> None:
-    context = chromium.new_context(viewport={"width": 375, "height": 700})
-    with visiting(context, place) as visit:
-        for name, path in PAGES.items():
-            visit.open(path)
-            wide = visit.page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 375, name
-            visit.watched.shot(f"explorer-{name}-phone")
-    context.close()
+    assert len(said) == len(PAGES) and all(text.endswith(".") for text in said)
 
 
 def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import BrowserContext, expect
 
 from headscope.explorer.site import site
 from headscope.results.records import Records
@@ -33,6 +33,10 @@ PAGES = {
     "findings": "/findings.html?run=vig",
     "tables": "/tables.html?run=vig",
 }
+
+
+LENGTHEN = """() => document.querySelectorAll("option").forEach((one) => {
+  one.textContent = "Attention to something with a very long name ".repeat(2); })"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -72,15 +76,14 @@ def visit(context: BrowserContext, place: str) -> Iterator[Visit]:
         yield visit
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_can_be_read_by_everybody(chromium: Browser, place: str, theme: Any) -> None:
-    context = chromium.new_context(viewport={"width": 1200, "height": 800}, color_scheme=theme)
-    with visiting(context, place) as visit:
-        for name, path in PAGES.items():
-            visit.open(path)
-            expect(visit.at("main h1").first).to_be_visible()
+def test_every_page_can_be_read_by_everybody(visit: Visit) -> None:
+    for name, path in PAGES.items():
+        visit.open(path)
+        expect(visit.at("main h1").first).to_be_visible()
+        for theme in ("light", "dark"):
+            visit.light(theme)
             assert visit.faults() == [], name
-            assert visit.watched.barriers() == [], name
+            assert visit.watched.barriers(of_colours=theme == "dark") == [], name
 
 
 def test_every_page_fits_a_phone_and_a_desk(visit: Visit) -> None:
@@ -133,6 +136,68 @@ def test_a_token_shows_where_it_looks_and_who_looks_at_it(visit: Visit, kept: Re
         found = marked.evaluate_all("all => all.map((one) => Number(one.dataset.token))")
         assert set(found) == places and places
     expect(example.locator(".readout")).to_contain_text("looks at")
+
+
+def test_an_edge_says_what_it_adds(visit: Visit, kept: Records) -> None:
+    visit.open(HEAD)
+    example = visit.at(".example").first
+    own = next(one for one in kept.examples(1, 2) if one.band == 5)
+    first, second = (edge for edge in kept.edges(1, 2) if edge.input == own.input)
+    buttons, told = example.locator(".edges button"), example.locator(".adds")
+    expect(buttons.first).to_have_attribute("aria-pressed", "true")  # the surest token's
+    assert first.token is not None
+    expect(told).to_contain_text(f"to the next token {seen(first.token)} +0.25")
+    buttons.nth(1).focus()
+    visit.page.keyboard.press("Enter")
+    expect(buttons.nth(1)).to_have_attribute("aria-pressed", "true")
+    raised = example.locator(".adds p").first.locator(".added")
+    for place, (token, logit) in enumerate(zip(second.raises, second.raises_logit, strict=True)):
+        expect(raised.nth(place)).to_have_text(f"{seen(token)} +{logit:.2f}")
+    expect(told).to_contain_text("none: the input ends here")
+    marked = example.locator("[aria-selected=true]")
+    expect(marked).to_have_attribute("data-token", str(second.query))
+    text = example.locator(".token-text")
+    text.focus()
+    visit.page.keyboard.press("Home")  # a token without such an edge
+    expect(told).to_have_text("Choose an edge to see what it adds.")
+    assert visit.page.evaluate("document.querySelectorAll('main script').length") == 0
+
+
+def seen(token: str) -> str:
+    """A token with what is invisible made visible."""
+    return token.replace("\n", "⏎").replace(" ", "␣")
+
+
+def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit: Visit) -> None:
+    visit.open("/overview.html?run=vig")
+    for width in (390, 700, 1440):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        visit.open("/overview.html?run=vig")
+        visit.page.evaluate(LENGTHEN)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        tops = visit.page.eval_on_selector_all(
+            ".figure-save",
+            "all => all.map((one) => new Set([...one.children].map((b) => b.offsetTop)).size)",
+        )
+        assert tops and set(tops) == {1}, width
+
+
+def test_on_a_phone_a_claim_is_read_without_scrolling_sideways(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 900})
+    visit.open("/findings.html?run=vig")
+    verdict = visit.at(".claims .verdict").first
+    expect(verdict).to_be_visible()
+    box = verdict.bounding_box()
+    assert box is not None and box["x"] + box["width"] <= 390
+    label = "one => getComputedStyle(one.closest('td'), '::before').content"
+    assert "Holds" in verdict.evaluate("one => one.closest('td').dataset.label")
+    assert verdict.evaluate(label) != "none"
+
+
+def test_a_run_that_is_not_there_is_said(context: BrowserContext, place: str) -> None:
+    page = context.new_page()
+    page.goto(f"{place}/overview.html?run=gone")
+    expect(page.locator("[role=alert]")).to_contain_text("There is no run gone here; choose one of")
 
 
 def test_the_arrow_keys_walk_through_an_example(visit: Visit) -> None:

@@ -109,8 +109,8 @@ CARELESS = [
 ]
 
 
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the files that the list names."""
     files = {
         "notes.txt": "One. Two.\n",
@@ -122,7 +122,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "words.jsonl": '{"words": ["Hello"]}\n',
         "full/kept.txt": "mine",
     }
-    folder = tmp_path / "desk"
+    folder = tmp_path_factory.mktemp("desk")
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -133,9 +133,15 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pipeline = spacy.blank("en")
     pipeline.add_pipe("sentencizer")
     pipeline.to_disk(folder / "pipe")
-    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def desk(laid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory that the user is in, and a cache of nobody else's."""
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(laid)
+    return laid
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

@@ -5,7 +5,7 @@ file `python docs/models_page.py` makes the tables of docs/models.md.
 """
 
 import json
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from headscope.model.capture.plan import REASONS
@@ -38,9 +38,9 @@ REFUSED: tuple[tuple[Family, str], ...] = (
 )
 
 
-@lru_cache(maxsize=1)
+@cache
 def loaded(name: str) -> Model:
-    """The model of a family, kept while the tests of that family run."""
+    """The model of a family, a small one: kept for all tests."""
     return next(family for family in FAMILIES if family.name == name).model()
 
 
@@ -51,7 +51,7 @@ def described() -> dict[str, Any]:
 
 
 def _record(family: Family) -> dict[str, Any]:
-    stacks = family.model().stacks
+    stacks = loaded(family.name).stacks
     return {
         "family": family.name,
         "model_type": family.model_type,

@@ -2,12 +2,21 @@
 
 import re
 import shlex
+import shutil
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import headscope as hs
 from headscope import cli
+from headscope.model.model import Model
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -20,12 +29,63 @@ def run_python(source: str, page: Path, names: dict[str, object]) -> None:
     exec(compile(source, f"{page.name} (example)", "exec"), names)
 
 
-def run_shell(source: str) -> None:
-    for line in source.replace("\\\n", " ").splitlines():
-        if not NOT_RUN.match(line):
-            program, *arguments = shlex.split(line, comments=True)
-            assert program == "headscope", f"a shell example that no test runs: {line}"
+@dataclass
+class Shell:
+    """Runs the commands of a page; what another page has done before is copied from there."""
+
+    kept: Path
+    states: dict[str, str] = field(default_factory=dict)  # by run directory: what made it
+
+    def run(self, source: str) -> None:
+        """Every line that is a command of ours."""
+        for line in source.replace("\\\n", " ").splitlines():
+            if not NOT_RUN.match(line):
+                program, *arguments = shlex.split(line, comments=True)
+                assert program == "headscope", f"a shell example that no test runs: {line}"
+                self._command(arguments)
+
+    def _command(self, arguments: list[str]) -> None:
+        changed = self._changes(arguments)
+        if changed is None:
             cli.app(arguments, standalone_mode=False)
+            return
+        run, state = changed
+        copy = self.kept / str(zlib.crc32(state.encode()))
+        if copy.exists():
+            shutil.copytree(copy, run, dirs_exist_ok=True)
+        else:
+            cli.app(arguments, standalone_mode=False)
+            shutil.copytree(run, copy)
+        self.states[run] = state
+
+    def _changes(self, arguments: list[str]) -> tuple[str, str] | None:
+        """The run that a command makes or completes, and all that has then been done to it."""
+        match arguments:
+            case ["study", *options, "--out", run] if run not in self.states:
+                return run, shlex.join(["study", *options])
+            case ["report", run] if run in self.states:
+                return run, f"{self.states[run]}; report"
+        return None
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs by what was done to them."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_loaded_once() -> Iterator[None]:
+    """A bundled model that two pages load in the same way; anything else is loaded as it comes."""
+    module, real = sys.modules[hs.load.__module__], hs.load
+    again = cache(real)
+
+    def load(model: Any, **options: Any) -> Model:
+        return (again if isinstance(model, str) else real)(model, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "load", load)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -37,15 +97,16 @@ def _one_format(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run_from_top_to_bottom(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    shell = Shell(kept)
     names: dict[str, object] = {"__name__": "__main__"}
     for language, source in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
             run_python(source, page, names)
         elif language == "sh":
-            run_shell(source)
+            shell.run(source)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,4 +1,6 @@
-"""Run studies ten times in forked children, kill each of them with SIGKILL, then let them finish.
+"""Run studies in forked children, kill each of them with SIGKILL, then let them finish.
+
+Every study is killed ten times at any moment; clark2019 also before each piece of its probes.
 
 Started by test_killed.py as a process of its own: one import of torch serves all children.
 """
@@ -16,7 +18,7 @@ import torch
 import headscope as hs
 from headscope.engine import study as running
 from headscope.studies import STUDIES
-from tests.engine.tiny import causal_model, treebank
+from tests.engine.tiny import bidirectional_model, causal_model, treebank
 
 KILLS = 10
 
@@ -30,6 +32,11 @@ OPTIONS = {
 
 def run_study(study: str, out: Path) -> None:
     hs.study(study, causal_model(), treebank(96), out, **OPTIONS[study])
+
+
+def train_probes(out: Path) -> None:
+    options = {"gradients": False, "period": 8, "probe_seeds": 1}
+    hs.study("clark2019", bidirectional_model(), treebank(60), out, **options)
 
 
 def die() -> None:
@@ -81,11 +88,39 @@ def run_and_kill(study: str, folder: Path) -> None:
     run_study(study, folder / "killed")
 
 
+def is_killed_before(number: int, out: Path) -> bool:
+    """Whether a run dies just before the file of that piece of its probes is put in its place."""
+    child = os.fork()
+    if child == 0:
+        real = Path.replace
+
+        def replace(self: Path, target: Path) -> Path:
+            if target.parent.name == "probes" and target.name == f"{number:05d}.bin":
+                die()
+            return real(self, target)
+
+        Path.replace = replace  # pyright: ignore[reportAttributeAccessIssue]
+        train_probes(out)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def train_and_kill(folder: Path) -> None:
+    train_probes(folder / "calm")
+    pieces = len(list((folder / "calm" / "stages" / "probes").iterdir()))
+    ends = [is_killed_before(number, folder / "killed") for number in range(pieces)]
+    print("training", *("killed" if end else "finished" for end in ends))
+    train_probes(folder / "killed")
+
+
 def main(folder: Path) -> None:
     torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
     running.SHARD_SENTENCES = 4
     for study in STUDIES:
         run_and_kill(study, folder / study)
+    running.SHARD_SENTENCES = 16
+    train_and_kill(folder / "training")
 
 
 if __name__ == "__main__":

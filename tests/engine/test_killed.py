@@ -23,11 +23,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def said_of(name: str, folder: Path) -> list[str]:
+    said = dict(line.split(" ", 1) for line in (folder / "said").read_text().splitlines())
+    return said[name].split()
+
+
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_run_killed_ten_times_gives_the_same_bits_as_a_calm_one(study: str, folder: Path) -> None:
-    said = dict(line.split(" ", 1) for line in (folder / "said").read_text().splitlines())
-    kills, shards = map(int, said[study].split())
+    kills, shards = map(int, said_of(study, folder))
     assert kills == 10
     assert 0 < shards < 24, "the kills should fall in the middle of the run"
     killed, calm = (results.load(folder / study / name) for name in ("killed", "calm"))
+    xr.testing.assert_identical(killed, calm)
+
+
+def test_a_run_killed_while_its_probes_train_goes_on_to_the_same_bits(folder: Path) -> None:
+    assert said_of("training", folder) == ["killed"] * 3
+    killed, calm = (results.load(folder / "training" / name) for name in ("killed", "calm"))
+    assert "parsing_uas" in calm
     xr.testing.assert_identical(killed, calm)

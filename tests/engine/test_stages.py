@@ -2,8 +2,6 @@
 
 import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,8 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.results import dataset as results
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
-
-ROOT = Path(__file__).parents[2]
 
 SUMS = [0, 1, 3, 6, 10]
 
@@ -61,12 +56,3 @@ def test_a_damaged_piece_is_computed_again_and_said(
 def test_a_stage_without_pieces_leaves_no_folder(tmp_path: Path) -> None:
     assert json.loads(run(tmp_path, sums=0).attrs["sums"]) == []
     assert not (tmp_path / "stages").exists()
-
-
-def test_a_run_killed_while_its_probes_train_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.engine.killed_in_training", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.split() == ["killed"] * 3
-    killed, calm = (results.load(tmp_path / name) for name in ("killed", "calm"))
-    assert "parsing_uas" in calm
-    xr.testing.assert_identical(killed, calm)

@@ -173,7 +173,7 @@ def test_sentences_that_cannot_be_used_are_counted_by_reason(tmp_path: Path) -> 
 def test_an_empty_corpus_and_one_without_usable_sentences_are_refused() -> None:
     with pytest.raises(CorpusError, match="no sentences"):
         hs.study("vig2019", causal_model(), Corpus.from_sentences([]))
-    with pytest.raises(RunError, match=r"No sentence of the corpus could be used \(1 empty\)"):
+    with pytest.raises(RunError, match=r"No sentence of the corpus could be used \(1 × empty\)"):
         hs.study("vig2019", causal_model(), Corpus.from_sentences([Sentence(" ")]))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
 from headscope.explorer.api import PackageFiles
@@ -42,6 +43,19 @@ def test_a_path_from_a_request_never_reaches_the_disk(visitor: TestClient, path:
     assert answer.status_code == 404
     assert "root:" not in answer.text and "import" not in answer.text
     assert set(answer.json()) == {"error"}
+
+
+@pytest.mark.parametrize("path", ["main\0.js", r"\\host\share\main.js", "C:main.js", "/etc/passwd"])
+def test_a_name_that_no_file_of_ours_has_is_not_looked_up(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A look at the disk is enough: Windows would ask a stranger's machine for its share."""
+    asked: list[str] = []
+    monkeypatch.setattr(StaticFiles, "lookup_path", lambda _, name: asked.append(name))
+    files_of_ours = PackageFiles("headscope.explorer")
+    assert (files_of_ours.lookup_path(path), asked) == (("", None), [])
+    files_of_ours.lookup_path("main.js")
+    assert asked == ["main.js"]
 
 
 KINDS = {
@@ -116,3 +130,12 @@ def test_other_methods_are_refused(visitor: TestClient) -> None:
     assert visitor.put("/api/session").status_code == 405
     assert visitor.get("/api/trace").status_code == 405
     assert visitor.delete("/overview").status_code == 405
+
+
+def test_a_wrong_link_gets_a_page_and_a_program_gets_json(visitor: TestClient) -> None:
+    page = visitor.get("/nowhere/at/all", headers={"accept": "text/html,*/*"})
+    assert page.status_code == 404 and page.headers["content-type"].startswith("text/html")
+    assert "There is nothing at this address." in page.text and 'href="/"' in page.text
+    answer = visitor.get("/nowhere", headers={"accept": "*/*"})
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "There is nothing at this address."}

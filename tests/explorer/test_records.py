@@ -1,17 +1,29 @@
 """What is kept of a head is sent as the run has it, and thinned only for a site."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from headscope.explorer.answers.card import sparse_rows
-from headscope.explorer.head_schemas import Band, Example, HeadRecords, Samples, TokenRow, TopTokens
+from headscope.explorer.answers.card import head_records, sparse_rows
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.head_schemas import (
+    Band,
+    EdgeAdds,
+    Example,
+    HeadRecords,
+    Samples,
+    TokenRow,
+    TopTokens,
+)
 from headscope.explorer.site import thinned
-from headscope.results.dataset import load
-from headscope.results.records import BandExample, Records
+from headscope.head import Head
+from headscope.results.dataset import load, save
+from headscope.results.records import CHECKSUMS, EDGES, BandExample, Records
 from headscope.results.run import read_run
+from tests.records import write_luger_run
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +65,32 @@ def test_examples_keep_their_bands_peaks_and_weights(visitor: TestClient, kept: 
         assert all(abs(found[place] - weights[place]) <= 0.0005 + 1e-9 for place in found)
 
 
+def test_examples_say_what_their_strongest_edges_add(visitor: TestClient, kept: Records) -> None:
+    found = visitor.get("/api/runs/luger/records/L0H1").json()
+    assert found["no_edges"] is None and found["causal"] is True
+    for example in (one for band in found["bands"] for one in band["examples"]):
+        own = [edge for edge in kept.edges(0, 1) if edge.input == example["input"]]
+        assert len(own) == 2
+        for edge, sent in zip(own, example["edges"], strict=True):
+            assert (sent["query"], sent["key"]) == (edge.query, edge.key)
+            assert (sent["token"], sent["logit"]) == (edge.token, edge.logit)
+            assert sent["raises"] == list(edge.raises)
+            assert sent["lowers_logit"] == list(edge.lowers_logit)
+
+
+def test_a_run_without_edges_says_why(tmp_path: Path) -> None:
+    run = write_luger_run(tmp_path / "run", layers=1, heads=1)
+    result = load(run / "result.nc")
+    files = json.loads(result.attrs[CHECKSUMS])
+    for reason, said in (("it has no unembedding", "Not in this run: it has no unembedding."),
+                         (None, "into another directory")):  # fmt: skip
+        left = json.dumps({EDGES: reason} if reason else {})
+        kept = json.dumps({name: mark for name, mark in files.items() if name != EDGES})
+        save(result.assign_attrs({CHECKSUMS: kept, "left_out": left}), run / "result.nc")
+        found = head_records(Library([run]).run("run"), Head(0, 0))
+        assert said in (found.no_edges or "") and found.bands[0].examples[0].edges == []
+
+
 def test_rows_begin_with_their_largest_weight() -> None:
     example = BandExample(0, 0, 0.5, 7, (2, 2, 2, 0), (0, 1, 2, 0), (0.1, 0.6, 0.3, 1.0))
     assert sparse_rows(example) == [[0, 1000], [], [1, 600, 2, 300, 0, 100]]
@@ -77,6 +115,7 @@ def test_an_input_is_sent_with_its_tokens_and_place(visitor: TestClient, kept: R
     own = kept.inputs([3])[3]
     assert found["tokens"] == list(own.tokens)
     assert (found["document"], found["start"], found["rtl"]) == (own.document, own.start, False)
+    assert found["pieces"] is False
 
 
 @pytest.mark.parametrize("asked", ["x", "-1", "1.5", "٣", "9" * 30, "1e3"])
@@ -124,12 +163,15 @@ def test_heads_are_searched_by_sentence_behaviour_and_telling_tokens(
 def test_a_site_keeps_the_largest_weights_and_first_tokens() -> None:
     tokens = [TokenRow(str(i), 0.1, 1.0, 1) for i in range(50)]
     rows = [[0, 900, 1, 60, 2, 20, 3, 19, 4, 18], [], [5, 300, 4, 200, 3, 100, 2, 50, 1, 40]]
-    bands = [Band(name, [Example(0.5, i, rows) for i in range(9)]) for name in ("1", "top")]
+    edges = [EdgeAdds(4, 2, 0.5, None, None, ["a"], [0.123456], ["b"], [-1.0]) for _ in range(3)]
+    bands = [Band(name, [Example(0.5, i, rows, edges) for i in range(9)]) for name in ("1", "top")]
     tops, samples = [TopTokens("key", "mass", tokens)], Samples([], [], [])
-    whole = HeadRecords("L0H0", tops, bands, samples, [], [], [], "none")
+    whole = HeadRecords("L0H0", tops, bands, samples, [], [], [], "none", "none", True)
     small = thinned(whole)
     assert [len(band.examples) for band in small.bands] == [2, 5]
     assert small.bands[0].examples[0].rows == [
         [0, 900, 1, 60, 2, 20], [], [5, 300, 4, 200, 3, 100],
     ]  # fmt: skip
     assert [one.token for one in small.tops[0].tokens] == [str(i) for i in range(20)]
+    assert [len(band.examples[0].edges) for band in small.bands] == [1, 3]
+    assert small.bands[1].examples[0].edges[0].raises_logit == [0.123]

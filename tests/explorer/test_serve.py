@@ -11,6 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from headscope import cli
 from headscope.errors import HeadscopeError
 from headscope.explorer.safety import Access
 from headscope.explorer.serve import address, bind, check_model
@@ -36,12 +37,12 @@ def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
     return process, next(word for word in line.split() if word.startswith("http"))
 
 
-def test_a_run_is_served_until_ctrl_c(folder: Path) -> None:
-    process, place = start(str(folder / "vig"))
+def test_runs_named_by_folder_or_result_are_served_until_ctrl_c(folder: Path) -> None:
+    process, place = start(str(folder / "vig"), str(folder / "clark" / "result.nc"))
     with urlopen(f"{place}api/session") as answer:
         session = json.load(answer)
     assert place.startswith("http://127.0.0.1:")
-    assert [run["slug"] for run in session["runs"]] == ["vig"]
+    assert [run["slug"] for run in session["runs"]] == ["vig", "clark"]
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
@@ -78,21 +79,25 @@ def refused(*arguments: str) -> str:
     return line
 
 
-def test_a_run_may_be_named_by_its_result(folder: Path) -> None:
-    process, place = start(str(folder / "vig" / "result.nc"))
-    with urlopen(f"{place}api/session") as answer:
-        assert [run["slug"] for run in json.load(answer)["runs"]] == ["vig"]
-    process.terminate()
-    process.communicate(timeout=20)
+def test_a_mistyped_model_is_said_in_the_terminal_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    said = refused("--model", "mini-gtp2")
+    assert said.startswith("headscope: ") and "mini-gtp2" in said and "mini-gpt2" in said
 
 
-@pytest.mark.parametrize("name", ["mini-gtp2", "./mini-gpt2", "no/such/model"])
-def test_a_mistyped_model_is_said_in_the_terminal_at_once(
-    monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize("name", ["./mini-gpt2", "no/such/model"])
+def test_so_is_a_place_without_a_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    said = refused("--model", name)
-    assert said.startswith("headscope: ") and name in said and "mini-gpt2" in said
+    command = ["headscope", "serve", "--no-browser", "--port", "0", "--model", name]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    out, said = capsys.readouterr()
+    assert (stopped.value.code, out) == (2, "")
+    [line] = said.splitlines()
+    assert line.startswith("headscope: ") and name in line and "mini-gpt2" in line
 
 
 def test_a_bundled_model_is_found_before_it_is_loaded() -> None:

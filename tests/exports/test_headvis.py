@@ -53,9 +53,10 @@ def test_every_file_is_as_the_schema_says(tree: Path, file: str, part: str) -> N
 
 def test_the_schema_refuses_other_trees(tree: Path) -> None:
     broken = read(tree / "heads" / "L0H0.json")
-    broken["sequences"][0]["attention"] = [[0.5]]
+    broken["sequences"][0]["attention_values"] = [[0.5]]
+    broken["sequences"][1]["interval"] = "top"
     del broken["histogram"]
-    assert len(faults(broken, "head")) == 2
+    assert len(faults(broken, "head")) == 3
 
 
 def test_there_are_no_other_files(tree: Path) -> None:
@@ -75,26 +76,43 @@ def test_rows_of_the_scatter_are_the_runs_measures(run: Path, tree: Path) -> Non
 
 def test_sparse_weights_unfold_to_those_of_the_examples(run: Path, tree: Path) -> None:
     records, found = read_run(run).records, read(tree / "heads" / "L1H0.json")["sequences"]
-    for sequence, own in zip(found, records.examples(1, 0), strict=True):
-        n = len(sequence["tokens"])
+    examples = {(min(one.band + 1, 5), one.input): one for one in records.examples(1, 0)}
+    assert [(one["interval"], one["sequence_id"]) for one in found] == list(examples)
+    for sequence, own in zip(found, examples.values(), strict=True):
+        n = sequence["seq_len"]
         weights = np.zeros((n, n))
-        weights.flat[sequence["attention"]["indices"]] = sequence["attention"]["values"]
+        weights.flat[sequence["attention_indices"]] = sequence["attention_values"]
         expected = np.zeros((n, n))
         for query, key, weight in zip(own.query, own.key, own.weight, strict=True):
             expected[query, key] = weight
         np.testing.assert_allclose(weights, expected, atol=1e-5)
         assert sequence["tokens"] == list(records.inputs([own.input])[own.input].tokens)
-        assert sequence["interval"] == ("top" if own.band == 5 else own.band)
+        assert sequence["max_activation"] == own.peak
+
+
+def test_the_configuration_names_what_the_files_have(tree: Path) -> None:
+    config, head = read(tree / "config.json"), read(tree / "heads" / "L1H1.json")
+    assert config["heads"] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert set(config["metrics"]) < set(read(tree / "scatter_data.json")[0])
+    assert config["metric_descriptions"].keys() == set(config["metrics"])
+    shown = [one["key"] for one in config["custom_plots"] + config["custom_tables"]]
+    assert set(shown) == head.keys() - {"sequences", "statistics"}
+    assert config["statistics_display"].keys() == head["statistics"].keys()
 
 
 def test_histograms_and_their_mean_are_the_runs(run: Path, tree: Path) -> None:
     data, head = load(run), read(tree / "heads" / "L0H1.json")
-    assert head["histogram"]["counts"] == data["peak_histogram"][0, 1].values.tolist()
+    shares = data["peak_histogram"][0, 1]
+    inputs = int(data.attrs["sentences"])
+    assert head["histogram"]["bin_values"] == [round(share * inputs) for share in shares.values]
     assert len(head["histogram"]["bin_edges"]) == 51
     middles = data["peak"].values + 0.01
-    mean = float((middles * data["peak_histogram"][0, 1]).sum())
+    mean = float((middles * shares).sum())
     assert head["statistics"]["mean_max_activation"] == pytest.approx(mean)
-    assert head["qk_distance_histogram"]["bin_edges"][-1] == 1024
+    assert head["statistics"]["n_samples"] == len(head["sequences"])
+    distances = head["qk_distance_histogram"]
+    assert distances["bin_values"] == data["distance_histogram"][0, 1].values.tolist()
+    assert distances["bin_edges"][-1] == 1024
 
 
 def test_a_run_without_examples_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -55,13 +55,13 @@ def write(network: PreTrainedModel, file: Path) -> None:
 def add_tokenizer(writer: object, size: int) -> None:
     vocabulary = tokenizer().get_vocab()
     tokens = [f"<unused{n}>" for n in range(size)]
-    tokens[-1] = "th"
+    tokens[-2:] = "th", "he"
     for token, place in vocabulary.items():
         tokens[place] = token
     writer.add_tokenizer_model("gpt2")  # pyright: ignore[reportAttributeAccessIssue]
     writer.add_tokenizer_pre("gpt-2")  # pyright: ignore[reportAttributeAccessIssue]
     writer.add_token_list(tokens)  # pyright: ignore[reportAttributeAccessIssue]
-    writer.add_token_merges(["t h"])  # pyright: ignore[reportAttributeAccessIssue]
+    writer.add_token_merges(["t h", "h e"])  # pyright: ignore[reportAttributeAccessIssue]
     writer.add_bos_token_id(2)  # pyright: ignore[reportAttributeAccessIssue]
     writer.add_eos_token_id(3)  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,12 +33,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures that take no time, where only what is written matters."""
+    page = sys.modules["headscope.report"]  # headscope.report is a function too
+    monkeypatch.setattr(page, "render_figure", lambda *_: {"svg": b"<svg/>"})
+
+
 def drawn(**settings: Any) -> dict[str, bytes]:
     rc: dict[Any, Any] = dict(settings)
     with mpl.rc_context(rc), style("figure11"):
         return render(DISTANCE.draw(make_result(2, 2)))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_cannot_be_written_is_reported_beside_the_page(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +67,7 @@ def test_a_run_that_cannot_be_written_is_reported_beside_the_page(
     assert not (run / "report.html").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,12 +121,22 @@ def test_figures_are_the_same_bytes_in_every_format_when_drawn_again() -> None:
     assert first["pdf"].startswith(b"%PDF") and first["png"].startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(0.01, "0.500 ± 0.010"), (0.0004, "0.500 ± 0.0004"), (0.00002, "0.500 ± 0.00002"),
+     (0.0, "0.500 ± 0.000")],
+)  # fmt: skip
+def test_an_error_is_never_rounded_to_nothing(error: float, shown: str) -> None:
+    (row,) = show_table([{"share": 0.5, "share_se": error}], "Table").rows
+    assert (row.cells[0].text, row.cells[0].kind) == (shown, "number")
+
+
 def test_a_latex_table_has_the_rules_of_booktabs_and_escapes_what_latex_reads() -> None:
     rows = [{"relation_name": "50 % & $x_1$ → {a}", "n": 1200, "share": 0.5, "share_se": 0.01}]
     text = to_latex(show_table(rows, "Table")).decode()
     assert text.splitlines() == [
         r"% \usepackage{booktabs}",
-        r"\begin{tabular}{lrl}",
+        r"\begin{tabular}{lrr}",
         r"\toprule",
         r"relation name & n & share \\",
         r"\midrule",

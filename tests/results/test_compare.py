@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from headscope.cli import app
 from headscope.errors import RunError
 from headscope.results.compare import (
-    By,
     Comparison,
     clear_and_all,
     compare,
@@ -22,6 +21,7 @@ from headscope.results.compare import (
     rows_of,
     write_csv,
 )
+from headscope.results.compare.differences import By
 from headscope.results.replicates import GROUPS
 from tests.results.grouped import SHARE, random_result, run_of, sketch, with_sums, write_run
 from tests.results.test_matching import permuted

@@ -1,4 +1,4 @@
-"""A result written by h5py alone is the Dataset that xarray would have written."""
+"""A result written and read by h5py alone is the Dataset that xarray would have made of it."""
 
 import io
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headscope.results.dataset import to_netcdf
+from headscope.results.dataset import from_netcdf, is_ours, to_netcdf
 
 DTYPES = (np.float64, np.float32, np.int64, np.int32, np.bool_)
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
@@ -44,6 +44,34 @@ def test_what_is_read_is_what_xarray_writes(data: xr.Dataset) -> None:
     assert {n: v.dtype for n, v in ours.variables.items()} == {
         n: v.dtype for n, v in theirs.variables.items()
     }
+
+
+@settings(max_examples=40, deadline=None)
+@given(datasets())
+def test_what_we_read_is_what_xarray_reads(data: xr.Dataset) -> None:
+    content = to_netcdf(data)
+    with h5py.File(io.BytesIO(content)) as file:
+        assert is_ours(file)
+        ours = from_netcdf(file)
+    theirs = read(content)
+    xr.testing.assert_identical(ours, theirs)
+    for kind in ("data_vars", "coords", "sizes", "attrs"):
+        assert list(getattr(ours, kind)) == list(getattr(theirs, kind))
+    for name, variable in theirs.variables.items():
+        assert ours[name].dtype == variable.dtype
+        assert list(map(type, ours[name].attrs.values())) == list(
+            map(type, variable.attrs.values())
+        )
+
+
+def test_a_file_of_another_writer_is_left_to_xarray() -> None:
+    data = xr.Dataset({"a": ("layer", [1.0, 2.0])}, {"layer": [0, 1]})
+    with h5py.File(io.BytesIO(bytes(data.to_netcdf(engine="h5netcdf")))) as file:
+        assert not is_ours(file)
+    with h5py.File(buffer := io.BytesIO(to_netcdf(data)), "a") as file:
+        file.create_group("more")
+    with h5py.File(buffer) as file:
+        assert not is_ours(file)
 
 
 def test_every_axis_hangs_on_the_scale_of_its_dimension() -> None:

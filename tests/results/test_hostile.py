@@ -7,6 +7,7 @@ explorer. Nothing outside of them is read, nothing outside of them is written.
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,11 @@ from starlette.testclient import TestClient
 
 import headscope as hs
 import headscope.report
-from headscope.errors import HeadscopeError
+from headscope.errors import HeadscopeError, RunError
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import QUESTIONS, create_app
 from headscope.explorer.texts import Texts
-from headscope.results.compare import compare, largest, write_csv
+from headscope.results.compare import compare, compare_runs, largest, write_csv
 from headscope.results.dataset import load, save
 from tests.explorer.runs import write_run
 from tests.results.hostile_runs import SECRET, spoil
@@ -90,7 +91,10 @@ def answered(work: Callable[[], object], name: str) -> str:
 
 @pytest.fixture(scope="module")
 def library(spoilt: dict[str, Path], folder: Path) -> Library:
+    """Every directory read, each in time; tests that only look at what was found share it."""
     library = Library([folder / "good", *spoilt.values()])
+    for slug in library.slugs:
+        assert answered(partial(library.run, slug), slug) == ""
     library.read_all()
     return library
 
@@ -125,10 +129,17 @@ def test_a_report_is_written_or_refused_in_a_sentence(
 
 
 def test_a_comparison_is_made_or_refused_in_a_sentence(
-    spoilt: dict[str, Path], folder: Path, tmp_path: Path
+    library: Library, folder: Path, tmp_path: Path
 ) -> None:
-    for name, path in spoilt.items():
-        answered(lambda path=path: largest(compare(path, folder / "good"), 20), name)
+    good, *others = (library.run(slug).run for slug in library.slugs)
+    refused = 0
+    for run in others:
+        names = run.path.name, "good"
+        compared = partial(compare_runs, run, good, names=names)
+        refused += answered(lambda compared=compared: largest(compared(), 20), names[0]) != ""
+    assert 0 < refused < len(others)
+    with pytest.raises(RunError, match=r"result\.nc"):
+        compare(folder / "spoilt" / "result.nc is missing", folder / "good")
     written = compare(folder / "good", folder / "good")
     assert write_csv(written, tmp_path / "all.csv") > 0
 

@@ -8,6 +8,7 @@ import pytest
 
 from headscope.errors import RunError
 from headscope.results.records import (
+    EDGES,
     EXAMPLES,
     INPUTS,
     MAPS,
@@ -21,6 +22,10 @@ from tests.records import INPUTS_KEPT, LENGTH, POINTS, WORDS, write_luger_run
 
 PLACE = {"layer": 0, "head": 0}
 WRITTEN = PLACE | {"of": "mean", "direction": "raises", "rank": 0, "token": "a", "logit": 0.5}
+EDGE = {
+    "layer": 0, "head": 0, "input": 0, "query": 2, "key": 1, "weight": 0.5, "token": None,
+    "logit": None, "raises": ["a"], "raises_logit": [0.1], "lowers": ["b"], "lowers_logit": [-0.1],
+}  # fmt: skip
 EXAMPLE = PLACE | {"band": 0, "rank": 0, "peak": 0.5, "input": 0}
 WEIGHTS = {"query": [1], "key": [0], "weight": [0.5]}
 
@@ -42,6 +47,9 @@ def test_every_head_has_its_own_rows(run: Path) -> None:
             assert len(records.points(layer, head)) == 4 * POINTS
             assert len(records.writes(layer, head)) == 2 * len(WORDS)
             assert len(records.writes(layer, head, "component")) == 2 * len(WORDS)
+            inputs = {each.input for each in records.examples(layer, head)}
+            assert {each.input for each in records.edges(layer, head)} == inputs
+            assert [each.token is None for each in records.edges(layer, head)[:2]] == [False, True]
     first, other = records.points(0, 0), records.points(1, 2)
     assert {each.token for each in first} <= set(WORDS)
     assert [each.component1 for each in first] != [each.component1 for each in other]
@@ -78,6 +86,9 @@ def test_a_changed_file_is_noticed_and_the_rest_is_read(tmp_path: Path) -> None:
         (WRITES, WRITTEN | {"token": "a" * 30_000}, "characters"),
         (EXAMPLES, EXAMPLE | WEIGHTS | {"query": [1, 2]}, "weights without places"),
         (EXAMPLES, EXAMPLE | WEIGHTS | {"band": 6}, "above 5"),
+        (EDGES, EDGE | {"raises": ["a", "b"]}, "tokens without logits"),
+        (EDGES, EDGE | {"lowers_logit": [float("inf")]}, "not a number"),
+        (EDGES, EDGE | {"weight": None}, "missing"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(
@@ -85,7 +96,7 @@ def test_a_value_of_the_wrong_kind_is_refused(
 ) -> None:
     write_records(tmp_path / name, [[row]])
     records = Records(tmp_path, (name,))
-    read = records.writes if name == WRITES else records.examples
+    read = {WRITES: records.writes, EXAMPLES: records.examples, EDGES: records.edges}[name]
     with pytest.raises(RunError, match=message):
         read(0, 0)
 

@@ -20,6 +20,12 @@ def test_every_setting_is_a_trait_with_the_views_value() -> None:
     assert set(SETTINGS) == set(asdict(view.state))
 
 
+def test_without_anywidget_the_widget_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.views.view.find_spec", lambda name: None)
+    with pytest.raises(ViewError, match=r"pip install 'headscope\[notebook\]'"):
+        _ = head_view(random_trace()).widget
+
+
 def test_the_payload_travels_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     view = head_view(random_trace())
     sent: list[tuple[object, object]] = []

@@ -33,6 +33,25 @@ def cluster() -> Iterator[Any]:
         yield found
 
 
+@dataclass(frozen=True)
+class Kept:
+    """An engine whose processes stay when a test is over: each of them imports torch."""
+
+    pool: RayPool
+    name: str = "kept"
+
+    @contextmanager
+    def open(self) -> Iterator[RayPool]:
+        yield self.pool
+
+
+@pytest.fixture(scope="module")
+def kept(cluster: Any) -> Iterator[Kept]:
+    """Two processes, one on each node, for the last tests: there is no core for anybody else."""
+    with RayEngine(cluster.address, 2).open() as pool:
+        yield Kept(pool)
+
+
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "SHARD_SENTENCES", 8)
@@ -188,22 +207,6 @@ def test_a_node_that_goes_away_costs_only_the_piece_in_its_hands(
     assert sum(tries(tmp_path).values()) <= 13
 
 
-def test_annotation_keeps_order_and_fingerprint(cluster: Any, tmp_path: Path) -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.to_disk(tmp_path / "pipeline")
-    texts = [f"Sentence {n} here. And more of it.\nA paragraph." for n in range(150)]
-    here = hs.annotate(texts, spacy=str(tmp_path / "pipeline"), processes=1)
-    there = hs.annotate(
-        texts,
-        spacy=str(tmp_path / "pipeline"),
-        engine=RayEngine(cluster.address, 1),
-        out=tmp_path / "corpus.parquet",
-    )
-    assert len(there) == 450
-    assert there.fingerprint == here.fingerprint
-
-
 def test_a_run_goes_on_with_either_engine_after_ctrl_c(cluster: Any, tmp_path: Path) -> None:
     model, corpus = bidirectional_model(), treebank(80)
     options: dict[str, Any] = {"period": 8, "probe_seeds": 1}
@@ -218,16 +221,6 @@ def test_a_run_goes_on_with_either_engine_after_ctrl_c(cluster: Any, tmp_path: P
     xr.testing.assert_identical(found, calm)
 
 
-def test_probes_trained_on_a_cluster_are_the_same_bits(cluster: Any, tmp_path: Path) -> None:
-    model, corpus = bidirectional_model(), treebank(60)
-    options: dict[str, Any] = {"period": 8, "probe_seeds": 2}
-    here = hs.study("clark2019", model, corpus, tmp_path / "here", **options)
-    engine = RayEngine(cluster.address, 2)
-    there = hs.study("clark2019", model, corpus, tmp_path / "there", engine=engine, **options)
-    assert "parsing_uas" in there
-    xr.testing.assert_identical(there, here)
-
-
 def test_a_worker_killed_in_a_stage_costs_only_its_piece(cluster: Any, tmp_path: Path) -> None:
     engine = StagesOn(RayEngine(cluster.address, 2))
     with pytest.raises(RunError, match=r"The sum up to 3 failed 3 times.*its process"):
@@ -235,16 +228,6 @@ def test_a_worker_killed_in_a_stage_costs_only_its_piece(cluster: Any, tmp_path:
     kept = {path.name for path in (tmp_path / "stages" / "sums").iterdir()}
     assert "00003.bin" not in kept
     assert {"00000.bin", "00001.bin", "00002.bin"} <= kept
-
-
-def test_a_node_removed_in_mid_run_changes_nothing(cluster: Any, tmp_path: Path) -> None:
-    """The last test of the cluster: one node is all that is left."""
-    model, corpus = causal_model(), treebank(160)
-    calm = hs.study("vig2019", model, corpus)
-
-    engine = Disturbed(RayEngine(cluster.address, 2), 5, partial(remove_node, cluster))
-    found = hs.study("vig2019", model, corpus, tmp_path / "run", engine=engine)
-    xr.testing.assert_identical(found, calm)
 
 
 @pytest.mark.parametrize(
@@ -303,3 +286,40 @@ def test_the_program_does_not_import_ray_before_it_is_asked() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}
     )
     assert done.stdout == "False\n"
+
+
+def test_annotation_keeps_order_and_fingerprint(kept: Kept, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "pipeline")
+    texts = [f"Sentence {n} here. And more of it.\nA paragraph." for n in range(150)]
+    here = hs.annotate(texts, spacy=str(tmp_path / "pipeline"), processes=1)
+    there = hs.annotate(
+        texts,
+        spacy=str(tmp_path / "pipeline"),
+        engine=kept,
+        out=tmp_path / "corpus.parquet",
+    )
+    assert len(there) == 450
+    assert there.fingerprint == here.fingerprint
+
+
+def test_probes_trained_on_a_cluster_are_the_same_bits(kept: Kept, tmp_path: Path) -> None:
+    model, corpus = bidirectional_model(), treebank(60)
+    options: dict[str, Any] = {"period": 8, "probe_seeds": 2}
+    here = hs.study("clark2019", model, corpus, tmp_path / "here", **options)
+    there = hs.study("clark2019", model, corpus, tmp_path / "there", engine=kept, **options)
+    assert "parsing_uas" in there
+    xr.testing.assert_identical(there, here)
+
+
+def test_a_node_removed_in_mid_run_changes_nothing(
+    cluster: Any, kept: Kept, tmp_path: Path
+) -> None:
+    """The last test of the cluster: one node is all that is left."""
+    model, corpus = causal_model(), treebank(160)
+    calm = hs.study("vig2019", model, corpus)
+
+    engine = Disturbed(kept, 5, partial(remove_node, cluster))
+    found = hs.study("vig2019", model, corpus, tmp_path / "run", engine=engine)
+    xr.testing.assert_identical(found, calm)

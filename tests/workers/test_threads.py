@@ -1,5 +1,6 @@
 """As many threads as cores are free, unless the user has decided."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -63,3 +64,14 @@ def test_workers_are_imported_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_all_objects_are_looked_through_seldom_and_young_ones_as_often_as_before() -> None:
+    before = gc.get_threshold()
+    try:
+        threads.collect_seldom()
+        young, middle, old = gc.get_threshold()
+        assert (young, middle) == before[:2]
+        assert old > 50 * before[2]
+    finally:
+        gc.set_threshold(*before)

@@ -1,5 +1,6 @@
 """The `headscope` program: collects the commands and turns a user's mistake into one sentence."""
 
+import gc
 import pkgutil
 import sys
 import warnings
@@ -14,6 +15,7 @@ from typer.core import TyperGroup
 import headscope
 from headscope.errors import HeadscopeError
 from headscope.wording import plain
+from headscope.workers.threads import collect_seldom
 
 MISTAKE = 2
 INTERRUPTED = 130  # what Typer makes of Ctrl-C, without a word
@@ -66,6 +68,7 @@ for _module in pkgutil.iter_modules(__path__):  # adding a command is adding its
 def main() -> None:
     """Run the program: exit code 2 for a user's mistake, 130 for Ctrl-C."""
     warnings.formatwarning = _remark
+    collect_seldom()
     try:
         code = app(args=sys.argv[1:] or ["--help"], prog_name="headscope", standalone_mode=False)
     except HeadscopeError as error:
@@ -78,6 +81,7 @@ def main() -> None:
         _stop(f"{error.filename}: {error.strerror}; check the path.")
     if code == INTERRUPTED:
         print("headscope: stopped; run the same command again to go on.", file=sys.stderr)
+    gc.freeze()  # nothing is looked through once more at the end
     sys.exit(code)
 
 

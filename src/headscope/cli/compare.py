@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from headscope.wording import plain
+from headscope.wording import counted, plain
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headscope.results.compare import By, Comparison, Row
+    from headscope.results.compare import Comparison, Row
+    from headscope.results.compare.differences import By
     from headscope.results.compare.matching import Match
 
 MOST_MATCHES = 20
@@ -46,7 +47,7 @@ def compare(
     comparison = compare_runs(run_a, run_b, by=cast("By", by))
     _print(comparison, rows)
     if out is not None:
-        typer.echo(f"{out}: {write_csv(comparison, out):,} differences")
+        typer.echo(f"{out}: {counted(write_csv(comparison, out), 'differences')}")
 
 
 def _print(comparison: "Comparison", most: int) -> None:

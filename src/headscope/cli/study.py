@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.text.readers import list_formats
-from headscope.wording import plain
+from headscope.wording import counted, plain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -187,7 +187,7 @@ def study(
     if as_json:
         typer.echo(json.dumps(_summary(result, out), indent=1, ensure_ascii=False))
         return
-    count = f"{result.attrs['sentences']:,} {chosen.unit}"
+    count = counted(result.attrs["sentences"], chosen.unit)
     typer.echo(plain(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}"))
     typer.echo(f"Now: headscope report {shlex.quote(out)}")
 
@@ -219,7 +219,7 @@ def _plain_number(value: Any) -> Any:
 def _skipped(result: "xr.Dataset") -> str:
     from headscope.results.dataset import skipped
 
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped(result).items())
+    reasons = ", ".join(f"{count:,} × {reason}" for reason, count in skipped(result).items())
     return f"; skipped: {reasons} (docs/studies.md)" if reasons else ""
 
 

@@ -3,17 +3,22 @@
 python -m headscope.demo.one_model MODEL FOLDER [SENTENCES]
 """
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import headscope as hs
 from headscope.demo import MODELS, USERS_MISTAKE
 from headscope.errors import HeadscopeError
-from headscope.model.model import Model
 from headscope.results.statements import JudgedClaim, read_statements
+from headscope.workers.threads import collect_seldom
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
+    from headscope.text.corpus import Corpus
 
 STUDIES = ("vig2019", "clark2019")
 TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
@@ -31,11 +36,12 @@ def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
     model = hs.load(name)
     if name == MODELS[0]:
         yield from _save_views(model, folder / "views")
+    corpus = hs.demo_corpus()
     for study in STUDIES:
-        yield from _run(study, model, folder / f"{study}-{name}", sentences)
+        yield from _run(study, model, corpus, folder / f"{study}-{name}", sentences)
 
 
-def _save_views(model: Model, folder: Path) -> Iterator[str]:
+def _save_views(model: "Model", folder: Path) -> Iterator[str]:
     folder.mkdir(exist_ok=True)
     trace = model.trace(TEXT)
     for kind, view in (
@@ -46,11 +52,13 @@ def _save_views(model: Model, folder: Path) -> Iterator[str]:
         yield f"View: {view.save(folder / f'{kind}.html')}"
 
 
-def _run(study: str, model: Model, path: Path, sentences: int | None) -> Iterator[str]:
+def _run(
+    study: str, model: "Model", corpus: "Corpus", path: Path, sentences: int | None
+) -> Iterator[str]:
     options = dict(OPTIONS.get(study, {}))
     if sentences is not None:
         options["sentences"] = sentences
-    result = hs.study(study, model, hs.demo_corpus(), path, **options)
+    result = hs.study(study, model, corpus, path, **options)
     found = read_statements(result).findings
     page = hs.report(path, formats=["svg"])  # what the page needs
     print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
@@ -70,6 +78,7 @@ def _count(found: Sequence[JudgedClaim]) -> str:
 def main() -> int:
     """Print what was found; a user's mistake is one sentence and its own exit code."""
     name, folder, *count = sys.argv[1:]
+    collect_seldom()
     try:
         print("\n".join(show(name, Path(folder), int(count[0]) if count else None)))
     except HeadscopeError as error:
@@ -77,6 +86,8 @@ def main() -> int:
         return USERS_MISTAKE
     except KeyboardInterrupt:
         return 130
+    finally:
+        gc.freeze()  # nothing is looked through once more at the end
     return 0
 
 

@@ -74,6 +74,10 @@ def _prepare(part: Part, setup: Setup, wanted: Sequence[int]) -> Prepare:
     """Makes the input of a sentence again."""
     numbers = sorted(set(wanted))
     sentences = dict(zip(numbers, setup.corpus.select(numbers), strict=True))
+    at_once = _examples_of(part, setup, list(sentences.values()))
+    if at_once is not None:
+        made = dict(zip(numbers, at_once, strict=True))
+        return lambda number: (sentences[number], made[number])
 
     @cache
     def prepare(number: int) -> tuple[Sentence, Example]:
@@ -82,6 +86,17 @@ def _prepare(part: Part, setup: Setup, wanted: Sequence[int]) -> Prepare:
         return example.sentence or sentences[number], example
 
     return prepare
+
+
+def _examples_of(part: Part, setup: Setup, sentences: Sequence[Sentence]) -> list[Example] | None:
+    """The inputs of all sentences, made at once; None where an input is not a single sentence."""
+    if setup.context is not None or not sentences:
+        return None
+    made = list(part.inputs(setup, Excerpt(sentences), 0).examples)
+    if len(made) != len(sentences):
+        return None
+    pairs = zip(made, sentences, strict=True)
+    return made if all(example.sentence is sentence for example, sentence in pairs) else None
 
 
 def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:

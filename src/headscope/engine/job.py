@@ -22,6 +22,7 @@ from headscope.metrics.metric import State, Sums
 from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
+from headscope.wording import counted
 from headscope.workers.threads import use_threads
 
 SUMS, RECORDS, COUNTS = "sums", "records", "counts"
@@ -169,7 +170,7 @@ def check_exemplars(options: Mapping[str, Any], sentences: int | None) -> int | 
             "leave one of the two out."
         )
     if sentences is None or more <= sentences:
-        given = "all of the corpus" if sentences is None else f"{sentences:,} sentences"
+        given = "all of the corpus" if sentences is None else counted(sentences, "sentences")
         raise RunError(
             f"exemplar_sentences is {more:,}, but the numbers are from {given}; "
             "give fewer --sentences for the numbers."

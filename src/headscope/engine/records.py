@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.archive import unpack_arrays
+from headscope.engine.edges import edge_rows
 from headscope.engine.second_pass import BLOCK, Block, Chosen, SecondPass, find_part
 from headscope.metrics.records.maps import (
     COMPONENTS,
@@ -33,6 +34,7 @@ from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout, output_part
 from headscope.results.records import (
     DIRECTIONS,
+    EDGES,
     EXAMPLES,
     INPUTS,
     MAPS,
@@ -84,6 +86,7 @@ class RecordStage:
             groups[MAPS] = vectors.points()
         if not isinstance(vectors.readout, str):
             groups[WRITES] = vectors.writes()
+            groups[EDGES] = edge_rows(kept.edges, setup.model, setup.grid.shape)
         checksums = {name: write_records(self.folder / name, rows) for name, rows in groups.items()}
         return with_checksums(result.assign(vectors.variables()), checksums)
 
@@ -123,6 +126,15 @@ class Recalled:
         """The sparse weights of an example."""
         block, part = self.examples[layer, head, number]
         return {name: self.blocks[block][name][part] for name in ("query", "key", "weight")}
+
+    @property
+    def edges(self) -> list[dict[str, np.ndarray]]:
+        """What the strongest edges of every block add."""
+        own = "edges/"
+        return [
+            {name.removeprefix(own): block[name] for name in block if name.startswith(own)}
+            for block in self.blocks
+        ]
 
     @cached_property
     def tokens(self) -> Int[np.ndarray, "point 2"]:

@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.archive import pack_arrays
+from headscope.engine.edges import Arrays, Edge, EdgesSeen, merged, strongest
 from headscope.engine.forward import Allowance
 from headscope.model.attention import LayerAttention, RowAttention, widen
 from headscope.model.capture.kernels import block_rows
@@ -110,6 +111,8 @@ class SecondPass(WithModel):
                 _show(model, cut, looking)
             own = residuals[-1][looking.rows, looking.places]
             kept.vectors["residual"].append(widen(own).cpu().numpy())
+            numbers = looking.numbers.tolist()
+            kept.edges.append(looking.edges.read(readout, residuals[-1], cut.batch, numbers))
         for name, values in looking.vectors.items():
             kept.vectors[name].append(values.cpu().numpy())
 
@@ -154,6 +157,7 @@ class _Kept:
     weights: list[list[np.ndarray]] = field(default_factory=list)  # (query, key, weight) in blocks
     tokens: list[tuple[int, int]] = field(default_factory=list)  # input, place
     vectors: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
+    edges: list[Arrays] = field(default_factory=list)  # one of each batch
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays: the weights of all examples one behind the other."""
@@ -168,6 +172,7 @@ class _Kept:
             "weight": flat[2].astype(np.float32),
             "tokens": np.array(self.tokens, dtype=np.int64).reshape(-1, 2),
             **{f"vectors/{name}": np.concatenate(each) for name, each in self.vectors.items()},
+            **{f"edges/{name}": each for name, each in merged(self.edges).items()},
         }
 
 
@@ -182,6 +187,7 @@ class _Looking:
     rows: Int[Tensor, "point"]  # of the sampled tokens
     places: Int[Tensor, "point"]
     kept: _Kept
+    edges: EdgesSeen
     vectors: dict[str, Tensor] = field(default_factory=dict)  # of the sampled tokens
 
     @classmethod
@@ -197,7 +203,8 @@ class _Looking:
         kept.tokens += [(int(numbers[row]), place) for row, place in points]
         pairs = torch.tensor(points, dtype=torch.long, device=device).reshape(-1, 2)
         lengths = cut.batch.mask.sum(-1)
-        return cls(model, lengths, numbers, wanted, pairs[:, 0], pairs[:, 1], kept)
+        rows, places = pairs[:, 0], pairs[:, 1]
+        return cls(model, lengths, numbers, wanted, rows, places, kept, EdgesSeen(model))
 
     def see(self, seen: LayerAttention | RowAttention) -> None:
         """Keep what is wanted of a layer, or of some of its query rows."""
@@ -206,7 +213,7 @@ class _Looking:
             return
         start = seen.start if isinstance(seen, RowAttention) else 0
         layer = stack.attending.index(seen.layer)
-        self._keep_weights(layer, seen.weights, start)
+        self.edges.see(seen, self._keep_weights(layer, seen.weights, start))
         if seen.query is not None and seen.key is not None and seen.value is not None:
             self._keep_vectors(layer, seen, start)
 
@@ -221,7 +228,9 @@ class _Looking:
 
     def _keep_weights(
         self, layer: int, weights: Float[Tensor, "batch head query key"], start: int
-    ) -> None:
+    ) -> list[Edge]:
+        """Keep the largest weights of the examples, and say which of them are the strongest."""
+        edges: list[Edge] = []
         pairs = self.wanted.get(layer, [])
         if start == 0:
             for row, head in pairs:
@@ -232,7 +241,10 @@ class _Looking:
             length = int(self.lengths[row])
             found = largest_of_rows(weights[row, head, : max(0, length - start), :length])
             found[0] += start
-            self.kept.weights[first + place].append(found.double().cpu().numpy())
+            kept = found.double().cpu().numpy()
+            self.kept.weights[first + place].append(kept)
+            edges += [Edge(layer, head, row, *each) for each in strongest(kept)]
+        return edges
 
 
 def largest_of_rows(

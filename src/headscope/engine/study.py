@@ -357,7 +357,7 @@ def _keep(files: PieceFiles, done: Iterator[tuple[int, Piece, bytes]]) -> Iterat
 
 def _check_counts(counts: Counts, study: Study) -> None:
     if counts.inputs == 0:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.skipped.items())
+        reasons = ", ".join(f"{count:,} × {reason}" for reason, count in counts.skipped.items())
         raise RunError(f"No sentence of the corpus could be used ({reasons}); {study.remedy}.")
 
 

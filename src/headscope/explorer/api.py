@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.resources import files
 from os import PathLike, stat_result
+from pathlib import PureWindowsPath
 from typing import Any, TypeVar, get_type_hints
 
 from starlette.applications import Starlette
@@ -19,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -307,6 +309,15 @@ class PackageFiles(StaticFiles):
     def __init__(self, package: str) -> None:
         super().__init__(packages=[(package, "static")])
 
+    def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
+        """As Starlette's; what cannot be the name of a file of ours never reaches the disk.
+
+        Older versions fail on a NUL, and ask Windows for the share that an absolute path names.
+        """
+        if "\0" in path or PureWindowsPath(path).anchor:
+            return "", None
+        return super().lookup_path(path)
+
     def file_response(
         self,
         full_path: str | PathLike[str],
@@ -359,7 +370,11 @@ def file_routes() -> list[BaseRoute]:
 
 
 def _http_error(request: Request, error: Exception) -> Response:
+    """A sentence as JSON; whoever follows a wrong link with a browser gets a page."""
     assert isinstance(error, HTTPException)
+    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+        page = files("headscope.explorer").joinpath("static", "lost.html")
+        return HTMLResponse(page.read_text(encoding="utf-8"), 404)
     said = {404: "There is nothing at this address.", 405: "This address takes another method."}
     answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))
     answer.headers.update(error.headers or {})

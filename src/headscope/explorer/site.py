@@ -33,7 +33,7 @@ from headscope.explorer.answers import detail, heads, map_of, said, session
 from headscope.explorer.answers.card import card, head_records, input_text
 from headscope.explorer.answers.pictures import comparison, differences, picture_of
 from headscope.explorer.answers.runs import Column, Library, OpenRun
-from headscope.explorer.head_schemas import Example, HeadRecords, Space
+from headscope.explorer.head_schemas import Band, EdgeAdds, Example, HeadRecords, Space
 from headscope.explorer.schemas import PAGES, Limits, ModelFacts, Picture, RefusedError, TextLimits
 from headscope.files import find_place
 from headscope.head import name_head, read_head
@@ -51,7 +51,7 @@ NO_MODEL = (
     "`headscope serve RUN --model M` on your own machine."
 )
 DIGITS = 6  # significant, of every number
-PLACES = 4  # of a place on a map
+PLACES, LOGITS = 3, 3  # of a place on a map, and of what an edge adds
 LONG = 3  # things of one type that are written as a table
 EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
@@ -190,16 +190,7 @@ def thinned(found: HeadRecords) -> HeadRecords:
         raises=found.raises[:TOKENS],
         lowers=found.lowers[:TOKENS],
         spaces=[_rounded(space) for space in found.spaces],
-        bands=[
-            replace(
-                band,
-                examples=[
-                    _thin(one)
-                    for one in band.examples[: TOP_EXAMPLES if band.name == "top" else EXAMPLES]
-                ],
-            )
-            for band in found.bands
-        ],
+        bands=[_thin_band(band) for band in found.bands],
     )
 
 
@@ -212,9 +203,28 @@ def _rounded(space: Space) -> Space:
     return replace(space, **parts)
 
 
-def _thin(example: Example) -> Example:
+def _thin_band(band: Band) -> Band:
+    """The first examples; of the very top ones all edges that the run has, of others the first."""
+    most, edges = (TOP_EXAMPLES, None) if band.name == "top" else (EXAMPLES, 1)
+    return replace(band, examples=[_thin(one, edges) for one in band.examples[:most]])
+
+
+def _thin(example: Example, edges: int | None) -> Example:
     """The largest weights of every row; of what is left only those that can be seen."""
-    return replace(example, rows=[_largest(row) for row in example.rows])
+    return replace(
+        example,
+        rows=[_largest(row) for row in example.rows],
+        edges=[_short(edge) for edge in example.edges[:edges]],
+    )
+
+
+def _short(edge: EdgeAdds) -> EdgeAdds:
+    """An edge with logits as exact as they are shown."""
+    parts = {
+        name: [shorten(one, LOGITS) for one in getattr(edge, name)]
+        for name in ("raises_logit", "lowers_logit")
+    }
+    return replace(edge, **parts)
 
 
 def _largest(row: list[int]) -> list[int]:

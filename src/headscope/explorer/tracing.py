@@ -14,6 +14,7 @@ from headscope.errors import HeadscopeError
 from headscope.explorer.schemas import Limits, ModelFacts, RefusedError, TextRequest
 from headscope.views import window
 from headscope.views.payload import Payload
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -116,7 +117,7 @@ def _chosen(blocks: Sequence[bytes], wanted: Sequence[int]) -> tuple[bytes, ...]
     unknown = [number for number in wanted if not 0 <= number < len(blocks)]
     if unknown:
         raise RefusedError(
-            422, f"There is no block {unknown[0]}; this text has {len(blocks)} blocks."
+            422, f"There is no block {unknown[0]}; this text has {counted(len(blocks), 'blocks')}."
         )
     return tuple(blocks[number] for number in wanted)
 
@@ -130,7 +131,7 @@ def check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
     is_long = max(source, target) > window.SPAN * window.TILE and request.kind != "neuron"
     weights = count_weights(model, source, target, whole=not is_long)
     if weights > limits.weights:
-        read = f"{source} tokens" + (f" and {target} of the target" if target else "")
+        read = counted(source, "tokens") + (f" and {target} of the target" if target else "")
         raise RefusedError(
             413,
             f"This text has {read}, so {model.name} computes {weights:,} weights; the explorer "

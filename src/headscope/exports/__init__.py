@@ -26,7 +26,18 @@ from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
 from headscope.results.measure import GRID, measure_names, measure_of
-from headscope.results.records import EXAMPLES, INPUTS, MAPS, SCHEMAS, TOP_TOKENS, WRITES, Records
+from headscope.results.records import (
+    DIRECTIONS,
+    EDGES,
+    EXAMPLES,
+    INPUTS,
+    MAPS,
+    SCHEMAS,
+    TOP_TOKENS,
+    WRITES,
+    WRITTEN,
+    Records,
+)
 from headscope.results.run import SETTINGS, Run, read_finished
 from headscope.results.slices import heads_of, slices, to_csv
 from headscope.results.statements import read_statements
@@ -228,12 +239,10 @@ def _write_lines(path: Path, name: str, run: Run) -> None:
     """A file of records as CSV, head by head: nothing that is large is held at once."""
     heads, records = heads_of(run.data), run.records
     with path.open("wb") as file:
+        file.write(to_csv(_HEADERS.get(name) or SCHEMAS[name].names, ()))
         if name == INPUTS:
-            header = ("input", "document", "start", "position", "token")
-            file.write(to_csv(header, _input_lines(records, heads)))
+            file.write(to_csv((), _input_lines(records, heads)))
             return
-        left_out = {"of"} if name == WRITES else set()
-        file.write(to_csv([each for each in SCHEMAS[name].names if each not in left_out], ()))
         for head in heads:
             file.write(to_csv((), ((*head, *line) for line in _LINES[name](records, head))))
 
@@ -253,8 +262,19 @@ def _map_lines(records: Records, head: Head) -> Rows:
 
 
 def _written_lines(records: Records, head: Head) -> Rows:
-    for one in records.writes(*head):
-        yield one.direction, one.rank, one.token, one.logit
+    return (astuple(one) for of in WRITTEN for one in records.writes(*head, of))
+
+
+def _edge_lines(records: Records, head: Head) -> Rows:
+    """Of every edge the predicted token, then those that it raises and lowers."""
+    for one in records.edges(*head):
+        edge = one.input, one.query, one.key, one.weight
+        if one.token is not None and one.logit is not None:
+            yield *edge, "predicted", 0, one.token, one.logit
+        for direction in DIRECTIONS:
+            pairs = zip(getattr(one, direction), getattr(one, f"{direction}_logit"), strict=True)
+            for rank, (token, logit) in enumerate(pairs):
+                yield *edge, direction, rank, token, logit
 
 
 def _input_lines(records: Records, heads: Sequence[Head]) -> Rows:
@@ -266,9 +286,15 @@ def _input_lines(records: Records, heads: Sequence[Head]) -> Rows:
             yield number, one.document, one.start, position, token
 
 
+# Where a line is not a row of the file.
+_HEADERS = {
+    INPUTS: ("input", "document", "start", "position", "token"),
+    EDGES: (*GRID, "input", "query", "key", "weight", "direction", "rank", "token", "logit"),
+}
 _LINES: dict[str, Callable[[Records, Head], Rows]] = {
     TOP_TOKENS: _top_lines,
     EXAMPLES: _example_lines,
     MAPS: _map_lines,
     WRITES: _written_lines,
+    EDGES: _edge_lines,
 }

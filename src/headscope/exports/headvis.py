@@ -1,15 +1,17 @@
 """A run of luger2026 as the tree of JSON files that the page of HeadVis reads.
 
 ```
-config.json                 the model and its shape
+config.json                 the model, its heads, the scores, what the page lists
 scatter_data.json           one row for each head
 server_config.json          {}: there is no server
-attributions/manifest.json  none are made
+attributions/manifest.json  {}: none are made
 heads/L0H0.json             sequences, histograms, top tokens, statistics
 ```
 
-A sequence's weights are sparse: of a sequence of n tokens, the weight from query q to key k has the
-flat index q·n + k.
+Names and shapes are those that the reference code of HeadVis writes down for its page, and that the
+public collection of heads has; `tests/exports/headvis_schema.json` holds them. A sequence's weights
+are sparse: of a sequence of n tokens, the weight from query q to key k has the flat index q·n + k.
+Intervals count from 1; the highest has the very top examples, too.
 """
 
 import json
@@ -22,7 +24,8 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.records import TOP_BAND, BandExample, KeptInput, Records, TopToken
+from headscope.results.measure import measure_of
+from headscope.results.records import BANDS, BandExample, KeptInput, Records, TopToken
 from headscope.results.run import Run
 from headscope.results.slices import heads_of
 
@@ -36,7 +39,9 @@ SCORES = {
     "induction_score": "induction",
 }
 SQUARED = "distance_spread"
-TOP = "top"
+PLOTS = {"qk_distance_histogram": "Attention by distance", "histogram": "Largest weights"}
+TABLES = {"top_query_tokens": "Tokens it looks from", "top_key_tokens": "Tokens it looks at"}
+STATISTICS = {"n_samples": "Examples", "mean_max_activation": "Mean largest weight"}
 
 
 def require_examples(run: Run) -> None:
@@ -52,7 +57,7 @@ def write_headvis(run: Run, folder: Path) -> None:
     """Write the tree."""
     heads = heads_of(run.data)
     _write(folder / "server_config.json", {})
-    _write(folder / "attributions" / "manifest.json", {"heads": {}})
+    _write(folder / "attributions" / "manifest.json", {})
     _write(folder / "scatter_data.json", [scores(run.data, head) for head in heads])
     for head in heads:
         _write(folder / "heads" / f"{head}.json", head_file(run, head))
@@ -60,15 +65,34 @@ def write_headvis(run: Run, folder: Path) -> None:
 
 
 def config(run: Run) -> dict[str, Any]:
-    """The model, its shape, and the scores that the rows of the scatter have."""
+    """What the page reads first: the heads, the scores, and which parts of a head's file it shows.
+
+    `pipeline_config` is read by nobody but people: how the numbers were made.
+    """
     data = run.data
+    known = {name: own for name, own in SCORES.items() if own in data}
     return {
-        "model": run.model or "",
-        "dataset": run.corpus or "",
+        "model_name": run.model or "",
+        "dataset_name": run.corpus or "",
+        "heads": [list(head) for head in _heads(data)],
         "n_layers": data.sizes["layer"],
         "n_heads": data.sizes["head"],
-        "context_length": _context(run),
-        "metrics": [name for name, own in SCORES.items() if own in data],
+        "n_intervals": BANDS,
+        "metrics": list(known),
+        "metric_descriptions": {name: measure_of(data, own).meaning for name, own in known.items()},
+        "head_data_pattern": "L{layer}H{head}.json",
+        "has_umap": False,
+        "umap_heads": [],
+        "custom_plots": [{"key": key, "label": label} for key, label in PLOTS.items()],
+        "custom_tables": [{"key": key, "label": label} for key, label in TABLES.items()],
+        "statistics_display": {
+            key: {"label": label, "format": "default"} for key, label in STATISTICS.items()
+        },
+        "pipeline_config": {
+            "headscope": run.about.get("headscope"),
+            "n_sequences": _inputs(data),
+            "seq_len": _context(run),
+        },
     }
 
 
@@ -81,38 +105,41 @@ def scores(data: xr.Dataset, head: Head) -> dict[str, Any]:
 def head_file(run: Run, head: Head) -> dict[str, Any]:
     """Everything about one head."""
     data, records = run.data, run.records
-    tokens = records.top_tokens(*head)
-    bins = histogram(data, "peak_histogram", "peak", head, end=1.0)
+    tokens, kept = records.top_tokens(*head), sequences(records, head)
+    peaks = histogram(data, "peak_histogram", "peak", head, end=1.0)
     return {
-        "layer": head.layer,
-        "head": head.head,
-        "sequences": sequences(records, head),
+        "sequences": kept,
         "qk_distance_histogram": histogram(data, "distance_histogram", "separation", head),
         "top_query_tokens": _tokens(tokens, "query"),
         "top_key_tokens": _tokens(tokens, "key"),
-        "histogram": bins,
-        "statistics": {
-            "n_samples": int(data.attrs.get("sentences", 0)),
-            "mean_max_activation": _mean(bins),
-        },
+        "histogram": _counted(peaks, _inputs(data)),
+        "statistics": {"n_samples": len(kept), "mean_max_activation": _mean(peaks)},
     }
 
 
 def sequences(records: Records, head: Head) -> list[dict[str, Any]]:
-    """The examples from the lowest band to the very top."""
-    examples = records.examples(*head)
-    inputs = records.inputs(one.input for one in examples)
-    return [_sequence(one, inputs[one.input]) for one in examples]
+    """The examples from the lowest band to the very top, each input once in its interval."""
+    examples = {(_interval(one), one.input): one for one in records.examples(*head)}
+    inputs = records.inputs(one.input for one in examples.values())
+    return [_sequence(one, inputs[one.input]) for one in examples.values()]
+
+
+def _interval(example: BandExample) -> int:
+    """Bands from 1; the very top examples are of the highest."""
+    return min(example.band + 1, BANDS)
 
 
 def _sequence(example: BandExample, kept: KeptInput) -> dict[str, Any]:
     length = len(kept.tokens)
     places = [q * length + k for q, k in zip(example.query, example.key, strict=True)]
     return {
+        "sequence_id": example.input,
+        "interval": _interval(example),
         "tokens": list(kept.tokens),
-        "interval": TOP if example.band == TOP_BAND else example.band,
+        "attention_indices": places,
+        "attention_values": [round(weight, 5) for weight in example.weight],
+        "seq_len": length,
         "max_activation": example.peak,
-        "attention": {"indices": places, "values": [round(w, 5) for w in example.weight]},
     }
 
 
@@ -121,16 +148,22 @@ def histogram(
 ) -> dict[str, Any]:
     """The edges of the bins and what lies in each; the last bin doubles unless it has an end."""
     if name not in data:
-        return {"bin_edges": [], "counts": []}
+        return {"bin_edges": [], "bin_values": []}
     lows = np.asarray(data.variables[axis].values, float)
     edges = np.append(lows, 2 * lows[-1] if end is None else end)
     values = data[name].sel(head._asdict()).values
-    return {"bin_edges": edges.tolist(), "counts": [_finite(value) or 0.0 for value in values]}
+    return {"bin_edges": edges.tolist(), "bin_values": [_finite(value) or 0.0 for value in values]}
+
+
+def _counted(bins: dict[str, Any], inputs: int) -> dict[str, Any]:
+    """Shares of the inputs as how many they are, where that is known."""
+    shares = bins["bin_values"]
+    return bins | {"bin_values": [round(share * inputs) for share in shares] if inputs else shares}
 
 
 def _mean(bins: dict[str, Any]) -> float | None:
     """The mean of the largest weights, each taken from the middle of its bin."""
-    edges, counts = np.asarray(bins["bin_edges"]), np.asarray(bins["counts"])
+    edges, counts = np.asarray(bins["bin_edges"]), np.asarray(bins["bin_values"])
     if not counts.sum() > 0:
         return None
     return float(((edges[:-1] + edges[1:]) / 2 * counts).sum() / counts.sum())
@@ -138,7 +171,7 @@ def _mean(bins: dict[str, Any]) -> float | None:
 
 def _tokens(tokens: Sequence[TopToken], side: str) -> list[dict[str, Any]]:
     own = [one for one in tokens if (one.side, one.by) == (side, "mass")]
-    return [{"token": one.token, "score": one.share, "count": one.count} for one in own]
+    return [{"token": one.token, "weight": one.share} for one in own]
 
 
 def _value(data: xr.Dataset, name: str, head: Head) -> float | None:
@@ -151,6 +184,10 @@ def _value(data: xr.Dataset, name: str, head: Head) -> float | None:
 def _finite(value: Any) -> float | None:
     plain = float(value)
     return plain if np.isfinite(plain) else None
+
+
+def _inputs(data: xr.Dataset) -> int:
+    return int(data.attrs.get("sentences", 0))
 
 
 def _context(run: Run) -> int | None:

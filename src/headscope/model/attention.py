@@ -156,8 +156,10 @@ class Packing:
 
     def to(self, device: torch.device) -> "Packing":
         """The same on a device."""
-        parts = (self.place, self.text, self.firsts, self.number)
-        return Packing(self.shape, *(send(part, device) for part in parts), self.longest)
+        place, text, firsts, number = (
+            send(part, device) for part in (self.place, self.text, self.firsts, self.number)
+        )
+        return Packing(self.shape, place, text, firsts, number, self.longest)
 
     @property
     def is_full(self) -> bool:

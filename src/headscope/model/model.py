@@ -270,11 +270,10 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding.
         """
         expected = self._expectations(batch, whole=False)
-        spans, packing = [*map(batch.span, range(len(batch)))], batch.packing
-        packing = Packing.of(batch.mask) if packing is None else packing
+        packing = Packing.of(batch.mask) if batch.packing is None else batch.packing
         with torch.no_grad(), self.modes.masks("fused"):
             return capture_fused(
-                self._bind(batch, logits), self.plan, observer, expected, spans, packing
+                self._bind(batch, logits), self.plan, observer, expected, batch.spans, packing
             )
 
     def forward_changed(

@@ -115,15 +115,19 @@ class DenseLayer:
 
     def peaks(self, with_self: bool) -> "DensePeaks":
         """The largest kept weight of every input and head, a token's own counting or not."""
-        if with_self:
-            return self._peaks
-        same = torch.eye(self.kept.shape[-1], dtype=torch.bool, device=self.kept.device)
-        return DensePeaks(self.kept.masked_fill(same, 0.0), self.batch.sought_from)
+        return self._peaks if with_self else self._peaks_apart
 
     @cached
     def _peaks(self) -> "DensePeaks":
         """With a token's own; several metrics ask for them."""
         return DensePeaks(self.kept, self.batch.sought_from)
+
+    @cached
+    def _peaks_apart(self) -> "DensePeaks":
+        """Without a token's own; several metrics ask for them, too."""
+        apart = self.kept.clone()
+        apart.diagonal(dim1=-2, dim2=-1).zero_()
+        return DensePeaks(apart, self.batch.sought_from)
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs that count; weights below `least` are taken as zero."""
@@ -137,7 +141,8 @@ class DenseLayer:
 
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
         """Kept weight at every offset up to a longest one, and of all others together."""
-        return sum_by_offset(self.kept, 0, longest, self.batch.is_causal)
+        is_lower = self.batch.is_causal
+        return sum_by_offset(self.kept, 0, longest, is_lower, is_lower=is_lower)
 
     def look(
         self, start: int, stop: int, keys: int | None = None
@@ -166,7 +171,12 @@ class DensePeaks:
     @cached
     def weight(self) -> Float[Tensor, "batch head"]:
         """The largest weight of every input and head."""
-        return self._sought.amax((-2, -1))
+        return (self._sought.amax(-2) if self.sought_from else self.by_key).amax(-1)
+
+    @cached
+    def by_key(self) -> Float[Tensor, "batch head key"]:
+        """The largest weight that every key receives, wherever peaks are sought."""
+        return self.kept.amax(-2)
 
     def locate(
         self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]

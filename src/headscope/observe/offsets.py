@@ -52,10 +52,15 @@ def place_of(offset: Int[Tensor, "*any"], longest: int, is_causal: bool) -> Int[
 
 
 def sum_by_offset(
-    kept: Float[Tensor, "*text query key"], start: int, longest: int, is_causal: bool
+    kept: Float[Tensor, "*text query key"],
+    start: int,
+    longest: int,
+    is_causal: bool,
+    *,
+    is_lower: bool = False,
 ) -> Float[Tensor, "*text bin"]:
     """The weight of all pairs at every offset; the queries begin at token `start`."""
-    diagonals, offset = sum_diagonals(kept, start)
+    diagonals, offset = sum_diagonals(kept, start, is_lower=is_lower)
     bins = offset_bins(longest, is_causal=is_causal)
     return _into(diagonals, place_of(offset, longest, is_causal), bins)
 
@@ -131,6 +136,21 @@ def _sum_lower(kept: Float[Tensor, "*text query key"]) -> Float[Tensor, "*text o
     if columns is None:
         return own
     return torch.cat([columns[..., :1] + own, columns[..., 2:].flip(-1)], dim=-1)
+
+
+def largest_by_separation(
+    kept: Float[Tensor, "*text token token"], *, is_causal: bool
+) -> Float[Tensor, "*text separation"]:
+    """The largest weight between two tokens that are 1, 2, … apart, whichever of them is the query.
+
+    Diagonals become columns as in `_sum_lower`; what looks ahead is first laid on what looks back.
+    """
+    size = kept.shape[-1]
+    if size < 2:
+        return kept.new_zeros(*kept.shape[:-2], 0)
+    lower = kept if is_causal else torch.maximum(kept, kept.mT).tril_(-1)
+    columns = lower.flatten(-2)[..., :-1].unflatten(-1, (size - 1, size + 1))
+    return columns.amax(-2)[..., 2:].flip(-1)
 
 
 def _into(

@@ -123,6 +123,7 @@ def _sum_keys(  # noqa: ANN202
     if CAUSAL and first_text == tl.load(text + last):
         clear = tl.maximum(behind, stop - (stop - behind) % QUERIES)
 
+    factor = scaling * 1.4426950408889634  # to the base of two
     columns = tl.zeros([KEYS], tl.float32)
     scores = tl.zeros([KEYS], tl.float32)
     distance = tl.zeros([KEYS], tl.float32)
@@ -131,40 +132,46 @@ def _sum_keys(  # noqa: ANN202
         rows = start + tl.arange(0, QUERIES)
         columns, scores, distance, peak = _add_queries(
             k, keys, theirs, rows, tl.minimum(behind, stop), of_queries, lse + of_rows,
-            row_weights + of_rows, text, firsts, scaling, heads, columns, scores, distance, peak,
+            row_weights + of_rows, text, firsts, factor, heads, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
+    # Behind the block distances are counted from its first key, which costs less than from each.
+    near = columns
     for start in range(behind, clear, QUERIES):
         rows = start + tl.arange(0, QUERIES)
         columns, scores, distance, peak = _add_queries(
-            k, keys, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
-            text, firsts, scaling, heads, columns, scores, distance, peak,
+            k, first, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
+            text, firsts, factor, heads, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=False,
         )  # fmt: skip
+    distance -= (columns - near) * (keys - first).to(tl.float32)
     for start in range(clear, stop, QUERIES):
         rows = start + tl.arange(0, QUERIES)
         columns, scores, distance, peak = _add_queries(
             k, keys, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
-            text, firsts, scaling, heads, columns, scores, distance, peak,
+            text, firsts, factor, heads, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
 
     plane = heads * tokens
     sums += of_rows + keys
     tl.store(sums, columns, mask=real)
-    tl.store(sums + plane, scores, mask=real)
+    tl.store(sums + plane, scores * scaling, mask=real)
     tl.store(sums + 2 * plane, distance, mask=real)
     tl.store(sums + 3 * plane, peak, mask=real)
 
 
 @triton.jit
 def _add_queries(  # noqa: ANN202
-    k, keys, theirs, rows, stop, query, lse, row_weights, text, firsts, scaling,  # noqa: ANN001
+    k, keys, theirs, rows, stop, query, lse, row_weights, text, firsts, factor,  # noqa: ANN001
     heads, columns, scores, distance, peak,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
     PRECISION: tl.constexpr, MASKED: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """Add a block of queries to the sums; unmasked, all of them are real and see all keys."""
+    """Add a block of queries to the sums, scores without their factor.
+
+    Unmasked, all queries are real and see all keys, and `keys` is one number to count from.
+    """
     dims = tl.arange(0, DIM)
     there = rows < stop
     taken = there[None, :] & (dims[:, None] < WIDTH)
@@ -172,11 +179,11 @@ def _add_queries(  # noqa: ANN202
     q = tl.load(query + at, mask=taken, other=0.0)
     total = tl.load(lse + rows, mask=there, other=float("inf"))
     weight = tl.load(row_weights + rows, mask=there, other=0.0)
-    z = tl.dot(k, q, input_precision=PRECISION) * scaling
-    above = z * 1.4426950408889634 - total[None, :]
-    apart = rows[None, :] - keys[:, None]
+    product = tl.dot(k, q, input_precision=PRECISION)
+    above = product * factor - total[None, :]
     others = above
     if MASKED:
+        apart = rows[None, :] - keys[:, None]
         own = tl.load(text + rows, mask=there, other=-2)
         seen = theirs[:, None] == own[None, :]
         if CAUSAL:
@@ -186,11 +193,13 @@ def _add_queries(  # noqa: ANN202
         if SOUGHT > 0:
             begun = tl.load(firsts + tl.maximum(own, 0), mask=there, other=0) + SOUGHT
             others = tl.where(rows[None, :] >= begun[None, :], others, float("-inf"))
-        apart = tl.abs(apart)
+        away = tl.abs(apart).to(tl.float32)
+    else:
+        away = (rows - keys).to(tl.float32)[None, :]
     p = tl.exp2(above)
     columns += tl.sum(p, 1)
-    scores += tl.sum(p * z * weight[None, :], 1)
-    distance += tl.sum(p * apart.to(tl.float32), 1)
+    scores += tl.sum(p * (product * weight[None, :]), 1)
+    distance += tl.sum(p * away, 1)
     return columns, scores, distance, tl.maximum(peak, tl.max(others, 1))
 
 

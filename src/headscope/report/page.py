@@ -142,7 +142,7 @@ class Chapter:
     @property
     def eyebrow(self) -> str:
         """The study, and after which paper."""
-        paper = self.study.citation.split(",")[0] if self.study else ""
+        paper = f"{self.study.citation.partition(')')[0]})" if self.study else ""
         return f"{self.run.study} · after {paper}" if paper else self.run.study
 
     @property
@@ -327,7 +327,7 @@ def _show(result: xr.Dataset, name: str, *, is_of_heads: bool) -> ShownMeasure:
 def _remarks(measure: Measure) -> str:
     said = [f"Unit: {measure.unit}." if measure.unit else ""]
     said += [f"More: {measure.more}." if measure.more else ""]
-    said += [f"{measure.reference}." if measure.reference else ""]
+    said += [f"{measure.reference}." if measure.reference.strip("–") else ""]
     return " ".join(filter(None, said))
 
 
@@ -359,8 +359,8 @@ def _published(published: Published | None) -> str:
 def _range(array: xr.DataArray, measure: Measure) -> str:
     said = [_published(each) for each in measure.published]
     paper = f" Published: {'; '.join(said)}." if said else ""
-    if array.dtype.kind not in "fiu":
-        return paper.strip()
+    if array.dtype.kind not in "fiu" or (array.dtype.kind in "iu" and not measure.unit):
+        return paper.strip()  # names, or numbers that name something
     known = array.values[np.isfinite(array.values)]
     if not known.size:
         return f"No value in this run.{paper}"

@@ -1,6 +1,7 @@
 """Tables as CSV and LaTeX files and as they are shown on the page."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from headscope.wording import plain
 
 LONG = 40  # rows; a longer table is folded
 WIDE = 17  # columns; a wider table does not fit a printed page
+PLUS_MINUS = re.compile(r"\S+ (±|…) \S+")  # a value with its error, or an interval
 ERRORS = ("_se", " se")
 # What LaTeX would take as a command, and signs that its plain fonts do not have.
 LATEX = {
@@ -110,7 +112,14 @@ def _with_errors(row: Row) -> Row:
 def _plus_minus(value: Any, error: Any) -> Any:
     if not _is_finite(value) or not isinstance(error, int | float):
         return value
-    return f"{value:.3f} ± {error:.3f}" if abs(value) >= 0.0005 else f"{value:.2g} ± {error:.1g}"
+    if abs(value) < 0.0005:
+        return f"{value:.2g} ± {error:.1g}"
+    return f"{value:.3f} ± {error:.{_places(error)}f}"
+
+
+def _places(error: float) -> int:
+    """Three digits after the point, or as many as the first one that is not 0 needs."""
+    return min(7, math.ceil(-math.log10(error))) if 0 < error < 0.0005 else 3
 
 
 def _with_intervals(row: Row) -> Row:
@@ -134,8 +143,9 @@ def _is_finite(value: Any) -> bool:
 def _cell(value: Any) -> Cell:
     if isinstance(value, float):
         return Cell(show_number(value), "number")
-    kind = "number" if isinstance(value, int) and not isinstance(value, bool) else "text"
-    return Cell(f"{value:,}" if kind == "number" else str(value), kind)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Cell(f"{value:,}", "number")
+    return Cell(str(value), "number" if PLUS_MINUS.fullmatch(str(value)) else "text")
 
 
 def _kind_of(cells: Sequence[Cell]) -> str:

@@ -1,9 +1,9 @@
 """The result of a study as a labelled Dataset: built, saved as sealed NetCDF, and loaded again.
 
-The file is written by h5py alone: xarray and h5netcdf look every dimension up again for every
-variable, which takes half a second for the result of a study. The layout is the one that the NetCDF
-library reads: a dimension is a scale of HDF5, with the values of its coordinate if it has one, and
-every axis of a variable is attached to the scale of its dimension.
+The file is written and read by h5py alone: xarray and h5netcdf look every dimension up again for
+every variable, which takes half a second for the result of a study. The layout is the one that the
+NetCDF library reads: a dimension is a scale of HDF5, with the values of its coordinate if it has
+one, and every axis of a variable is attached to the scale of its dimension.
 
 What a result must look like: checked once, when a run is opened, and before one is saved.
 
@@ -60,6 +60,9 @@ _SHAPES = {
 _OF_MEASURE = {"_se": (), "_by_layer": ("head",), "_by_layer_se": ("head",)}  # dimensions less
 WITHOUT_VALUES = "This is a netCDF dimension but not a netCDF variable. {size:>10}"
 PROPERTIES = "version=2,h5py={}"
+KEPT_BY_FORMAT = (
+    "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_NCProperties",
+)  # fmt: skip
 _TEXT = h5py.string_dtype("utf-8")
 
 
@@ -116,6 +119,8 @@ def _read(file: Path) -> xr.Dataset:
     with file.open("rb") as content:
         with h5py.File(content, "r") as inner:
             inspect_result(inner, file.name)
+            if is_ours(inner):
+                return from_netcdf(inner)
         content.seek(0)
         return xr.load_dataset(content, engine="h5netcdf", decode_times=False)
 
@@ -328,3 +333,58 @@ def _write_attributes(place: h5py.File | h5py.Dataset, attributes: Mapping[Any, 
         if name == "_FillValue":
             value = np.atleast_1d(value)  # as the NetCDF library has it
         place.attrs[name] = value
+
+
+def is_ours(file: h5py.File) -> bool:
+    """Whether `to_netcdf` has written a file; others may have layouts that it does not use."""
+    made = str(file.attrs.get("_NCProperties", ""))
+    return made.startswith(PROPERTIES.format("")) and not any(
+        isinstance(each, h5py.Group) for each in file.values()
+    )
+
+
+def from_netcdf(file: h5py.File) -> xr.Dataset:
+    """The Dataset of such a file: what `xarray.load_dataset` gives, every array read once."""
+    arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
+    scales = {each.id: name for name, each in arrays.items() if _is_scale(each)}
+    variables = {
+        name: _read_variable(file, each, scales)
+        for name, each in sorted(arrays.items(), key=lambda item: _is_scale(item[1]))
+        if not _mark(each, "NAME").startswith(WITHOUT_VALUES.partition("{")[0])
+    }
+    raw = xr.Dataset(variables, attrs=_read_attributes(file))
+    return xr.decode_cf(raw, decode_times=False).load()
+
+
+def _read_variable(file: h5py.File, made: h5py.Dataset, scales: Mapping[Any, str]) -> xr.Variable:
+    is_text = h5py.check_string_dtype(made.dtype) is not None
+    values = made.asstr()[()] if is_text else made[()]
+    encoding = {"dtype": str if is_text else made.dtype}
+    return xr.Variable(_dims(file, made, scales), values, _read_attributes(made), encoding)
+
+
+def _dims(file: h5py.File, made: h5py.Dataset, scales: Mapping[Any, str]) -> tuple[str, ...]:
+    """The names of the scales on which the axes hang, known by their ids; a scale is its own."""
+    if _is_scale(made):
+        return (scales[made.id],)
+    hung: Any = made.attrs["DIMENSION_LIST"] if made.ndim else ()
+    return tuple(scales[file[references[0]].id] for references in hung)
+
+
+def _is_scale(made: h5py.Dataset) -> bool:
+    return _mark(made, "CLASS") == "DIMENSION_SCALE"
+
+
+def _mark(made: h5py.Dataset, name: str) -> str:
+    """An attribute by which HDF5 knows scales."""
+    found = made.attrs.get(name, b"")
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+
+
+def _read_attributes(place: h5py.File | h5py.Dataset) -> dict[str, Any]:
+    """What the writer put there; what HDF5 and NetCDF keep for themselves is left out."""
+    found = {name: value for name, value in place.attrs.items() if name not in KEPT_BY_FORMAT}
+    return {
+        name: value[0] if isinstance(value, np.ndarray) and value.shape == (1,) else value
+        for name, value in found.items()
+    }

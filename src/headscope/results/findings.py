@@ -215,7 +215,7 @@ def sums_at(data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None) ->
     x, y = (values_at(data, f"{name}_{part}", at or {}) for part in ("numerator", "denominator"))
     x = x.transpose("group", ...)
     y = y.transpose(*(dim for dim in x.dims if dim in y.dims))
-    shape = [size if dim in y.dims else 1 for dim, size in x.sizes.items()]
+    shape = [size if dim in y.dims else 1 for dim, size in zip(x.dims, x.shape, strict=True)]
     wide = np.broadcast_to(y.values.reshape(shape), x.shape)
     return GroupSums(tuple(map(str, x.dims[1:])), x.values, wide)
 

@@ -185,6 +185,9 @@ def said(error: BaseException) -> str:
     return shorten(plain(str(error)), 120).removesuffix(".") or type(error).__name__
 
 
+_PLAIN = (str, int, float, bool, type(None))
+
+
 def read_as(kind: type[Made], value: object, what: str) -> Made:
     """A dataclass from parsed JSON, every field of the type that it declares."""
     if not isinstance(value, dict):
@@ -211,6 +214,8 @@ def require(kind: Any, value: object, what: str) -> None:
 
 
 def _read(kind: Any, value: Any, what: str) -> Any:
+    if kind in _PLAIN and _is_plain(kind, value):  # nearly all that a result says
+        return value
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
@@ -230,6 +235,8 @@ def _read(kind: Any, value: Any, what: str) -> Any:
 
 
 def _read_either(parts: tuple[Any, ...], value: Any, what: str) -> Any:
+    if any(part in _PLAIN and _is_plain(part, value) for part in parts):
+        return value
     for part in parts:
         try:
             return _read(part, value, what)

@@ -1,10 +1,11 @@
-"""What a run of luger2026 keeps of every head besides numbers: five Parquet files, read by head.
+"""What a run of luger2026 keeps of every head besides numbers: six Parquet files, read by head.
 
 ```
 top_tokens.parquet   the tokens a head looks from and at: by mass, and by mass for their frequency
 examples.parquet     inputs in bands of the head's largest weight, their weights kept sparsely
 maps.parquet         where queries, keys, values and outputs of sampled tokens lie
 writes.parquet       the tokens that the head's output raises and lowers
+edges.parquet        the same of the strongest edges of the examples
 inputs.parquet       the tokens of every input that examples and maps name, once
 ```
 
@@ -29,7 +30,7 @@ from headscope.files import SHARDS, checksum, write_atomically
 from headscope.results.inspection import check_text, require_file, said
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
-MAPS, WRITES = "maps.parquet", "writes.parquet"
+MAPS, WRITES, EDGES = "maps.parquet", "writes.parquet", "edges.parquet"
 CHECKSUMS = "records_sha256"  # attribute of the result: the files it has, each with its checksum
 
 SIDES, ORDERS = ("query", "key"), ("mass", "lift")
@@ -49,6 +50,7 @@ Tiny = Annotated[int, pa.int8()]
 Small = Annotated[int, pa.int16()]
 Middle = Annotated[int, pa.int32()]
 Large = Annotated[int, pa.int64()]
+Place = Annotated[int, pa.uint16()]
 Texts = Annotated[tuple[str, ...], pa.list_(pa.string())]
 Places = Annotated[tuple[int, ...], pa.list_(pa.uint16())]
 Numbers = Annotated[tuple[float, ...], pa.list_(pa.float32())]
@@ -116,8 +118,25 @@ class Written:
     logit: Number
 
 
-Row = TopToken | BandExample | KeptInput | Point | Written
-Kind = TypeVar("Kind", TopToken, BandExample, KeptInput, Point, Written)
+@dataclass(frozen=True)
+class WrittenEdge:
+    """What one edge of an example adds to the logits at its query."""
+
+    input: Large
+    query: Place
+    key: Place
+    weight: Number
+    # That follows, or stands there if the model is bidirectional; None at an end.
+    token: Annotated[str | None, pa.string()]
+    logit: Annotated[float | None, pa.float32()]  # that the edge adds to it
+    raises: Texts
+    raises_logit: Numbers
+    lowers: Texts
+    lowers_logit: Numbers
+
+
+Row = TopToken | BandExample | KeptInput | Point | Written | WrittenEdge
+Kind = TypeVar("Kind", TopToken, BandExample, KeptInput, Point, Written, WrittenEdge)
 
 
 def _schema(kind: type[Row], *, of_heads: bool = True) -> pa.Schema:
@@ -133,6 +152,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     INPUTS: _schema(KeptInput, of_heads=False),
     MAPS: _schema(Point),
     WRITES: _schema(Written),
+    EDGES: _schema(WrittenEdge),
 }
 
 
@@ -161,6 +181,10 @@ class Records:
         By its mean output, or (`of="component"`) along the first principal component of it.
         """
         return tuple(each for each in self._of_head(WRITES, Written, layer, head) if each.of == of)
+
+    def edges(self, layer: int, head: int) -> tuple[WrittenEdge, ...]:
+        """The strongest edges of the head's examples by input, the strongest first."""
+        return self._of_head(EDGES, WrittenEdge, layer, head)
 
     def inputs(self, numbers: Iterable[int]) -> dict[int, KeptInput]:
         """The inputs of some numbers; a RunError if one of them is not kept."""
@@ -282,6 +306,8 @@ def _rows(
     with pq.ParquetFile(content) as file:
         _check_columns(file, name)
         numbers = [n for n in range(file.num_row_groups) if _may_have(file, n, bounds)]
+        if not numbers:  # older versions of pyarrow fail on an empty list
+            return []
         found = file.read_row_groups(numbers, columns=SCHEMAS[name].names)
         return found.filter(wanted).to_pylist()
 
@@ -311,18 +337,21 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "direction": DIRECTIONS,
     "of": WRITTEN,
 }
-_MAY_LACK = ("x", "y")
+_MAY_LACK = {Point: ("x", "y"), WrittenEdge: ("token", "logit")}
 
 
 def _check(row: Row) -> None:
+    may_lack = _MAY_LACK.get(type(row), ())
     for each in fields(row):
         value = getattr(row, each.name)
-        if value is None and each.name in _MAY_LACK:
+        if value is None and each.name in may_lack:
             continue
         for part in value if isinstance(value, tuple) else (value,):
             _check_value(each.name, part)
     if isinstance(row, BandExample):
         _check_weights(row)
+    if isinstance(row, WrittenEdge):
+        _check_logits(row)
 
 
 def _check_value(name: str, value: Any) -> None:
@@ -341,3 +370,9 @@ def _check_weights(row: BandExample) -> None:
         raise RunError("an example of it has weights without places")
     if row.band > TOP_BAND:
         raise RunError(f"a band of it is above {TOP_BAND}")
+
+
+def _check_logits(row: WrittenEdge) -> None:
+    for direction in DIRECTIONS:
+        if len(getattr(row, direction)) != len(getattr(row, f"{direction}_logit")):
+            raise RunError("an edge of it has tokens without logits")

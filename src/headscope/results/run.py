@@ -37,7 +37,7 @@ from headscope.results.inspection import (
     said,
 )
 from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of, require_own
-from headscope.wording import plain
+from headscope.wording import counted, plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
 State = Literal["complete", "unfinished", "damaged"]
@@ -109,7 +109,8 @@ class Run:
             return None
         which = name or f"corpus {str(mark)[:8]}"
         place = "" if path in (None, name) else f" ({path})"
-        return f"{count} {'sentence' if count == '1' else 'sentences'} of {which}{place}"
+        many = counted(int(count), "sentences") if count.isdecimal() else f"{count} sentences"
+        return f"{many} of {which}{place}"
 
     def _said(self, part: str, name: str) -> str | None:
         found = self.about.get(part)

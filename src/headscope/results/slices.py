@@ -23,6 +23,7 @@ from headscope.results.measure import GRID, Baseline, Measure, Published, measur
 from headscope.wording import is_number
 
 MARK = "~"
+_ALL = slice(None)
 BY_LAYER = "_by_layer"
 _BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -130,7 +131,8 @@ def values_at(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> xr.Variable
     }
     if None in places.values():
         raise KeyError(f"{name} has no {at}")
-    return array.isel(places)
+    left = [dim for dim in array.dims if dim not in places]
+    return xr.Variable(left, array.values[tuple(places.get(str(dim), _ALL) for dim in array.dims)])
 
 
 def _place(labels: np.ndarray, label: Any) -> int | None:

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -125,8 +126,14 @@ def read_statements(result: xr.Dataset) -> Statements:
             "This result says nothing of its heads: it was made by an older headscope. Run the "
             "same `headscope study` command again with a new --out."
         )
+    text = result.attrs[ATTRIBUTE]
+    return _parse(text) if isinstance(text, str) else _parse.__wrapped__(text)
+
+
+@lru_cache(maxsize=4)  # whoever shows a run asks several times, and a check of every value is slow
+def _parse(text: str) -> Statements:
     what = "What the result says of itself"
-    said = read_as(Statements, parse(result.attrs[ATTRIBUTE], what), what)
+    said = read_as(Statements, parse(text, what), what)
     files = [*(table.file for table in said.tables), *(choice.table for choice in said.choices)]
     if not all(map(FILE_NAME.fullmatch, files)):
         raise RunError(f"{what} names a file outside the run.")

@@ -58,6 +58,9 @@ def _tokens(count: int) -> str:
 
 def _what_became(counts: dict[str, int]) -> str:
     if JOINED in counts:
-        return f"{counts[JOINED]:,} words that share one were joined, each as its syntactic head."
-    left = f", which leaves {counts[BARE]:,} words without one" if counts.get(BARE) else ""
+        joined = counted(counts[JOINED], "words")
+        verb = "was" if counts[JOINED] == 1 else "were"
+        return f"{joined} that share one {verb} joined, each as its syntactic head."
+    bare = counts.get(BARE, 0)
+    left = f", which leaves {counted(bare, 'words')} without one" if bare else ""
     return f"each belongs to the word with which it shares the most characters{left}."

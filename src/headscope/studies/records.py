@@ -11,7 +11,7 @@ from headscope.metrics.records.drawn import POINTS, BandedExamples, TokenSample
 from headscope.metrics.records.tokens import TopTokens
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.writes import why_no_writes
-from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
+from headscope.results.records import EDGES, EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.studies.option import Option
 from headscope.studies.study import Part, Setup
 
@@ -22,7 +22,7 @@ OPTIONS = (
     ),
 )
 MEASURES = maps.MEASURES
-FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES)
+FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES, EDGES)
 AS_ASKED = "left out as asked"
 LONGEST = 2**16  # tokens of an input whose places fit into the files
 
@@ -33,13 +33,13 @@ def left_out(setup: Setup) -> dict[str, str]:
         return dict.fromkeys(FILES, AS_ASKED)
     if (reason := _why_none(setup)) is not None:
         return dict.fromkeys(FILES, reason)
-    if setup.options["points"] == 0:
-        return dict.fromkeys((MAPS, WRITES), AS_ASKED)
     missing: dict[str, str] = {}
     if (reason := why_no_vectors(setup)) is not None:
         missing[MAPS] = reason
     if (reason := why_no_writes(setup.model)) is not None:
-        missing[WRITES] = reason
+        missing |= dict.fromkeys((WRITES, EDGES), reason)
+    if setup.options["points"] == 0:
+        missing |= dict.fromkeys((MAPS, WRITES), AS_ASKED)
     return missing
 
 

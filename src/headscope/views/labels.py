@@ -34,6 +34,12 @@ def is_right_to_left(labels: Iterable[str]) -> bool:
     return directions.count("right") > directions.count("left")
 
 
+def are_word_pieces(tokens: Sequence[str]) -> bool:
+    """Whether only "##" tells which tokens go on with a word: none says that by a space."""
+    marked = any(token.startswith(CONTINUES) and token != CONTINUES for token in tokens)
+    return marked and not any(token.startswith(" ") for token in tokens)
+
+
 def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
     """For every token whether a space stands before it in `text`.
 

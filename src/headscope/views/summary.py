@@ -19,6 +19,7 @@ from headscope.views.state import (
     span,
 )
 from headscope.views.weights import shown_weights
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from headscope.model.trace import StackTrace, Trace
@@ -44,9 +45,9 @@ def title(trace: "Trace", kind: Kind, state: ViewState) -> str:
     """What is shown, in one line."""
     stack = chosen_stack(trace, state.stack)
     shown = {"head": _heads(state), "neuron": name_head(state.layer, state.head)}
-    size = f"{len(stack.layers)} layers × {len(stack.heads)} heads"
-    tokens = len(stack.queries)
-    return f"{kind.capitalize()} view of {trace.model} · {shown.get(kind, size)} · {tokens} tokens"
+    size = f"{counted(len(stack.layers), 'layers')} × {counted(len(stack.heads), 'heads')}"
+    tokens = counted(len(stack.queries), "tokens")
+    return f"{kind.capitalize()} view of {trace.model} · {shown.get(kind, size)} · {tokens}"
 
 
 def describe(trace: "Trace", kind: Kind, state: ViewState) -> str:

@@ -6,6 +6,7 @@ A gallery is several texts in one page: a list of them beside the view of the ch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from headscope.views.payload import Payload, Scores, payload
 from headscope.views.state import KINDS, Kind, ViewState, chosen_stack
 from headscope.views.summary import title, without_script
 from headscope.views.weights import require_neurons
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
@@ -87,6 +89,8 @@ class View:
     @cached_property
     def widget(self) -> "ViewWidget":
         """The notebook widget: its traits are the view's state, to be set and read back."""
+        if find_spec("anywidget") is None:
+            raise ViewError("The widget needs anywidget: `pip install 'headscope[notebook]'`.")
         from headscope.views.widget import ViewWidget
 
         return ViewWidget(self.trace, self.payload, self.state)
@@ -203,7 +207,7 @@ class Gallery:
 
     def __repr__(self) -> str:
         listed = [f"  {name or _text(view)}" for name, view in self.views]
-        return "\n".join([f"{self.title}: {len(listed)} texts", *listed])
+        return "\n".join([f"{self.title}: {counted(len(listed), 'texts')}", *listed])
 
 
 def gallery(

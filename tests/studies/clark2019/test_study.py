@@ -159,7 +159,7 @@ def test_a_corpus_without_paragraphs_packs_sentences_and_says_so() -> None:
     found = hs.study("clark2019", tiny_bert(), corpus, **{**QUICK, "max_tokens": 10})
     assert found.attrs["sentences"] == 4
     assert "made of consecutive sentences" in results.left_out(found)["paragraphs"]
-    assert results.skipped(found) == {"sentences without a second one to pair": 1}
+    assert results.skipped(found) == {"sentence without a second one to pair": 1}
 
 
 def test_nothing_is_dropped_for_its_length(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_nothing_is_dropped_for_its_length(tmp_path: Path) -> None:
     )
     found = hs.study("clark2019", tiny_bert(), corpus, tmp_path, **QUICK)
     assert (found.attrs["sentences"], found.attrs["tokens"]) == (2, 2 * LONGEST)
-    reasons = {"paragraphs without a second one to pair": 1, "sentences: empty": 1}
+    reasons = {"paragraph without a second one to pair": 1, "sentences: empty": 1}
     assert results.skipped(found) == reasons
     assert json.loads((tmp_path / "run.json").read_text())["counts"]["skipped"] == reasons
 

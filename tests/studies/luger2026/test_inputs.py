@@ -69,7 +69,7 @@ def test_inputs_are_consecutive_stretches_of_documents(kind: str, rest: bool) ->
     bounds = zip(columns.starts, columns.starts + columns.lengths, strict=True)
     assert [columns.ids[start:stop].tolist() for start, stop in bounds] == expected
     assert made.skipped.get(cutting.RESTS, 0) == rests
-    assert made.skipped.get(f"documents shorter than {CONTEXT} tokens", 0) == short
+    assert made.skipped.get(f"document shorter than {CONTEXT} tokens", 0) == short
     assert rest or rests  # with them only a single token is left out
     assert [list(example.encoded.ids) for example in made.examples] == expected
     assert len(set(columns.numbers.tolist())) == len(expected)
@@ -81,7 +81,7 @@ def test_short_documents_are_counted() -> None:
     ))  # fmt: skip
     made = cut(setup)
     assert len(made.examples) == 0
-    assert made.skipped == {"documents shorter than 40 tokens": 2}
+    assert made.skipped == {"document shorter than 40 tokens": 2}
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -104,10 +104,10 @@ def test_what_is_left_out_is_counted_and_a_corpus_of_short_texts_refused(
     texts = [" ".join(each.text for each in one) for one in tiny_corpus().documents()]
     lengths = [len(each) for each in encode_all(causal_model().tokenizer, texts, special=False)]
     rests = sum(length % OPTIONS["context"] > 0 for length in lengths)
-    assert skipped == {"ends of documents, shorter than an input": rests}
+    assert skipped == {"end of a document, shorter than an input": rests}
     assert runs["causal"][1].attrs["sentences"] == sum(n // OPTIONS["context"] for n in lengths)
     few = Corpus.from_sentences(make_sentences(3))
-    said = r"1 documents shorter than 48 tokens\); give a smaller --context, or --rest"
+    said = r"1 × document shorter than 48 tokens\); give a smaller --context, or --rest"
     with pytest.raises(RunError, match=said):
         hs.study("luger2026", causal_model(), few, records=False)
 

@@ -17,6 +17,7 @@ from headscope.explorer.head_schemas import (
     Band,
     Bin,
     Card,
+    EdgeAdds,
     Example,
     Exemplar,
     Group,
@@ -39,10 +40,19 @@ from headscope.head import Head, name_head, read_head
 from headscope.results.dataset import left_out
 from headscope.results.heads import check_heads
 from headscope.results.measure import GRID, measure_of
-from headscope.results.records import SPACES, TOP_BAND, BandExample, Point, Records
+from headscope.results.records import (
+    EDGES,
+    SPACES,
+    TOP_BAND,
+    WRITES,
+    BandExample,
+    Point,
+    Records,
+    WrittenEdge,
+)
 from headscope.results.slices import plain_label
 from headscope.results.statements import Statements, Table
-from headscope.views.labels import bare, is_right_to_left, label, spaces_before
+from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
 
 ENOUGH = 20  # words of a relation: with fewer some head is right by chance
 FEW = 3  # a measure with up to this many slices is listed, one with more is drawn as bars
@@ -50,6 +60,7 @@ NEAREST = 6
 # Further dimensions of a histogram, and whether a bin is named by its lower end.
 AXES = {"separation": "Distance in tokens", "peak": "Largest weight in an input"}
 NO_WRITES = "This run does not say what the head writes."
+NO_EDGES = "This run does not say what single edges add; run the study anew into another directory."
 
 
 def card(opened: OpenRun, name: str) -> Card:
@@ -223,7 +234,7 @@ def head_records(opened: OpenRun, head: Head) -> HeadRecords:
     return HeadRecords(
         name=str(head),
         tops=list(_tops(kept, head)),
-        bands=list(_bands(kept.examples(*head))),
+        bands=list(_bands(kept.examples(*head), kept.edges(*head))),
         samples=Samples(
             [one.input for one in samples.values()],
             [one.position for one in samples.values()],
@@ -232,7 +243,9 @@ def head_records(opened: OpenRun, head: Head) -> HeadRecords:
         spaces=list(_spaces(points, list(samples))),
         raises=[WrittenToken(one.token, one.logit) for one in written if one.direction == "raises"],
         lowers=[WrittenToken(one.token, one.logit) for one in written if one.direction == "lowers"],
-        no_writes=None if written else _why_no_writes(opened),
+        no_writes=None if written else _why_not(opened, WRITES, NO_WRITES),
+        no_edges=None if EDGES in kept.files else _why_not(opened, EDGES, NO_EDGES),
+        causal=bool(opened.data.attrs.get("is_causal", True)),
     )
 
 
@@ -242,7 +255,14 @@ def input_text(opened: OpenRun, asked: str) -> InputText:
         raise RefusedError(404, "There is no such input; inputs go by their numbers.")
     kept = records_of(opened).inputs([int(asked)])[int(asked)]
     tokens = list(kept.tokens)
-    return InputText(kept.input, kept.document, kept.start, tokens, is_right_to_left(tokens))
+    return InputText(
+        kept.input,
+        kept.document,
+        kept.start,
+        tokens,
+        is_right_to_left(tokens),
+        are_word_pieces(tokens),
+    )
 
 
 def records_of(opened: OpenRun) -> Records:
@@ -293,10 +313,29 @@ def _tops(kept: Records, head: Head) -> Iterator[TopTokens]:
         yield TopTokens(cast(Any, side), cast(Any, by), tokens)
 
 
-def _bands(examples: Iterable[BandExample]) -> Iterator[Band]:
+def _bands(examples: Iterable[BandExample], edges: Sequence[WrittenEdge]) -> Iterator[Band]:
+    adds: dict[int, list[EdgeAdds]] = {}
+    for edge in edges:
+        adds.setdefault(edge.input, []).append(_adds(edge))
     for band, found in groupby(examples, key=lambda one: one.band):
-        kept = [Example(one.peak, one.input, sparse_rows(one)) for one in found]
+        kept = [
+            Example(one.peak, one.input, sparse_rows(one), adds.get(one.input, [])) for one in found
+        ]
         yield Band("top" if band == TOP_BAND else str(band + 1), kept)
+
+
+def _adds(edge: WrittenEdge) -> EdgeAdds:
+    return EdgeAdds(
+        edge.query,
+        edge.key,
+        edge.weight,
+        edge.token,
+        edge.logit,
+        list(edge.raises),
+        list(edge.raises_logit),
+        list(edge.lowers),
+        list(edge.lowers_logit),
+    )
 
 
 def sparse_rows(example: BandExample) -> list[list[int]]:
@@ -325,6 +364,7 @@ def _spaces(points: Sequence[Point], samples: Sequence[tuple[int, int]]) -> Iter
             )
 
 
-def _why_no_writes(opened: OpenRun) -> str:
-    known = left_out(opened.data)
-    return known.get("writes.parquet") or known.get("writes") or NO_WRITES
+def _why_not(opened: OpenRun, file: str, otherwise: str) -> str:
+    """Why a run lacks a file: the reason that its study gave, if any."""
+    reason = left_out(opened.data).get(file)
+    return f"Not in this run: {reason}." if reason else otherwise

@@ -25,14 +25,8 @@ from headscope.explorer.schemas import (
 )
 from headscope.head import read_head
 from headscope.results.compare import Comparison as Compared
-from headscope.results.compare import (
-    Kind,
-    MeasureDifference,
-    Row,
-    clear_and_all,
-    compare_runs,
-    rows_of,
-)
+from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
+from headscope.results.compare.differences import Kind, MeasureDifference
 from headscope.results.dataset import left_out
 from headscope.results.measure import GRID, Measure, measure_names, measure_of
 from headscope.results.slices import (

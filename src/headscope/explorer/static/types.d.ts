@@ -74,6 +74,8 @@ export interface HeadRecords {
   raises: WrittenToken[];
   lowers: WrittenToken[];
   no_writes: string | null;
+  no_edges: string | null;
+  causal: boolean;
 }
 
 /** The tokens of an input, to be shown, and where they are from. */
@@ -83,6 +85,7 @@ export interface InputText {
   start: number;
   tokens: string[];
   rtl: boolean;
+  pieces: boolean;
 }
 
 /** The map of heads. */
@@ -448,4 +451,18 @@ export interface Example {
   peak: number;
   input: number;
   rows: number[][];
+  edges: EdgeAdds[];
+}
+
+/** What an edge adds to the logits at its query: most to the tokens that it raises and lowers. */
+export interface EdgeAdds {
+  query: number;
+  key: number;
+  weight: number;
+  token: string | null;
+  logit: number | null;
+  raises: string[];
+  raises_logit: number[];
+  lowers: string[];
+  lowers_logit: number[];
 }

@@ -20,6 +20,7 @@ from headscope.metrics.records.examples import corpus_order
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import separation
+from headscope.observe.offsets import largest_by_separation
 from headscope.results.measure import Measure
 
 ANY = "any"
@@ -169,25 +170,23 @@ class _Pairs:
 
     @cached_property
     def kept(self) -> Float[Tensor, "batch head query key"]:
-        kept = self.layer.kept
-        if self.with_self:
-            return kept
-        same = torch.eye(kept.shape[-1], dtype=torch.bool, device=kept.device)
-        return kept.masked_fill(same, 0.0)
+        return self.layer.peaks(self.with_self).kept
 
     @cached_property
     def by_key(self) -> Float[Tensor, "batch head key"]:
         """The largest weight that every key receives."""
-        return self.kept.amax(-2)
+        return self.layer.peaks(self.with_self).by_key
 
     @cached_property
     def weight(self) -> Float[Tensor, "batch head kind"]:
         """The largest weight of every kind; 0 where an input has no such pair."""
         of_labels = [self._of_label(axis) for axis in self.labels]
-        of_bands, room = [], torch.empty_like(self.kept)  # one room for all: half of the time
-        for band in self.bands:
-            torch.mul(self.kept, band, out=room)
-            of_bands.append(room.amax((-2, -1))[..., None])
+        apart = largest_by_separation(self.kept, is_causal=self.layer.batch.is_causal)
+        none = apart.new_zeros(*apart.shape[:-1], 1)  # where no two tokens are that far apart
+        of_bands = [
+            torch.cat([none, apart[..., low - 1 : high]], dim=-1).amax(-1, keepdim=True)
+            for low, high in BANDS
+        ]
         return torch.cat([self.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
 
     def locate(
@@ -200,10 +199,10 @@ class _Pairs:
         query = self.kept[rows[..., :before], head, :, key].argmax(-1)
         pairs = [(query, key)]
         for place, band in enumerate(self.bands, start=before):
-            cells = self.kept[rows[..., place], head[:, 0]] * band
-            by_key, best_query = cells.max(-2)
-            key = by_key.argmax(-1, keepdim=True)
-            pairs.append((best_query.gather(-1, key), key))
+            cells = self.kept[rows[..., place], head[:, 0]].mul_(band)  # pick head query key
+            key = cells.amax(-2).argmax(-1, keepdim=True)
+            column = cells.take_along_dim(key[..., None], -1)[..., 0]
+            pairs.append((column.argmax(-1, keepdim=True), key))
         queries, keys = zip(*pairs, strict=True)
         return torch.cat(queries, dim=-1), torch.cat(keys, dim=-1)
 

@@ -106,7 +106,7 @@ def capture_fused(
     plan: Plan,
     observer: PlainObserver,
     expected: Mapping[Stack, Expectation],
-    spans: Sequence[slice],
+    spans: Callable[[], Sequence[slice]],
     packing: Packing,
 ) -> Any:
     """Run the forward pass by fused kernels and show every layer's queries, keys and sums.
@@ -122,7 +122,7 @@ def capture_fused(
         if is_packable(given, packing):
             output, found = attend_batch(given, packing, stack, layer)
         else:
-            output, texts = attend_texts(given, spans)
+            output, texts = attend_texts(given, spans())
             if given["query"].device != expected[stack].device:  # a layer on a device of its own
                 texts = tuple(text.to(expected[stack].device) for text in texts)
             found = PlainAttention(stack, layer, texts)

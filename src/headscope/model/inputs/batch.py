@@ -52,6 +52,10 @@ class Batch:
         """Whether any text is shorter than the rectangle."""
         return min(self.lengths) < self.ids.shape[1]
 
+    def spans(self) -> list[slice]:
+        """The columns of every text."""
+        return [*map(self.span, range(len(self)))]
+
     def span(self, row: int) -> slice:
         """The columns of one text without its padding."""
         length, width = self.lengths[row], self.ids.shape[1]

@@ -48,6 +48,7 @@ from headscope.model.loading.source import (
     is_reachable,
 )
 from headscope.model.model import Model
+from headscope.wording import counted
 
 _HEADS: tuple[tuple[Mapping[Any, Any], Any], ...] = (
     (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AutoModelForSeq2SeqLM),
@@ -272,8 +273,8 @@ def _check_complete(source: Source, report: dict[str, Any]) -> None:
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
     if missing:
         raise ModelError(
-            f"The weights of {source.name} lack {len(missing)} tensors, {missing[0]} among them: "
-            f"{source.repair}."
+            f"The weights of {source.name} lack {counted(len(missing), 'tensors')}, "
+            f"{missing[0]} among them: {source.repair}."
         )
 
 

@@ -31,6 +31,7 @@ from headscope.results.measure import GRID, measure_names
 from headscope.results.replicates import CONFIDENCE, sums_of
 from headscope.results.run import Run, find_run, read_run
 from headscope.results.slices import MARK, plain_label, to_csv
+from headscope.wording import counted
 
 SMALL_Q = 0.05
 
@@ -216,7 +217,8 @@ def _said(relation: Relation, ways: tuple[By, ...], matching: Matching | None) -
         )
         alone = len(matching.first_alone) + len(matching.second_alone)
         if alone:
-            yield f"{alone} heads of the larger network are left alone."
+            verb = "is" if alone == 1 else "are"
+            yield f"{counted(alone, 'heads')} of the larger network {verb} left alone."
     if "depth" in ways:
         yield "Layers are compared at the same relative depth, in between by a straight line."
 

@@ -113,7 +113,7 @@ FINDINGS = (
     ),
     _of_kind(
         "Some heads continue what was said before: induction.",
-        "in all models of two layers and more (Olsson et al. 2022)",
+        "in every model looked at of more than one layer (Olsson et al. 2022)",
         "induction_score",
     ),
     Finding(
@@ -128,7 +128,7 @@ FINDINGS = (
     ),
     _of_kind(
         "Some heads copy from far: retrieval.",
-        "fewer than 5 % of the heads of several large models (Wu et al. 2024)",
+        "fewer than 5 % of the heads, in four families of models (Wu et al. 2024)",
         "retrieval",
     ),
     Finding(
@@ -142,7 +142,7 @@ FINDINGS = (
     ),
     _of_kind(
         "Some heads write the next number, weekday, month or letter.",
-        "in models of 31 million to 12 billion parameters (Gould et al. 2023)",
+        "in models of 31 million to 12 billion parameters and more (Gould et al. 2023)",
         "successor",
     ),
     _of_kind(

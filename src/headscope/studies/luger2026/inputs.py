@@ -42,7 +42,7 @@ PASSAGE = 1024  # sentences after which even a document is cut; shards are cut a
 ORDINAL_BITS = 20  # of the number of an input: which one of its passage it is
 SHORTEST = 2  # tokens of a text: a single one can only look at itself
 EMPTY = "documents without a token"
-RESTS = "ends of documents, shorter than an input"
+RESTS = "end of a document, shorter than an input"
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _cut(setup: Setup, row: int, tokens: int, room: int, skipped: Counter[str]) 
     elif not tokens:
         skipped[EMPTY] += 1
     elif rest:
-        skipped[RESTS if full else f"documents shorter than {setup.context} tokens"] += 1
+        skipped[RESTS if full else f"document shorter than {setup.context} tokens"] += 1
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.heads import top_heads, whole
 from headscope.results.replicates import replicated
-from headscope.results.slices import Column, columns_of, head_rows, select
+from headscope.results.slices import Column, columns_of, head_rows, values_at
 from headscope.results.statements import Tabulation
 from headscope.studies.study import Figure
-from headscope.studies.vig2019.specialised import factor, telling_heads
+from headscope.studies.vig2019.specialised import best_and_mean, factor, telling_heads
 
 TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
@@ -277,7 +276,8 @@ def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 def _layer_cells(result: xr.Dataset, column: Column, layer: int) -> list[tuple[str, float]]:
     names = [f"{column.variable}{suffix}" for suffix in ("_by_layer", "_by_layer_se", "_head_mean")]
     known = [name for name in names if name in result]
-    return [(name, float(select(result[name].sel(layer=layer), column.at))) for name in known]
+    place = {"layer": layer, **column.at}
+    return [(name, float(values_at(result, name, place))) for name in known]
 
 
 def tag_rows(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -288,7 +288,8 @@ def tag_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _tag_row(data: xr.Dataset, tag: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"tag": tag, "frequency": float(data["tag_frequency"].sel(tag=tag))}
+    frequency = float(values_at(data, "tag_frequency", {"tag": tag}))
+    row: dict[str, Any] = {"tag": tag, "frequency": frequency}
     for variable, name in (("pos_to", "to"), ("pos_from", "from")):
         cells = _best_cells(data, variable, {"tag": tag})
         row |= {f"{name}_{key}": value for key, value in cells.items()}
@@ -302,7 +303,7 @@ def relation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     return [
         {
             "relation": label,
-            "frequency": float(data["deprel_frequency"].sel(deprel=label)),
+            "frequency": float(values_at(data, "deprel_frequency", {"deprel": label})),
             **_best_cells(data, "deprel_to", {"deprel": label}),
         }
         for label in result["deprel"].values[order].tolist()
@@ -311,13 +312,11 @@ def relation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 def _best_cells(data: xr.Dataset, variable: str, at: dict[str, str]) -> dict[str, Any]:
     """The head that pays most to a label: here, and of the documents that did not choose it."""
-    shares = whole(data[variable].sel(at))
-    layer, head, best = top_heads(shares, 1)[0]
-    mean = float(shares.mean())
+    layer, head, best, mean = best_and_mean(data, variable, at)
     held_out = factor(data, variable, at)
     return {
         "mean": mean,
-        "even": float(data[f"{variable}_even"].sel(at)),
+        "even": float(values_at(data, f"{variable}_even", at)),
         "best": best,
         "head": name_head(layer, head),
         "factor": best / mean if mean > 0 else np.nan,

@@ -282,7 +282,9 @@ class _Maker:
             encoded=encoded_of(self.setup.model.tokenizer, sentence.text, encoding),
             null=self.columns.null[here].tolist(),
             labels={name: codes[here].tolist() for name, codes in self.columns.labels.items()},
-            arcs=None if arcs is None else [(p, d) for r, p, d in arcs.tolist() if r == row],
+            arcs=None
+            if arcs is None
+            else [(p, d) for p, d in arcs[arcs[:, 0] == row, 1:].tolist()],
             sentence=sentence,
             group=int(self.columns.groups[row]),
         )

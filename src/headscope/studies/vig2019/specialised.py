@@ -5,7 +5,7 @@ How much more of its attention the best head pays to a tag or relation than head
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Factor:
     held_out: HeldOut
     replicates: xr.DataArray
 
-    @property
+    @cached_property
     def found(self) -> Found:
         """The factor with its interval."""
         return find_interval(self.replicates, 0, (0.0, np.inf))
@@ -63,6 +63,16 @@ def factor(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> Factor:
         mean = np.nansum(shares, (1, 2)) / np.isfinite(shares).sum((1, 2))
         ratio = np.where(mean > 0, share.values / mean, np.nan)
     return Factor(best, share.copy(data=ratio))
+
+
+def best_and_mean(
+    data: xr.Dataset, name: str, at: Mapping[str, Any]
+) -> tuple[int, int, float, float]:
+    """Layer, head and share of the head that pays most to a label, and the mean over heads."""
+    shares = values_at(data, name, at).transpose("replicate", "layer", "head").values[0]
+    named = xr.DataArray(shares, {"layer": data.variables["layer"]}, ("layer", "head"))
+    layer, head, best = top_heads(named, 1)[0]
+    return layer, head, best, float(named.mean())
 
 
 def label_factors(data: xr.Dataset, name: str, axis: str) -> dict[str, Factor]:
@@ -125,9 +135,8 @@ def _by_label(data: xr.Dataset, table: str, variable: str, axis: str) -> list[Ch
 def _of_label(
     data: xr.Dataset, table: str, variable: str, at: dict[str, str]
 ) -> tuple[float, Choice]:
-    shares = whole(data[variable].sel(at))
-    layer, head, share = top_heads(shares, 1)[0]
-    mean, times = float(shares.mean()), factor(data, variable, at).found
+    layer, head, share, mean = best_and_mean(data, variable, at)
+    times = factor(data, variable, at).found
     (label,) = at.values()
     why = (
         f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f}; "

@@ -31,6 +31,7 @@ from headscope.views.lines import (
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers, span
 from headscope.views.weights import reference, shown_weights
 from headscope.views.window import cut, spans
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +73,7 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     prompt = None if stack.name == "encoder" else trace.prompt_length
     _draw_boundary(axes, prompt, picture, across, vertical)
     left_out = len(found.weight) - len(shown.weight)
-    note = f" · {left_out:,} weaker lines left out" if left_out else ""
+    note = f" · {counted(left_out, 'weaker lines')} left out" if left_out else ""
     if state.hide:
         note += f" · {' and '.join(state.hide)} hidden ({picture.hidden:.0%})"
     _draw_title(figure, f"{trace.model} · {shown_layers(state)}{note}", heads, state)

@@ -33,7 +33,7 @@ export function byMeasure(picture) {
 
 /** @param {string} color @param {number} kind @param {string} text @param {boolean} [hollow] */
 export function legendItem(color, kind, text, hollow = false) {
-  const look = hollow ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 } : { fill: color, stroke: ink().rule, "stroke-width": 0.5 };
+  const look = hollow ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 } : { fill: color, stroke: ink().faint, "stroke-width": 0.75 };
   const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, look));
   return h("span", { class: "legend-item" }, mark, text);
 }

@@ -21,9 +21,15 @@ export function figure({ title, drawing, rows, caption, extra, kind = "" }) {
     saveButton("SVG", `Download “${title}” as SVG`, () => saveDrawing(drawing, title)),
     saveButton("CSV", `Download the numbers of “${title}” as CSV`, () => saveRows(rows(), title)),
   ];
-  const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), extra ?? null, h("span", { class: "space" }), ...save);
+  const bar = figureBar(title, save, extra);
   const body = h("div", { class: "figure-body", tabindex: 0, role: "group", "aria-label": title }, drawing);
   return h("figure", { class: `figure ${kind}` }, bar, body, caption ? h("figcaption", {}, caption) : null);
+}
+
+/** Title and controls to the left, buttons to the right: those never part. @param {string} title @param {Node[]} buttons @param {Child} [extra] @returns {HTMLElement} */
+export function figureBar(title, buttons, extra) {
+  const controls = extra ? h("div", { class: "figure-extra" }, extra) : null;
+  return h("div", { class: "figure-bar" }, h("div", { class: "figure-head" }, h("h2", {}, title), controls), h("div", { class: "figure-save" }, ...buttons));
 }
 
 /** @param {string} text @param {string} label @param {() => void} act */

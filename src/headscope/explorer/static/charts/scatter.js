@@ -77,7 +77,7 @@ function dot(point, cx, cy, options) {
   const fill = chosen ? ink().mark : (point.color ?? ink().bar);
   const said = point.said ?? (options.bare ? point.name : `${point.name}: ${withError(point.x, point.dx)}, ${withError(point.y, point.dy)}`);
   const about = { class: "dot", "data-head": point.name, role: options.opens ?? "link", tabindex: -1, "aria-label": said };
-  const edge = point.hollow && !chosen ? { fill: ink().paper, stroke: fill, "stroke-width": 1.5 } : { fill, stroke: ink().paper, "stroke-width": 1 };
+  const edge = point.hollow && !chosen ? { fill: ink().paper, stroke: fill, "stroke-width": 1.5 } : { fill, stroke: point.color ? ink().faint : ink().paper, "stroke-width": point.color ? 0.75 : 1 };
   const look = { ...edge, "fill-opacity": chosen || options.selected.size === 0 ? 0.95 : 0.5 };
   const inside = cx + NAME < options.width;
   const name = options.named ? s("text", { x: inside ? cx + 8 : cx - 8, y: cy, "text-anchor": inside ? "start" : "end", "dominant-baseline": "central", "font-size": 10.5, fill: ink().faint, "pointer-events": "none" }, point.name) : null;

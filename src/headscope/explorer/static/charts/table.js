@@ -2,11 +2,13 @@
 
 import { saveRows } from "./download.js";
 import { h } from "../shell/dom.js";
-import { saveButton } from "./figure.js";
+import { figureBar, saveButton } from "./figure.js";
 import { headIn, number } from "../shell/format.js";
 
 /** @typedef {string | number | boolean | null} Value */
-/** @typedef {{name: string, title?: string, show?: (value: Value, row: Value[]) => import("../shell/dom.js").Child, numeric?: boolean}} Column  `show` gives undefined for what is shown as it is */
+/** @typedef {{name: string, title?: string, show?: (value: Value, row: Value[]) => import("../shell/dom.js").Child, numeric?: boolean, hidden?: boolean}} Column  `show` gives undefined for what is shown as it is; hidden ones are in the file only */
+
+const LONG = 40; // characters of a text that takes some width
 
 /**
  * @param {object} parts
@@ -26,7 +28,7 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "", 
   let order = sort;
   const numeric = columns.map((column, place) => column.numeric ?? rows.every((row) => row[place] === null || typeof row[place] === "number"));
   const draw = () => {
-    head.replaceChildren(...columns.map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)));
+    head.replaceChildren(...columns.filter((one) => !one.hidden).map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)));
     body.replaceChildren(...sorted(columns, rows, order).slice(0, most).map((row) => line(columns, row, numeric)));
   };
   const choose = (/** @type {string} */ next) => {
@@ -37,7 +39,7 @@ export function sortable({ title, note, columns, rows, sort, onSort, kind = "", 
   };
   draw();
   const csv = saveButton("CSV", `Download “${title}” as CSV`, () => saveRows([columns.map((one) => one.name), ...sorted(columns, rows, order)], title));
-  const bar = h("div", { class: "figure-bar" }, h("h2", {}, title), h("span", { class: "space" }), csv);
+  const bar = figureBar(title, [csv]);
   const table = h("table", {}, h("caption", { class: "hidden" }, title), h("thead", {}, head), body);
   const cut = rows.length > most ? h("p", { class: "caption" }, `The first ${most} of ${rows.length} rows in this order.`) : null;
   return h("section", { class: `figure ${kind}` }, bar, scrolling(table, title), cut, note ? h("p", { class: "caption" }, note) : null);
@@ -86,9 +88,10 @@ function compare(a, b, sign) {
 
 /** @param {Column[]} columns @param {Value[]} row @param {boolean[]} numeric */
 function line(columns, row, numeric) {
-  const cells = columns.map((column, i) => {
+  const cells = columns.flatMap((column, i) => {
+    if (column.hidden) return [];
     const value = row[i];
-    const kind = numeric[i] ? "numeric" : typeof value === "string" && headIn(value) === value.split(" ")[0] ? "head" : "";
+    const kind = numeric[i] ? "numeric" : typeof value === "string" && headIn(value) === value.split(" ")[0] ? "head" : typeof value === "string" && value.length > LONG ? "long" : "";
     return h("td", { class: kind }, column.show?.(value, row) ?? plainly(value));
   });
   return h("tr", {}, ...cells);

@@ -38,14 +38,14 @@ export function edgesOf(length, rows) {
  * Tokens side by side; one of them is looked at: by the pointer, by the arrow keys, or pinned by a click.
  * @param {InputText} input
  * @param {number[][]} rows
- * @param {{label: string, start: number}} options  start: the token that is looked at first
- * @returns {{node: HTMLElement, ready: () => void}}
+ * @param {{label: string, start: number, onLook?: (token: number) => void}} options  start: the token that is looked at first
+ * @returns {{node: HTMLElement, ready: () => void, pin: (token: number) => void}}
  */
-export function tokenText(input, rows, { label, start }) {
+export function tokenText(input, rows, { label, start, onLook }) {
   const id = `tokens-${++count}`;
   const { to, from } = edgesOf(input.tokens.length, rows);
-  const spans = input.tokens.map((token, i) => h("span", { class: "token", role: "option", id: `${id}-${i}`, "data-token": i, "aria-selected": "false" }, visibleIn(token)));
-  const parts = spans.flatMap((span, i) => (/[\n⏎]$/.test(input.tokens[i]) ? [span, h("br")] : [span]));
+  const spans = input.tokens.map((token, i) => h("span", { class: "token", role: "option", id: `${id}-${i}`, "data-token": i, "aria-selected": "false" }, visibleIn(input.pieces ? token.replace(/^##(?=.)/, "") : token)));
+  const parts = spans.flatMap((span, i) => [...(input.pieces && i && /^(?!##)[^.,;:!?)]/.test(input.tokens[i]) ? [" "] : []), span, ...(/[\n⏎]$/.test(input.tokens[i]) ? [h("br")] : [])]);
   const text = h("div", { class: "token-text", role: "listbox", tabindex: 0, "aria-label": label, dir: input.rtl ? "rtl" : "ltr" }, ...parts);
   const told = h("p", { class: "readout", role: "status" });
   let pinned = Math.max(0, Math.min(start, spans.length - 1));
@@ -56,6 +56,7 @@ export function tokenText(input, rows, { label, start }) {
     spans[i]?.setAttribute("aria-selected", "true");
     text.setAttribute("aria-activedescendant", `${id}-${i}`);
     told.replaceChildren(...inWords(input.tokens, i, to[i], from[i]));
+    onLook?.(i);
   };
   const at = (/** @type {Event} */ event) => (event.target instanceof HTMLElement && event.target.dataset.token !== undefined ? Number(event.target.dataset.token) : null);
   text.addEventListener("pointerover", (event) => look(at(event) ?? pinned));
@@ -68,9 +69,13 @@ export function tokenText(input, rows, { label, start }) {
     look((pinned = Math.max(0, Math.min(spans.length - 1, pinned + (input.rtl && event.key.startsWith("Arrow") && /Left|Right/.test(event.key) ? -step : step)))));
     spans[pinned].scrollIntoView({ block: "nearest", inline: "nearest" });
   });
-  if (spans.length) look(pinned);
   const ready = () => { text.scrollTop = (spans[pinned]?.offsetTop ?? 0) - text.clientHeight / 2; };
-  return { node: h("div", { class: "tokens" }, text, told), ready };
+  const pin = (/** @type {number} */ i) => {
+    look((pinned = i));
+    ready();
+  };
+  if (spans.length) look(pinned);
+  return { node: h("div", { class: "tokens" }, text, told), ready, pin };
 }
 
 /** @param {string} token @returns {string} as it reads in a text; a line's end is marked, and ends the line */

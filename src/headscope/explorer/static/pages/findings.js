@@ -25,11 +25,16 @@ export const findingsPage = {
 function claimTable(findings) {
   const head = h("tr", {}, ...["Claim", "Published", "Measured", "Holds", "Rule"].map((name) => h("th", { scope: "col", class: "plain" }, name)));
   const rows = findings.map((one) =>
-    h("tr", {}, h("td", {}, one.claim), h("td", {}, one.published), h("td", {}, one.measured), h("td", {}, h("span", { class: "verdict", "data-holds": one.holds }, one.holds)), h("td", { class: "faint" }, one.rule)),
+    h("tr", {}, h("td", {}, one.claim), cell("Published", one.published), cell("Measured", one.measured), cell("Holds", h("span", { class: "verdict", "data-holds": one.holds }, one.holds)), cell("Rule", one.rule, "faint")),
   );
   const table = h("table", { class: "claims" }, h("caption", { class: "hidden" }, "Claims of the paper"), h("thead", {}, head), h("tbody", {}, ...rows));
   const scroll = scrolling(table, "Claims of the paper");
   return h("section", { class: "figure" }, h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")), scroll, h("p", { class: "caption" }, "Measured with 95 % intervals and judged by them when the run was finished: yes or no if the whole interval lies on one side of the threshold, else unclear. The report has the same verdicts."));
+}
+
+/** On a phone every cell is a line that begins with its label. @param {string} label @param {import("../shell/dom.js").Child} content @param {string} [kind] */
+function cell(label, content, kind = "") {
+  return h("td", { class: kind, "data-label": label }, content);
 }
 
 /** @param {string} run @param {Choice[]} choices */

@@ -59,7 +59,7 @@ function summary(run, card) {
   const first = best ? [`Ranks ${ordinal(best.rank)} of ${best.of} heads in `, h("a", { href: address("overview", { run: run.slug, measure: best.spec }) }, inSentence(best.title)), `: ${number(best.value)}. `] : [];
   const named = card.mentions.length ? ["Named in the ", h("a", { href: address("tables", { run: run.slug }) }, "tables"), `: ${mentions(card)}. `] : [];
   const looks = card.looks ? h("p", { class: "lead" }, h("strong", {}, card.looks.sentence), card.looks.share === null ? "" : `; accounts for ${Math.round(100 * card.looks.share)} % of its attention`) : null;
-  return h("div", {}, looks, h("p", { class: "lead" }, ...first, ...named, ...card.choices.map((one) => `${one.why} `)));
+  return h("div", {}, looks, h("p", { class: "lead" }, ...first, ...named, ...card.choices.map((one) => `${one.why[0].toUpperCase()}${one.why.slice(1).replace(/\.$/, "")}. `)));
 }
 
 /** @param {Card} card @returns {string} */

@@ -3,10 +3,11 @@
 import { sortable } from "../charts/table.js";
 import { askStatements } from "../shell/api.js";
 import { h } from "../shell/dom.js";
-import { headIn } from "../shell/format.js";
+import { headIn, withError } from "../shell/format.js";
 import { address, change } from "../shell/place.js";
 
 /** @typedef {import("../types.js").StoredTable} StoredTable */
+/** @typedef {import("../charts/table.js").Value} Value */
 
 /** @type {import("../shell/main.js").Page} */
 export const tablesPage = {
@@ -25,12 +26,22 @@ function section(run, table, params) {
   const key = `sort-${table.name}`;
   return sortable({
     title: table.title, note: table.caption, rows: table.rows, kind: "tall", sort: params[key] ?? "", onSort: (sort) => change({ [key]: sort }, { replace: true, quiet: true }),
-    columns: table.columns.map((name, place) => ({ name, title: table.titles[place], show: (value) => shown(run, value) })),
+    columns: table.columns.map((name, place) => {
+      const beside = table.titles[place + 1] === `± ${table.titles[place]}` ? place + 1 : null;
+      const show = (/** @type {Value} */ value, /** @type {Value[]} */ row) => (beside === null ? shown(run, value) : withError(numberIn(value), numberIn(row[beside])));
+      return { name, title: table.titles[place], hidden: place > 0 && table.titles[place] === `± ${table.titles[place - 1]}`, show };
+    }),
   });
 }
 
-/** Heads lead to their cards. @param {string} run @param {import("../charts/table.js").Value} value */
+/** @param {Value} value @returns {number | null} */
+function numberIn(value) {
+  return typeof value === "number" ? value : null;
+}
+
+/** Heads lead to their cards, also in a list of them. @param {string} run @param {Value} value @returns {import("../shell/dom.js").Child} */
 export function shown(run, value) {
-  const head = typeof value === "string" ? headIn(value) : null;
-  return head ? h("a", { href: address("head", { run, head }) }, String(value)) : undefined;
+  if (typeof value !== "string" || !headIn(value.split(", ")[0])) return undefined;
+  const parts = value.split(/(, | and )/).map((part) => (headIn(part) ? h("a", { href: address("head", { run, head: String(headIn(part)) }) }, part) : part));
+  return h("span", {}, ...parts);
 }

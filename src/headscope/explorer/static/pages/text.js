@@ -2,6 +2,8 @@
 
 import { askSessionAgain } from "../shell/api.js";
 import { h } from "../shell/dom.js";
+import { counted } from "../shell/format.js";
+import { sentences } from "../shell/messages.js";
 import { change, here } from "../shell/place.js";
 import { EXAMPLE, ViewHost } from "./viewhost.js";
 
@@ -16,15 +18,16 @@ export const textPage = {
   needsRun: false,
   async render(context) {
     const session = await askSessionAgain();
-    const form = makeForm({ ...context, session });
     const title = h("div", { class: "title" }, h("h1", {}, "Try a text"), modelLine(session.model));
+    if (session.model.state === "none") return { nodes: [title, h("div", { class: "note", role: "status", id: "status" }, sentences(session.model.reason ?? "No model is loaded."))] };
+    const form = makeForm({ ...context, session });
     return { nodes: [title, form.node], ready: form.ready, leave: form.leave };
   },
 };
 
 /** @param {import("../types.js").ModelFacts} model */
 function modelLine(model) {
-  const shape = model.state === "ready" ? ` · ${model.layers} layers × ${model.heads} heads${model.max_length ? ` · up to ${model.max_length} tokens` : ""}` : "";
+  const shape = model.state === "ready" ? ` · ${counted(model.layers ?? 0, "layer")} × ${counted(model.heads ?? 0, "head")}${model.max_length ? ` · up to ${model.max_length} tokens` : ""}` : "";
   return h("p", { class: "faint" }, model.name ? `${model.name}${shape}` : "");
 }
 

@@ -6,6 +6,7 @@ import { fromHash, Store, toHash } from "../../../views/static/core/state.js";
 import { askBlocks, askTrace } from "../shell/api.js";
 import { saveRows } from "../charts/download.js";
 import { saveButton } from "../charts/figure.js";
+import { counted as several } from "../shell/format.js";
 import { chosenTheme } from "../shell/look.js";
 
 /** @typedef {import("../shell/api.js").TextRequest} TextRequest */
@@ -72,7 +73,7 @@ export class ViewHost {
 function counted(stacks) {
   const count = (/** @type {string} */ name) => stacks.find((stack) => stack.name === name)?.queries.labels.length;
   const [source, target] = [count("encoder"), count("decoder")];
-  if (source === undefined) return `${stacks[0].queries.labels.length} tokens`;
+  if (source === undefined) return several(stacks[0].queries.labels.length, "token");
   return target === undefined ? `${source} source tokens; without a target only the encoder is shown` : `${source} source and ${target} target tokens`;
 }
 

@@ -35,7 +35,16 @@ export function signed(value) {
 
 /** @param {number | null} value @param {number | null | undefined} error @returns {string} */
 export function withError(value, error) {
-  return error === null || error === undefined ? number(value) : `${number(value)} ± ${number(error)}`;
+  if (error === null || error === undefined) return number(value);
+  const said = number(value);
+  return `${said} ± ${/e/.test(said) ? number(error) : asExact(error, /\.(\d+)/.exec(said)?.[1].length ?? 0)}`;
+}
+
+/** An error to the places that its value has, or to its first digit where that is smaller. @param {number} error @param {number} places @returns {string} */
+function asExact(error, places) {
+  if (!Number.isFinite(error) || error < 1e-7) return number(error);
+  const first = Math.ceil(-Math.log10(error));
+  return error.toFixed(Math.max(places, Number(error.toFixed(places)) === 0 ? first : 0));
 }
 
 /** @param {number | null} p @returns {string} */

@@ -1,6 +1,6 @@
 /** The shell: top bar, the page that the address names, and what to do when it cannot be shown. */
 
-import { askSession } from "./api.js";
+import { askSession, Refused } from "./api.js";
 import { h } from "./dom.js";
 import { applyTheme, onSystemTheme } from "./look.js";
 import { failure, modelNote, runNotes, startPage } from "./messages.js";
@@ -66,13 +66,15 @@ async function show() {
 async function render(page, params) {
   const [session, found] = await Promise.all([askSession(), (PAGES[page] ?? PAGES.overview)()]);
   const run = chosenRun(session, params.run);
+  const unknown = found.needsRun && params.run && run?.slug !== params.run;
   fillTop(top_, session, run, page in PAGES ? page : "overview", redrawAll);
   document.title = `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Overview")} · ${run?.slug ?? "Headscope"}`;
   document.documentElement.toggleAttribute("data-embedded", page === "embed");
   fluid = found.fluid ?? false;
   if (found.needsRun && !run) return { nodes: [startPage(session)] };
+  if (unknown) throw new Refused(404, `There is no run ${params.run} here; choose one of ${session.runs.map((one) => one.slug).join(", ")}.`);
   const room = Math.max(280, content.clientWidth - 2 * parseFloat(getComputedStyle(content).paddingLeft));
-  if (found.needsRun && run?.state !== "complete") return { nodes: [h("h1", {}, run?.slug ?? ""), runNotes(run)] };
+  if (found.needsRun && run?.state !== "complete") return { nodes: [h("div", { class: "title" }, h("h1", {}, run?.slug ?? "")), runNotes(run)] };
   const shown = await found.render({ params, session, run, room });
   const notes = found.needsRun && run && run.notes.length ? [runNotes(run)] : [];
   const other = page === "compare" || page === "embed" ? null : modelNote(session, run);

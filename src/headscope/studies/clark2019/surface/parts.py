@@ -161,7 +161,9 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
     stop = first + len(sentences)
     longest = longest_segment(setup)
     skipped: Counter[str] = Counter()
-    skipped[f"{segments.unit} without a second one to pair"] = segments.unpaired_in(first, stop)
+    skipped[f"{segments.unit.removesuffix('s')} without a second one to pair"] = (
+        segments.unpaired_in(first, stop)
+    )
     examples: list[Example] = []
     for segment, group in _segments(setup, segments, sentences, first):
         try:

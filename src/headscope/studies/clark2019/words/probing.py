@@ -39,6 +39,7 @@ from headscope.studies.clark2019.left_out import why_no_probes
 from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
+from headscope.wording import counted
 from headscope.workers.threads import use_threads
 
 STREAM_TOKENS = 512  # per batch: all layers' word maps of a batch are held at once
@@ -211,7 +212,7 @@ class ProbeStage:
         if words == 0:
             return _without_probes(result)
         share = "" if setup.options["train"] else ", four fifths of the documents"
-        trained_on = f"{len(corpora_of(setup)[0])} sentences{share}"
+        trained_on = f"{counted(len(corpora_of(setup)[0]), 'sentences')}{share}"
         facts = {
             "parsing_vectors": vectors,
             "parsing_trained_on": trained_on,
