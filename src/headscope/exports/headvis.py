@@ -74,7 +74,7 @@ def config(run: Run) -> dict[str, Any]:
     return {
         "model_name": run.model or "",
         "dataset_name": run.corpus or "",
-        "heads": [list(head) for head in _heads(data)],
+        "heads": [list(head) for head in heads_of(data)],
         "n_layers": data.sizes["layer"],
         "n_heads": data.sizes["head"],
         "n_intervals": BANDS,
