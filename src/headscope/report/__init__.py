@@ -2,7 +2,8 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
@@ -115,6 +116,7 @@ def _chapter(
         tables=_write_tables(folder, said),
         measures=show_measures(run.data),
         exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
+        method=_describe_method(run, found, is_own=study is not None),
     )
 
 
@@ -127,29 +129,42 @@ def _find_study(run: Run) -> Study | None:
     return find_study(run.study) if run.study in STUDIES else None
 
 
+@contextmanager
+def _of_a_stranger(run: Run, part: str, is_own: bool) -> Iterator[None]:
+    """A run may come from a stranger and have only the names of what a study needs.
+
+    A study that was given by its author shows where it fails.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_own or isinstance(error, HeadscopeError):
+            raise
+        raise RunError(
+            f"{run.path} says that it is a run of {run.study}, and its {part} cannot be drawn "
+            f"({said_of(error)}); run the study again in a new directory."
+        ) from error
+
+
+def _describe_method(run: Run, study: Study | None, *, is_own: bool) -> str:
+    """How to read the numbers."""
+    if study is None:
+        return "Layers and heads count from 0."
+    with _of_a_stranger(run, "description", is_own):
+        return f"After {study.citation}. {study.notes(run.data)}"
+
+
 def _draw_figures(
     run: Run, study: Study | None, folder: Path, look: Look, *, is_own: bool
 ) -> list[ShownFigure]:
-    """Draw and write every figure that the result has the variables for.
-
-    A run may come from a stranger and have only the names of a study's variables; a study that was
-    given by its author shows where it fails.
-    """
+    """Draw and write every figure that the result has the variables for."""
     figures = (study.figures if study else ()) or general_figures(run.data)
     shown = []
     for figure in figures:
         if all(name in run.data for name in figure.needs):
-            try:
-                with style(figure.name, look.font):
-                    files = render_figure(figure.draw(run.data), look.width, look.formats)
-                    note = figure.note(run.data)
-            except Exception as error:
-                if is_own or isinstance(error, HeadscopeError):
-                    raise
-                raise RunError(
-                    f"{run.path} says that it is a run of {run.study}, and its {figure.name} "
-                    f"cannot be drawn ({said_of(error)}); run the study again in a new directory."
-                ) from error
+            with _of_a_stranger(run, figure.name, is_own), style(figure.name, look.font):
+                files = render_figure(figure.draw(run.data), look.width, look.formats)
+                note = figure.note(run.data)
             for ending, content in files.items():
                 _write(folder / "figures" / f"{figure.name}.{ending}", content)
             shown.append(ShownFigure(figure, files["svg"].decode("utf-8"), note))

@@ -107,6 +107,7 @@ class Chapter:
     tables: Sequence[ShownTable]
     measures: "Sequence[ShownMeasure]"
     exemplars: Sequence[Group]
+    method: str  # how to read the numbers
 
     @property
     def model(self) -> str:
@@ -192,13 +193,6 @@ class Chapter:
             f"The study {self.run.study} is one of your own, so these are general figures: a "
             "map of every measure. Its own are drawn by hs.report(run, study=STUDY)."
         )
-
-    @property
-    def method(self) -> str:
-        """How to read the numbers."""
-        if self.study is None:
-            return "Layers and heads count from 0."
-        return f"After {self.study.citation}. {self.study.notes(self.run.data)}"
 
     @property
     def settings(self) -> ShownTable:
