@@ -53,7 +53,7 @@ export function choice(name, options, read, write) {
 export function segments(name, options, read, write, blocked = () => undefined) {
   const group = element("div", { class: "hs-segments", role: "radiogroup", "aria-label": name });
   const buttons = options.map(({ value, text }) => {
-    const button = element("button", { type: "button", role: "radio", "data-value": value }, text);
+    const button = element("button", { type: "button", role: "radio", "aria-checked": "false", "data-value": value }, text);
     button.addEventListener("click", () => {
       if (!button.hasAttribute("aria-disabled")) write(value);
     });
