@@ -257,10 +257,11 @@ def _networks(first: Run, second: Run) -> tuple[bool, str]:
             "Whether the networks are of one lineage is not known: their runs hold no sketch of "
             "the embeddings. Head numbers are not taken to mean the same."
         )
+    said = f"{alike:.2f}".replace("-", "−")
     if alike > ALIKE:
-        return True, f"One lineage: the embeddings correlate {alike:.2f}, so head with head."
+        return True, f"One lineage: the embeddings correlate {said}, so head with head."
     return False, (
-        f"Two networks trained apart: the embeddings correlate {alike:.2f}, and head numbers of "
+        f"Two networks trained apart: the embeddings correlate {said}, and head numbers of "
         "such networks mean nothing to each other."
     )
 
