@@ -137,7 +137,7 @@ def test_an_edge_adds_what_a_plain_reading_of_the_network_gives(
         for direction, sign in (("raises", -1), ("lowers", 1)):
             order = sorted(range(len(shown)), key=lambda token: sign * logits[token].item())
             wanted = [logits[token].item() for token in order[:TOKENS]]
-            assert getattr(edge, f"{direction}_logit") == pytest.approx(wanted, abs=1e-5)
+            assert getattr(edge, f"{direction}_logit") == pytest.approx(wanted, rel=1e-6, abs=1e-5)
             assert getattr(edge, direction) == tuple(shown[token] for token in order[:TOKENS])
         check_predicted(model, edge, ids, logits, shown)
 
