@@ -150,7 +150,7 @@ def check_predicted(
         assert edge.token is None and edge.logit is None
     else:
         assert edge.token == shown[ids[place]]
-        assert edge.logit == pytest.approx(logits[ids[place]].item(), abs=1e-5)
+        assert edge.logit == pytest.approx(logits[ids[place]].item(), rel=1e-6, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -183,7 +183,7 @@ def test_blocks_of_rows_give_the_same_edges(
     ours, theirs = run.records.edges(0, 1), read_finished(tmp_path).records.edges(0, 1)
     assert [(e.input, e.query, e.key) for e in ours] == [(e.input, e.query, e.key) for e in theirs]
     for own, other in zip(ours, theirs, strict=True):
-        assert own.raises_logit == pytest.approx(other.raises_logit, abs=1e-5)
+        assert own.raises_logit == pytest.approx(other.raises_logit, rel=1e-6, abs=1e-5)
 
 
 def test_one_edge_of_each_row_and_none_of_the_first_token() -> None:
