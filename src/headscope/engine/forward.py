@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -34,10 +34,6 @@ from headscope.observe.layer import Layer
 from headscope.observe.packed import places_of
 from headscope.observe.show import Attention, choose_way, is_packed, show_layers
 from headscope.workers.threads import use_threads
-
-if TYPE_CHECKING:
-    from headscope.model.model import Model
-
 
 log = logging.getLogger("headscope")
 Found = TypeVar("Found")
@@ -94,7 +90,7 @@ def _say_once(model: str, tokens: int) -> None:
     _lowered[model] = tokens
 
 
-def default_batch_tokens(model: "Model") -> int:
+def default_batch_tokens(model: Model) -> int:
     """As many tokens per batch as the free memory of the device allows."""
     if model.device.type != "cuda":
         return CPU_TOKENS
@@ -114,7 +110,7 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) ->
     return 1 << (tokens.bit_length() - 1)
 
 
-def _width(model: "Model") -> int:
+def _width(model: Model) -> int:
     return model.network.config.get_text_config().hidden_size
 
 

@@ -1,0 +1,75 @@
+"""A shard that waits for its turn and is observed far from the host gives the same states."""
+
+from dataclasses import replace
+from threading import Thread
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.engine import forward
+from headscope.metrics.metric import MatrixMetric, Metric, State
+from headscope.metrics.ratio import MatrixRatio
+from headscope.model.capture import kernels
+from headscope.model.model import Model
+from headscope.observe.batch import packing_of
+from headscope.observe.inputs import Columns, Cut, columns_of
+from headscope.studies import find_study
+from headscope.studies.study import Setup
+from headscope.text.corpus import Corpus
+from headscope.text.segments import Excerpt
+from tests.engine.tiny import MODELS, make_sentences
+
+TOKENS = 64
+
+
+def send(cut: Cut, device: torch.device) -> Cut:
+    """What a GPU is given: copies, with the host's batch beside them."""
+    seen, there = cut.annotated, packing_of(cut.annotated).to(device)
+    labels = {name: codes.clone() for name, codes in seen.labels.items()}
+    away = replace(seen, mask=seen.mask.clone(), null=seen.null.clone(), labels=labels, host=seen)
+    return Cut(replace(cut.batch, packing=there), away)
+
+
+def observe_far(model: Model, columns: Columns, metrics: tuple[Metric, ...]) -> dict[str, State]:
+    states = {metric.name: metric.zero(len(columns)) for metric in metrics}
+    loop = forward._make_loop(metrics, states, model.device)
+    with torch.inference_mode():
+        cuts = forward._read_texts(model, columns, TOKENS, loop)
+        forward._observe_far(cuts, model, loop, "fused", "raw")
+    for state in states.values():
+        state.settle()
+    return states
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
+def test_a_shard_far_away_gives_the_states_of_one_at_hand(
+    kind: str, busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, study = Corpus.from_sentences(make_sentences(40)), find_study("vig2019")
+    setup = Setup(MODELS[kind](), corpus, study.with_options({}), study.labels(corpus), TOKENS)
+    (part,) = study.parts(setup)
+    metrics = tuple(m for m in part.metrics if not isinstance(m, MatrixMetric | MatrixRatio))
+    examples = part.inputs(setup, Excerpt(list(corpus)), 0).examples
+    monkeypatch.setattr(kernels, "takes", lambda query, value: True)
+    near = forward.observe(setup.model, examples, metrics, TOKENS, "fused")
+    monkeypatch.setattr(forward, "is_packed", lambda model: True)
+    monkeypatch.setattr(Cut, "to", send)
+    found: list[dict[str, State]] = []
+    work = Thread(
+        target=lambda: found.append(observe_far(setup.model, columns_of(examples), metrics))
+    )
+    if busy:
+        forward._one_at_a_time.acquire()
+    work.start()
+    if busy:
+        work.join(0.2)
+        assert work.is_alive()
+        forward._one_at_a_time.release()
+    work.join()
+    (far,) = found
+    for name, state in near.items():
+        for key, values in (state.sums | state.records).items():
+            other = (far[name].sums | far[name].records)[key]
+            np.testing.assert_array_equal(other, values, err_msg=f"{name} {key}")
