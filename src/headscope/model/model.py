@@ -10,7 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model import record
-from headscope.model.attention import Forward, LayerAttention, Packing, Stack
+from headscope.model.attention import Forward, LayerAttention, Stack
 from headscope.model.capture.changes import Change, run_changed
 from headscope.model.capture.dense import capture
 from headscope.model.capture.kernels import PlainObserver, capture_fused
@@ -270,11 +270,9 @@ class Model:
         The batch must have no target. Output agrees with that of `forward` up to rounding.
         """
         expected = self._expectations(batch, whole=False)
-        packing = Packing.of(batch.mask) if batch.packing is None else batch.packing
         with torch.no_grad(), self.modes.masks("fused"):
-            return capture_fused(
-                self._bind(batch, logits), self.plan, observer, expected, batch.spans, packing
-            )
+            run, packing = self._bind(batch, logits), batch.find_packing()
+            return capture_fused(run, self.plan, observer, expected, batch.spans, packing)
 
     def forward_changed(
         self, batch: Batch, change: Change, *, gradients: bool = False, logits: bool = True

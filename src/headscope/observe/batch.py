@@ -105,11 +105,6 @@ class AnnotatedBatch:
         made = self.host.once_on_host(name, make)
         return self.once(name, lambda: _send(made, self.mask.device))
 
-    @property
-    def at_hand(self) -> "AnnotatedBatch":
-        """The batch where reading single numbers costs nothing."""
-        return self if self.host is None else self.host
-
     @cached_property
     def _made(self) -> dict[str, Any]:
         return {}

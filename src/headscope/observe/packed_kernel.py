@@ -129,30 +129,27 @@ def _sum_keys(  # noqa: ANN202
     distance = tl.zeros([KEYS], tl.float32)
     peak = tl.full([KEYS], float("-inf"), tl.float32)
     for start in range(begin, tl.minimum(behind, stop), QUERIES):
-        rows = start + tl.arange(0, QUERIES)
         columns, scores, distance, peak = _add_queries(
-            k, keys, theirs, rows, tl.minimum(behind, stop), of_queries, lse + of_rows,
-            row_weights + of_rows, text, firsts, factor, heads, columns, scores, distance, peak,
+            k, keys, theirs, start + tl.arange(0, QUERIES), tl.minimum(behind, stop), of_queries,
+            lse + of_rows, row_weights + of_rows, text, firsts, factor, heads,
+            columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
     # Behind the block distances are counted from its first key, which costs less than from each.
     near = columns
     for start in range(behind, clear, QUERIES):
-        rows = start + tl.arange(0, QUERIES)
         columns, scores, distance, peak = _add_queries(
-            k, first, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
-            text, firsts, factor, heads, columns, scores, distance, peak,
+            k, first, theirs, start + tl.arange(0, QUERIES), stop, of_queries, lse + of_rows,
+            row_weights + of_rows, text, firsts, factor, heads, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=False,
         )  # fmt: skip
     distance -= (columns - near) * (keys - first).to(tl.float32)
     for start in range(clear, stop, QUERIES):
-        rows = start + tl.arange(0, QUERIES)
         columns, scores, distance, peak = _add_queries(
-            k, keys, theirs, rows, stop, of_queries, lse + of_rows, row_weights + of_rows,
-            text, firsts, factor, heads, columns, scores, distance, peak,
+            k, keys, theirs, start + tl.arange(0, QUERIES), stop, of_queries, lse + of_rows,
+            row_weights + of_rows, text, firsts, factor, heads, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
-
     plane = heads * tokens
     sums += of_rows + keys
     tl.store(sums, columns, mask=real)

@@ -5,7 +5,7 @@ the threads of one operation wait for each other, and one that shares its core w
 keeps all others waiting at every operation.
 
 A program of ours also says how seldom Python looks through all its objects for garbage: torch and
-transformers make half a million that stay, and a look through them takes a quarter of a second.
+transformers make very many that stay, and a look through all of them is felt.
 """
 
 import gc

@@ -52,6 +52,10 @@ class Batch:
         """Whether any text is shorter than the rectangle."""
         return min(self.lengths) < self.ids.shape[1]
 
+    def find_packing(self) -> Packing:
+        """Where the tokens lie without padding."""
+        return Packing.of(self.mask) if self.packing is None else self.packing
+
     def spans(self) -> list[slice]:
         """The columns of every text."""
         return [*map(self.span, range(len(self)))]
