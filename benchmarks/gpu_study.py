@@ -45,7 +45,7 @@ from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
 from headscope.text.segments import Excerpt  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
-from headscope.workers.engine import LocalPool, map_in_threads  # noqa: E402
+from headscope.workers import LocalPool, map_in_threads  # noqa: E402
 
 TOKENIZER = Path(__file__).parents[1] / "src" / "headscope" / "model" / "bundled" / "mini-gpt2"
 SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}

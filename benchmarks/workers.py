@@ -13,9 +13,8 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import study as running
-from headscope.workers.cluster import connected
-from headscope.workers.engine import Engine, LocalEngine, Outcome, Piece, Pool, Work
-from headscope.workers.ray import RayEngine
+from headscope.workers import Engine, LocalEngine, Outcome, Piece, Pool, Work
+from headscope.workers.ray import RayEngine, connected
 
 SENTENCES = 2048
 SHARD = 64

@@ -87,7 +87,7 @@ LAZY_DOORS = {
         "headscope.bertviz.neuron_view",
         "headscope.model.loading.load",
     ): "importing it needs no torch",
-    ("headscope.workers.engine", "headscope.workers.ray"): "engines are found by name",
+    ("headscope.workers", "headscope.workers.ray"): "engines are found by name",
 }
 
 

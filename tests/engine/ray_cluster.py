@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headscope.workers.cluster import SETTINGS
+from headscope.workers.ray import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}

@@ -13,7 +13,7 @@ from headscope.engine.prepare import Readers, open_readers, read_inputs
 from headscope.studies import find_study
 from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
-from headscope.workers.engine import LocalPool
+from headscope.workers import LocalPool
 from tests.metrics.tiny_models import tiny_gpt2
 
 

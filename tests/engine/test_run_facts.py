@@ -20,7 +20,7 @@ from headscope.studies import STUDIES, find_study
 from headscope.text.corpus import Corpus
 from headscope.text.readers import SUFFIXES
 from headscope.text.sentence import Sentence
-from headscope.workers.engine import LocalPool
+from headscope.workers import LocalPool
 from tests.engine.tiny import causal_model, make_sentences, treebank
 
 OWN = "tests.engine.own_study:STUDY"

@@ -7,7 +7,7 @@ import pytest
 from headscope.engine.job import Job
 from headscope.studies import find_study
 from headscope.studies.study import Setup
-from headscope.workers.engine import LocalPool, map_in_threads
+from headscope.workers import LocalPool, map_in_threads
 from tests.engine.tiny import causal_model, treebank
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.workers import ray
-from headscope.workers.ray import Attempted, Pieces
+from headscope.workers import SPREAD, Attempted, Pieces
 
 
 @given(st.integers(0, 150), st.integers(1, 4), st.integers(0, 999))
@@ -26,7 +25,7 @@ def test_every_piece_is_finished_once_and_none_is_taken_far_ahead(
         if not busy:
             continue
         numbers = [attempted.number for attempted in busy.values()]
-        assert max(numbers) - min(numbers) <= ray.SPREAD
+        assert max(numbers) - min(numbers) <= SPREAD
         worker = rng.choice(sorted(busy))
         attempted = busy.pop(worker)
         if rng.random() < 0.4:

@@ -18,9 +18,8 @@ import headscope as hs
 from headscope.engine import study as running
 from headscope.engine.job import Job
 from headscope.errors import RunError
-from headscope.workers.cluster import Node, Placement, find_nodes, place_workers
-from headscope.workers.engine import LocalEngine, find_engine
-from headscope.workers.ray import RayEngine, RayPool
+from headscope.workers import LocalEngine, find_engine
+from headscope.workers.ray import Node, Placement, RayEngine, RayPool, find_nodes, place_workers
 from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import NODE, two_nodes
 from tests.engine.small_works import Square, Unready

@@ -61,7 +61,7 @@ def test_a_number_set_by_the_user_is_kept_however_busy_the_machine_is(
 
 def test_workers_are_imported_without_torch() -> None:
     code = (
-        "import sys, headscope.workers.ray, headscope.workers.engine, headscope.workers.threads; "
+        "import sys, headscope.workers.ray, headscope.workers.threads; "
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -42,7 +42,7 @@ def annotate(
     """Tag and parse raw text with spaCy, or add to a corpus what it lacks, and write a corpus."""
     from headscope.text.annotate import annotate as annotate_texts
     from headscope.text.annotate import find_inputs
-    from headscope.workers.engine import find_engine
+    from headscope.workers import find_engine
 
     chosen = find_engine(engine, address=address, workers=workers)
     corpus = annotate_texts(

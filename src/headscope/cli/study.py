@@ -151,7 +151,7 @@ def study(
     _spin_briefly()
     from headscope.studies import find_modules_here, find_study
     from headscope.studies.option import read_pairs
-    from headscope.workers.engine import find_engine
+    from headscope.workers import find_engine
 
     # Every mistake that needs no model is said before one is loaded.
     where = find_engine(engine, address=address, workers=workers)

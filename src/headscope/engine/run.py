@@ -51,7 +51,7 @@ from headscope.metrics.metric import Metric, Records, Sums
 from headscope.results.inspection import inspect_folder, require_file, require_folder
 from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
-from headscope.workers.engine import map_in_threads
+from headscope.workers import map_in_threads
 
 if sys.platform == "win32":
     import msvcrt

@@ -44,7 +44,7 @@ from headscope.studies.study import Setup, Stage, Study
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
-from headscope.workers.engine import Engine, LocalPool, Piece, Pool, find_engine
+from headscope.workers import Engine, LocalPool, Piece, Pool, find_engine
 from headscope.workers.threads import choose_threads, use_threads
 
 SHARD_SENTENCES = 256

@@ -15,7 +15,7 @@ from headscope.studies.option import Option, fill
 from headscope.text.corpus import count_documents
 from headscope.text.readers.lines import Layout
 from headscope.text.segments import Excerpt, read_around
-from headscope.workers.engine import Piece, Work
+from headscope.workers import Piece, Work
 
 if TYPE_CHECKING:
     import xarray as xr

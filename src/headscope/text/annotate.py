@@ -32,7 +32,7 @@ from headscope.text.sources import (
     read_documents,
 )
 from headscope.wording import counted
-from headscope.workers.engine import Engine, find_engine
+from headscope.workers import Engine, find_engine
 
 if TYPE_CHECKING:
     from spacy.language import Language

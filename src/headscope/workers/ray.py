@@ -7,25 +7,53 @@ tried on another worker; and a worker whose node cannot do the work is left out.
 """
 
 import logging
+import os
 import pickle
+import re
+import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Generic
 
 import headscope
 from headscope.errors import HeadscopeError, RunError
-from headscope.workers.cluster import Placement, connected, find_nodes, import_ray, place_workers
-from headscope.workers.engine import Outcome, Piece, Work
+from headscope.workers import Attempted, Outcome, Piece, Pieces, Work
 
 ATTEMPTS = 3  # at one piece; then it is named and the run stops
 RESTARTS = 10  # of one worker by Ray
-SPREAD = 64  # pieces between the oldest unfinished one and the newest: bounds what waits for order
 LOOK_EVERY = 5.0  # seconds without news
 SAY_AFTER = 30.0  # seconds without any worker
+SETTINGS = {  # of a cluster that is started here
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_worker_niceness": "0",  # on a busy machine workers get as much as other processes
+}
+_HOST = re.compile(r"(?P<host>[^/:]+|\[.+\]):(?P<port>\d+)")
+_ANSWER_WITHIN = 5.0  # seconds
 
 log = logging.getLogger("headscope")
+
+
+@dataclass(frozen=True)
+class Node:
+    """The cores and GPUs of one machine of the cluster."""
+
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How many workers there are, and the cores and GPUs of each."""
+
+    workers: int
+    cpus: int
+    gpus: int
+
+    def __str__(self) -> str:
+        return "a GPU" if self.gpus else f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -43,12 +71,8 @@ class RayEngine:
     @contextmanager
     def open(self) -> Iterator["RayPool"]:
         """Connect to the cluster, or start one on this machine and stop it at the end."""
-        with connected(self.address):
-            pool = RayPool(self.workers)
-            try:
-                yield pool
-            finally:
-                pool.close()
+        with connected(self.address), closing(RayPool(self.workers)) as pool:
+            yield pool
 
 
 @dataclass
@@ -110,51 +134,6 @@ class Process:
     def do(self, piece: Any) -> Any:
         """The outcome of one piece."""
         return self._work(piece)
-
-
-@dataclass(eq=False)
-class Attempted(Generic[Piece]):
-    """A piece in progress, and the workers that failed on it."""
-
-    number: int
-    piece: Piece
-    failed_on: list[int] = field(default_factory=list)
-
-
-class Pieces(Generic[Piece]):
-    """Pieces that are new, in progress, or to be tried again; each is finished once."""
-
-    def __init__(self, source: Iterable[Piece]) -> None:
-        self._source = enumerate(source)
-        self._exhausted = False
-        self._newest = -1
-        self._unfinished: dict[int, Attempted[Piece]] = {}
-        self._failed: list[Attempted[Piece]] = []
-
-    @property
-    def are_done(self) -> bool:
-        return self._exhausted and not self._unfinished
-
-    def take(self, worker: int, ready: Set[int]) -> Attempted[Piece] | None:
-        """A piece for a worker; one that failed goes to another worker if one is ready."""
-        for attempted in self._failed:
-            if worker not in attempted.failed_on or ready <= set(attempted.failed_on):
-                self._failed.remove(attempted)
-                return attempted
-        if self._unfinished and self._newest - min(self._unfinished) >= SPREAD:
-            return None
-        for number, piece in self._source:
-            self._newest = number
-            return self._unfinished.setdefault(number, Attempted(number, piece))
-        self._exhausted = True
-        return None
-
-    def finish(self, attempted: Attempted[Piece]) -> None:
-        del self._unfinished[attempted.number]
-
-    def fail(self, attempted: Attempted[Piece], worker: int) -> None:
-        attempted.failed_on.append(worker)
-        self._failed.append(attempted)
 
 
 @dataclass(eq=False)
@@ -250,7 +229,8 @@ class RayWorkers(Generic[Piece, Outcome]):
             if attempted is None:
                 self._leave_out(worker, error)
             else:
-                self._fail(worker, attempted, error, pieces)
+                pieces.fail(attempted, worker.number)
+                self._fail(worker, attempted, error)
             return
         if attempted is None:
             worker.node = returned
@@ -270,14 +250,9 @@ class RayWorkers(Generic[Piece, Outcome]):
         log.warning("A worker is left out: %s", _reason(error))
 
     def _fail(
-        self,
-        worker: RayWorker[Piece],
-        attempted: Attempted[Piece],
-        error: Exception,
-        pieces: Pieces[Piece],
+        self, worker: RayWorker[Piece], attempted: Attempted[Piece], error: Exception
     ) -> None:
         """The piece is tried again; a worker that died opens the work anew once Ray restarts it."""
-        pieces.fail(attempted, worker.number)
         name, node = self._work.describe(attempted.piece), worker.node
         if len(attempted.failed_on) == ATTEMPTS:
             raise RunError(
@@ -311,10 +286,111 @@ class RayWorkers(Generic[Piece, Outcome]):
 def _reason(error: Exception) -> str:
     """What was raised in the worker, or how it died, in one line."""
     cause = getattr(error, "cause", None)
-    if isinstance(cause, HeadscopeError):
-        return (str(cause).splitlines() or [""])[0]
     if isinstance(cause, Exception):
-        return f"{type(cause).__name__}: {(str(cause).splitlines() or [''])[0]}"
+        said = (str(cause).splitlines() or [""])[0]
+        return said if isinstance(cause, HeadscopeError) else f"{type(cause).__name__}: {said}"
     if type(error).__name__ == "OutOfMemoryError":
         return "its node ran out of memory"
     return "its process or its node died"
+
+
+def import_ray() -> ModuleType:
+    """Ray, or an error that says how to install it."""
+    try:
+        import ray
+    except ImportError as error:
+        raise RunError(
+            'Ray is not installed; install it with `pip install "headscope[ray]"`.'
+        ) from error
+    return ray
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """A connection to a cluster: at the address, at $RAY_ADDRESS, or started here.
+
+    A process that is connected already stays connected.
+    """
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    ray = import_ray()
+    if ray.is_initialized():
+        if address is not None:
+            raise RunError(
+                f"This process is connected to a Ray cluster already; leave {address} out, or call "
+                "ray.shutdown() first."
+            )
+        yield
+        return
+    _connect(ray, address or os.environ.get("RAY_ADDRESS") or "local")
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def find_nodes() -> list[Node]:
+    """The machines of the cluster that are alive."""
+    alive = (node["Resources"] for node in import_ray().nodes() if node["Alive"])
+    return [Node(int(has.get("CPU", 0)), int(has.get("GPU", 0))) for has in alive]
+
+
+def place_workers(
+    nodes: Sequence[Node], *, workers: int | None, threads: int, needs_gpu: bool
+) -> Placement:
+    """One worker per GPU, or per `threads` cores; or the number asked for, sharing the cores."""
+    if workers is not None and workers < 1:
+        raise RunError(f"{workers} workers cannot work; ask for at least one.")
+    cores, gpus = sum(node.cpus for node in nodes), sum(node.gpus for node in nodes)
+    if needs_gpu and gpus < (workers or 1):
+        raise RunError(
+            f"The model is on a GPU and the cluster has {gpus} GPUs, too few for "
+            f"{workers or 1} workers; ask for fewer with `--workers`, or use `--device cpu`."
+        )
+    if needs_gpu:
+        spare = all(node.cpus >= node.gpus for node in nodes)
+        return Placement(workers or gpus, int(spare), 1)
+    if cores < (workers or 1):
+        raise RunError(
+            f"The cluster has {cores} CPUs, too few for {workers or 1} workers; "
+            "ask for fewer with `--workers`, or add nodes."
+        )
+    if workers is None:
+        each = min(threads, max(node.cpus for node in nodes))
+        return Placement(_places(nodes, each), each, 0)
+    each = min(threads, cores // workers)
+    while _places(nodes, each) < workers:  # nodes of different sizes leave cores over
+        each -= 1
+    return Placement(workers, each, 0)
+
+
+def _places(nodes: Sequence[Node], cpus: int) -> int:
+    return sum(node.cpus // cpus for node in nodes)
+
+
+def _connect(ray: ModuleType, address: str) -> None:
+    _check_answers(address)
+    own = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
+    except (RuntimeError, ConnectionError, ValueError, OSError, ImportError) as error:
+        said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise RunError(
+            f"Ray cannot be used at {address!r} ({said.strip().rstrip('.')}); start a cluster with "
+            "`ray start --head`, or leave the address out to use this machine alone."
+        ) from error
+
+
+def _check_answers(address: str) -> None:
+    """Refuse an address without a server at once; Ray itself tries for a minute."""
+    match = _HOST.fullmatch(address)
+    if match is None:
+        return
+    try:
+        place = match["host"].strip("[]"), int(match["port"])
+        socket.create_connection(place, timeout=_ANSWER_WITHIN).close()
+    except OSError as error:
+        raise RunError(
+            f"Nobody answers at {address} ({error.strerror or error}); check the address of the "
+            "cluster (`ray status` on its head node), or leave it out to use this machine alone."
+        ) from error
