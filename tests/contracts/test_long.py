@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.capture import kernels
+from headscope.model.capture import modes
 from headscope.model.capture.modes import Mode
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
@@ -77,7 +77,7 @@ def same_layer(found: Layer, wanted: DenseLayer) -> None:
 def test_sums_equal_those_of_whole_matrices(
     name: str, way: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(kernels.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 4)  # a few rows at a time
+    monkeypatch.setitem(modes.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 4)  # a few rows at a time
     model = loaded(name)
     if way not in model.modes:
         with pytest.raises(CaptureError, match="cannot be computed by"):

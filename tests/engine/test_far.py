@@ -10,7 +10,7 @@ import torch
 from headscope.engine import forward
 from headscope.metrics.metric import MatrixMetric, Metric, State
 from headscope.metrics.ratio import MatrixRatio
-from headscope.model.capture import kernels
+from headscope.model.capture import modes
 from headscope.model.model import Model
 from headscope.observe.batch import packing_of
 from headscope.observe.inputs import Columns, Cut, columns_of
@@ -52,7 +52,7 @@ def test_a_shard_far_away_gives_the_states_of_one_at_hand(
     (part,) = study.parts(setup)
     metrics = tuple(m for m in part.metrics if not isinstance(m, MatrixMetric | MatrixRatio))
     examples = part.inputs(setup, Excerpt(list(corpus)), 0).examples
-    monkeypatch.setattr(kernels, "takes", lambda query, value: True)
+    monkeypatch.setattr(modes, "takes", lambda query, value: True)
     near = forward.observe(setup.model, examples, metrics, TOKENS, "fused")
     monkeypatch.setattr(forward, "is_packed", lambda model: True)
     monkeypatch.setattr(Cut, "to", send)

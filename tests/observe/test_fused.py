@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.model.attention import TextAttention
-from headscope.model.capture.kernels import attend_whole
+from headscope.model.capture.modes import attend_whole
 from headscope.observe.fused import sum_in_blocks, weights_of_pairs
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing
-from headscope.model.capture import kernels
+from headscope.model.capture import modes
 from headscope.model.capture.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
@@ -146,7 +146,7 @@ def test_a_network_run_packed_gives_its_own_output_and_weights(
     texts = [model.encode(text) for text in ("the cat sat on the mat", "the cat", "cat the mat")]
     batch, wanted, seen = model.batch(texts), [], []
     plain = model.forward(batch, lambda layer: wanted.append(layer.weights), logits=False)[0]
-    monkeypatch.setattr(kernels, "takes", lambda query, value: True)
+    monkeypatch.setattr(modes, "takes", lambda query, value: True)
     found = model.forward_fused(batch, seen.append, logits=False)[0]
     torch.testing.assert_close(found[batch.mask], plain[batch.mask], rtol=1e-4, atol=1e-5)
     assert len(seen) == len(wanted) > 0

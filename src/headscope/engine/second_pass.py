@@ -23,7 +23,7 @@ from headscope.archive import pack_arrays
 from headscope.engine.edges import Arrays, Edge, EdgesSeen, merged, strongest
 from headscope.engine.forward import Allowance
 from headscope.model.attention import LayerAttention, RowAttention, widen
-from headscope.model.capture.kernels import block_rows
+from headscope.model.capture.modes import block_rows
 from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout
 from headscope.observe.inputs import Cut

@@ -12,9 +12,8 @@ from headscope.errors import ModelError
 from headscope.model import record
 from headscope.model.attention import Forward, LayerAttention, Stack
 from headscope.model.capture.changes import Change, run_changed
-from headscope.model.capture.dense import capture
-from headscope.model.capture.kernels import PlainObserver, capture_fused
-from headscope.model.capture.modes import Modes, prove_modes
+from headscope.model.capture.dense import Expectation, Validation, capture
+from headscope.model.capture.modes import Modes, PlainObserver, capture_fused, prove_modes
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
     TARGET_TOKENS,
@@ -24,7 +23,6 @@ from headscope.model.capture.plan import (
     make_plan,
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
-from headscope.model.capture.validate import Expectation, Validation
 from headscope.model.inputs.batch import (
     Batch,
     Entry,

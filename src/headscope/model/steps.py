@@ -22,9 +22,8 @@ from torch import Tensor
 
 from headscope.errors import HeadscopeError, ModelError
 from headscope.model.attention import LayerAttention, Stack
-from headscope.model.capture.dense import capture
+from headscope.model.capture.dense import TOLERANCE, Expectation, capture, expect
 from headscope.model.capture.plan import sliding_window
-from headscope.model.capture.validate import TOLERANCE, Expectation, expect
 from headscope.model.inputs.batch import Batch
 from headscope.model.loading.network import quiet
 

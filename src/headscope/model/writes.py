@@ -38,7 +38,7 @@ from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention, RowAttention, widen
-from headscope.model.capture.hooks import Projection
+from headscope.model.capture.backends import Projection
 from headscope.model.capture.plan import Plan
 from headscope.model.inputs.batch import Batch, probe_ids
 from headscope.model.inputs.tokens import display

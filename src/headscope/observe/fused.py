@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention, PlainAttention, TextAttention, widen
-from headscope.model.capture.kernels import block_rows
+from headscope.model.capture.modes import block_rows
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,

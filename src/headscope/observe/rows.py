@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.model.attention import TextAttention
-from headscope.model.capture.kernels import block_rows
+from headscope.model.capture.modes import block_rows
 from headscope.observe.batch import AnnotatedBatch, related_pairs
 from headscope.observe.layer import (
     LayerSums,

@@ -26,8 +26,7 @@ from headscope.model.attention import (
     PlainAttention,
     RowAttention,
 )
-from headscope.model.capture.kernels import block_rows
-from headscope.model.capture.modes import Mode
+from headscope.model.capture.modes import Mode, block_rows
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of

@@ -14,7 +14,7 @@ from transformers.modeling_utils import AttentionInterface
 
 from headscope.errors import CaptureError
 from headscope.model.attention import LayerAttention
-from headscope.model.capture.interface import install
+from headscope.model.capture.backends import install
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
 from tests.model.tiny import family, tiny
@@ -175,6 +175,6 @@ def test_shape_validation_alone_lets_values_pass(monkeypatch: pytest.MonkeyPatch
     model = tiny("Llama")
     batch = model.batch([model.encode("Birds")])
     monkeypatch.setattr(
-        "headscope.model.capture.validate.check_values", lambda *_: pytest.fail("values checked")
+        "headscope.model.capture.dense.check_values", lambda *_: pytest.fail("values checked")
     )
     model.forward(batch, lambda _: None, validate="shape")

@@ -26,10 +26,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headscope.model.attention import Forward, Stack
-from headscope.model.capture.dense import Progress
-from headscope.model.capture.interface import run_with
+from headscope.model.capture.backends import run_with
+from headscope.model.capture.dense import Expectation, Progress
 from headscope.model.capture.plan import Plan
-from headscope.model.capture.validate import Expectation
 from headscope.model.inputs.batch import Batch, probe_ids
 
 if TYPE_CHECKING:

@@ -1,27 +1,96 @@
-"""One captured forward pass: calls become layers, each validated and shown once."""
+"""One captured forward pass: calls become layers, each validated and shown once.
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any
+Every layer is checked before it is shown: a wrong number is an error, never a result.
+
+```
+          keys  a b c ·        · is padding: its rows are not looked at, its columns must be empty
+  query a       x . . .
+        b       x x . .        x may carry weight; each real row sums to 1,
+        c       x x x .        or to less where the family has a learned sink
+        ·       ? ? ? ?
+```
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Call, Forward, LayerAttention, Stack
-from headscope.model.capture.plan import Plan, Slot
-from headscope.model.capture.validate import (
-    Checks,
-    Expectation,
-    Validation,
-)
+
+if TYPE_CHECKING:
+    from headscope.model.capture.plan import Plan, Slot
 
 Observer = Callable[[LayerAttention], None]
+Validation = Literal["full", "shape"]
+
+# How far a row may be from 1 by rounding alone; bfloat16 rows were measured 0.002 off.
+TOLERANCE = {
+    torch.float64: 1e-6,
+    torch.float32: 1e-4,
+    torch.float16: 5e-3,
+    torch.bfloat16: 2e-2,
+}
+_REMEDY = (
+    "the capture of this family cannot be trusted with this input: run `headscope check` on the "
+    "model and see docs/models.md."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the weights of one stack must look like for one batch."""
+
+    model: str
+    stack: Stack
+    heads: int
+    queries: Bool[Tensor, "batch query"]
+    keys: Bool[Tensor, "batch key"]
+    causal: bool
+    sink: bool
+    padded: bool
+    forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
+    window: bool = False  # a cache may have forgotten all but the last keys
+
+    def __repr__(self) -> str:
+        return f"Expectation({self.stack!r}, weights of shape {self.shape})"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the inputs are, and whatever is shown of a layer."""
+        return self.queries.device
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Batch × head × query × key."""
+        return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
+
+    def of_rows(self, start: int, stop: int, *, window: bool = False) -> "Expectation":
+        """What the weights of some query rows must look like."""
+        queries = self.queries[:, start:stop]
+        unseen = self.padded or self.causal
+        forbidden = _forbidden(queries, self.keys, self.causal, start) if unseen else None
+        return replace(self, queries=queries, forbidden=forbidden, window=window)
+
+    def of_keys(self, count: int) -> "Expectation":
+        """The same for the last keys alone, where a window may have left no more."""
+        queries, keys = self.queries.shape[1], self.keys.shape[1]
+        if not self.window or not queries <= count < keys:
+            return self
+        last = self.keys[:, keys - count :]
+        unseen = self.padded or self.causal
+        start = count - queries
+        forbidden = _forbidden(self.queries, last, self.causal, start) if unseen else None
+        return replace(self, keys=last, forbidden=forbidden)
 
 
 def capture(
     forward: Forward,
-    plan: Plan,
+    plan: "Plan",
     observer: Observer,
     expected: Mapping[Stack, Expectation],
     validate: Validation = "full",
@@ -47,12 +116,12 @@ def capture(
 class Progress:
     """Counts the calls of one forward pass, for only their order says which layer they are."""
 
-    def __init__(self, plan: Plan, expected: Mapping[Stack, Expectation]) -> None:
+    def __init__(self, plan: "Plan", expected: Mapping[Stack, Expectation]) -> None:
         self._slots = [slot for slot in plan.slots if slot is None or slot.stack in expected]
         self._expected = expected
         self._seen = 0
 
-    def next(self) -> Slot | None:
+    def next(self) -> "Slot | None":
         """What the next call is; None for a call that is no layer of its own."""
         if self._seen >= len(self._slots):
             self._miscounted("more than")
@@ -88,7 +157,7 @@ def _to(part: Any, home: torch.device) -> Any:
     return part.to(home) if isinstance(part, Tensor) else part
 
 
-def _layer(call: Call, slot: Slot) -> LayerAttention:
+def _layer(call: Call, slot: "Slot") -> LayerAttention:
     # The very tensor where possible: gradients of the weights are asked of it.
     weights = call.weights
     if slot.streams > 1:
@@ -107,3 +176,138 @@ def _layer(call: Call, slot: Slot) -> LayerAttention:
         extras=call.extras,
         module=call.module,
     )
+
+
+def expect(
+    model: str,
+    stack: Stack,
+    heads: int,
+    queries: Bool[Tensor, "batch query"],
+    keys: Bool[Tensor, "batch key"],
+    *,
+    causal: bool,
+    sink: bool,
+    padded: bool | None = None,
+    whole: bool = True,
+) -> Expectation:
+    """Prepare the checks of one stack, once per batch; of `whole` matrices or of rows.
+
+    Whether there is padding is asked of the masks, for which a GPU must be waited for, only where
+    it is not said.
+    """
+    if padded is None:
+        padded = not (bool(queries.all()) and bool(keys.all()))
+    forbidden = _forbidden(queries, keys, causal) if whole and (padded or causal) else None
+    return Expectation(model, stack, heads, queries, keys, causal, sink, padded, forbidden)
+
+
+def check(weights: Tensor, layer: int, expected: Expectation, validate: Validation) -> None:
+    """Check one layer as thoroughly as was asked for."""
+    check_shape(weights, layer, expected)
+    if validate == "full":
+        check_values(weights, layer, expected)
+
+
+def check_shape(weights: Tensor, layer: int, expected: Expectation) -> None:
+    """Refuse anything but batch × head × query × key."""
+    if tuple(weights.shape) != expected.shape:
+        raise CaptureError(
+            f"{_place(expected, layer)} gave weights of shape {tuple(weights.shape)} where batch × "
+            f"head × query × key is {expected.shape}; {_REMEDY}"
+        )
+
+
+class Checks:
+    """The checks of one forward pass: at once on a CPU, at its end on a GPU.
+
+    Waiting for every layer would leave a GPU idle; nothing is given out before `finish`.
+    """
+
+    def __init__(self, validate: Validation) -> None:
+        self._validate = validate
+        self._waiting: list[tuple[Tensor, int, Expectation, torch.dtype]] = []
+
+    def see(self, weights: Tensor, layer: int, expected: Expectation) -> None:
+        """Check one layer, or have it checked later."""
+        check_shape(weights, layer, expected)
+        if self._validate == "shape":
+            return
+        if not weights.is_cuda:
+            check_values(weights, layer, expected)
+            return
+        measured = measure(weights.detach(), expected)
+        self._waiting.append((measured, layer, expected, weights.dtype))
+
+    def finish(self) -> None:
+        """Judge what is waiting, with one copy from the device."""
+        if not self._waiting:
+            return
+        found = torch.stack([measured for measured, *_ in self._waiting]).tolist()
+        for values, (_, layer, expected, dtype) in zip(found, self._waiting, strict=True):
+            judge(values, layer, expected, TOLERANCE.get(dtype, 1e-4))
+
+
+def check_values(weights: Tensor, layer: int, expected: Expectation) -> None:
+    """Refuse weights that are not finite, negative, misplaced, or do not sum to one."""
+    measured = measure(weights.detach(), expected).tolist()
+    judge(measured, layer, expected, TOLERANCE.get(weights.dtype, 1e-4))
+
+
+def measure(weights: Tensor, expected: Expectation) -> Float[Tensor, "4"]:
+    """The smallest weight, the smallest and largest row sum, and the most that is misplaced.
+
+    Three reductions over the weights.
+    """
+    # Two-byte weights add up in float32, as rounding of the sum itself would exceed the tolerance.
+    wide = torch.promote_types(weights.dtype, torch.float32)
+    sums = weights.sum(-1, dtype=wide)
+    if expected.padded:
+        sums = sums.masked_fill(~expected.queries[:, None, :], 1.0)
+    misplaced = sums.new_zeros(())
+    if expected.forbidden is not None:
+        # Not a batched product: with a single column it costs five times as much on a CPU.
+        unseen = expected.forbidden[:, None, :, 0].to(weights.dtype)
+        misplaced = (weights.flatten(2) * unseen).sum(-1, dtype=wide).max()
+    return torch.stack([weights.min().to(wide), *torch.aminmax(sums), misplaced])
+
+
+def judge(measured: Sequence[float], layer: int, expected: Expectation, tolerance: float) -> None:
+    """Refuse a layer for what `measure` found in it."""
+    lowest, low, high, misplaced = measured
+    if not lowest >= 0:  # also true of NaN
+        what = "not a number" if lowest != lowest else f"{lowest:.3g}"
+        raise CaptureError(
+            f"{_place(expected, layer)} has an attention weight of {what}; {_REMEDY}"
+        )
+    if not high <= 1 + tolerance or (low < 1 - tolerance and not expected.sink):
+        worst = high if not high <= 1 + tolerance else low
+        raise CaptureError(
+            f"{_place(expected, layer)} has an attention row that sums to {worst:.4g} instead of "
+            f"1; {_REMEDY}"
+        )
+    if misplaced > tolerance:
+        where = "padding or later tokens" if expected.causal else "padding"
+        raise CaptureError(
+            f"{_place(expected, layer)} pays attention of {misplaced:.3g} to {where}, so its mask "
+            f"was lost; {_REMEDY}"
+        )
+
+
+def _forbidden(
+    queries: Bool[Tensor, "batch query"],
+    keys: Bool[Tensor, "batch key"],
+    causal: bool,
+    start: int = 0,
+) -> Float[Tensor, "batch cell 1"]:
+    forbidden = ~keys[:, None, :].expand(-1, queries.shape[1], -1)
+    if causal:
+        shape = (queries.shape[1], keys.shape[1])
+        forbidden = forbidden | torch.ones(shape, dtype=torch.bool, device=keys.device).triu(
+            1 + start
+        )
+    return (forbidden & queries[:, :, None]).flatten(1)[:, :, None].float()
+
+
+def _place(expected: Expectation, layer: int) -> str:
+    stack = "" if expected.stack == "self" else f" {expected.stack}"
+    return f"{expected.model},{stack} layer {layer},"

@@ -18,17 +18,17 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import CaptureError
 from headscope.model.attention import Backend, BackendName, Forward, Stack, rebuilds, sink
-from headscope.model.capture.hooks import (
+from headscope.model.capture.backends import (
     Event,
     HooksBackend,
+    InterfaceBackend,
     OutputsBackend,
     Projection,
     Recorder,
     find_sites,
     reported,
 )
-from headscope.model.capture.interface import InterfaceBackend
-from headscope.model.capture.validate import TOLERANCE, Expectation, expect
+from headscope.model.capture.dense import TOLERANCE, Expectation, expect
 
 _BANDED = "computes attention only in a band around each token"
 _BLOCKS = "computes attention in blocks and leaves out the rest"

@@ -28,10 +28,9 @@ from transformers.masking_utils import (
 )
 
 from headscope.model.attention import Forward, RowAttention, Stack
-from headscope.model.capture.dense import Progress
-from headscope.model.capture.interface import bind, run_with
+from headscope.model.capture.backends import bind, run_with
+from headscope.model.capture.dense import Expectation, Progress, Validation, check
 from headscope.model.capture.plan import Plan
-from headscope.model.capture.validate import Expectation, Validation, check
 
 Kind = Literal["causal", "full"]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.capture.validate import Expectation, check_shape, check_values, expect
+from headscope.model.capture.dense import Expectation, check_shape, check_values, expect
 
 QUERIES = torch.tensor([[True, True, True], [True, True, False]])
 

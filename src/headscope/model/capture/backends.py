@@ -1,8 +1,13 @@
-"""Attention of families outside the interface, from what their modules return.
+"""The backends that show attention while a forward pass runs, and what a probe records of them.
 
-Hooks: for each matrix that `output_attentions=True` returns on the probe, the innermost module
-whose output carries that very tensor is hooked. The hook shows the weights and replaces them with
-None, so that nothing accumulates.
+Interface: under `attn_implementation="eager"` a model asks transformers' `AttentionInterface` for a
+function and falls back to its own. We hand it that same function inside an observer, so the model's
+own arithmetic runs and we look at what goes in and what comes out: weights, queries, keys and
+values. Nothing is computed twice and no softmax is rewritten.
+
+Hooks, for families outside the interface: for each matrix that `output_attentions=True` returns on
+the probe, the innermost module whose output carries that very tensor is hooked. The hook shows the
+weights and replaces them with None, so that nothing accumulates.
 
 Outputs: all layers at once, as the network reports them. This is the reference that every other
 backend is proved against, and the last resort for families whose layers never return the matrices
@@ -11,16 +16,19 @@ one by one (XLNet).
 What happens during a probe: attention calls, where they sit, which linear maps follow.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache, partial, wraps
 from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
+from transformers.modeling_utils import AttentionInterface
 from transformers.pytorch_utils import Conv1D
 
 from headscope.model.attention import BackendName, Call, Forward, Stack, Watch
@@ -32,6 +40,124 @@ FIELDS: dict[str, Stack] = {
     "cross_attentions": "cross",
 }
 Projection = nn.Linear | Conv1D
+
+# What is done instead of calling the model's function: given that function and its arguments.
+Attend = Callable[[Callable, tuple[Any, ...], dict[str, Any]], Any]
+
+_attend: ContextVar[Attend | None] = ContextVar("headscope_interface_attend", default=None)
+_installed: set[type[AttentionInterface]] = set()
+_install_lock = Lock()
+
+# What an attention function may be given that does not enter the scores.
+_SILENT = {"dropout", "is_causal", "use_cache", "output_attentions", "output_hidden_states"}
+_NAMED = {"module", "query", "key", "value", "attention_mask", "scaling"}
+
+
+class InterfaceBackend:
+    """Observes every function that the attention interface resolves."""
+
+    name: BackendName = "interface"
+
+    def run(self, forward: Forward, watch: Watch) -> Any:
+        """Run the forward pass with the interface observed."""
+        return run_with(forward, partial(_observe, watch))
+
+
+def run_with(forward: Forward, attend: Attend) -> Any:
+    """Run the forward pass with `attend` in place of the model's own attention function."""
+    install()
+    with _attended_by(attend):
+        return forward()
+
+
+def install() -> None:
+    """Wrap `AttentionInterface.get_interface`, once per process.
+
+    Patching per forward pass lost calls between threads; the context variable says who observes.
+    """
+    with _install_lock:
+        if AttentionInterface not in _installed:
+            AttentionInterface.get_interface = _observed(AttentionInterface.get_interface)
+            _installed.add(AttentionInterface)
+
+
+@contextmanager
+def _attended_by(attend: Attend | None) -> Iterator[None]:
+    token = _attend.set(attend)
+    try:
+        yield
+    finally:
+        _attend.reset(token)
+
+
+def _observed(original: Callable[..., Callable]) -> Callable[..., Callable]:
+    @wraps(original)
+    def get_interface(self: AttentionInterface, implementation: str, default: Callable) -> Callable:
+        resolved = original(self, implementation, default)
+        if implementation != "eager" or _attend.get() is None:
+            return resolved
+        return partial(_dispatch, resolved)
+
+    return get_interface
+
+
+def _dispatch(resolved: Callable, *args: Any, **kwargs: Any) -> Any:
+    attend = _attend.get()
+    if attend is None:
+        return resolved(*args, **kwargs)
+    # An observer may run another network: that must not be taken for a layer of this one.
+    with _attended_by(None):
+        return attend(resolved, args, kwargs)
+
+
+def _observe(
+    watch: Watch, resolved: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    result = resolved(*args, **kwargs)
+    if result[1] is not None:
+        watch(_call(bind(resolved, args, kwargs), result[0], result[1]))
+    return result
+
+
+def bind(function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Name every argument as the attention function names it."""
+    names = _positional(function)
+    return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
+@lru_cache(maxsize=256)
+def _positional(function: Callable) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _call(given: dict[str, Any], output: Tensor, weights: Tensor) -> Call:
+    module: nn.Module = given["module"]
+    query: Tensor = given["query"]
+    scaling = scale(given)
+    extras = {k: v for k, v in given.items() if k not in _NAMED | _SILENT and v is not None}
+    if scaling is None:
+        extras["scaling"] = given["scaling"]
+    return Call(
+        weights=weights,
+        module=module,
+        query=query,
+        key=given["key"],
+        value=given["value"],
+        scaling=scaling,
+        mask=given.get("attention_mask"),
+        extras=extras,
+        output=output,
+    )
+
+
+def scale(given: Mapping[str, Any]) -> float | None:
+    """What the scores are multiplied with; None where every head has a factor of its own."""
+    scaling = given.get("scaling")
+    if scaling is None:
+        return given["query"].shape[-1] ** -0.5  # what bodies without an explicit scaling do
+    if isinstance(scaling, Tensor) and scaling.numel() > 1:
+        return None
+    return float(scaling)
 
 
 @dataclass(frozen=True, slots=True)
