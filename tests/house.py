@@ -44,11 +44,11 @@ LAZY_DOORS = {
     ("headscope.model.trace", "headscope.model.foreign"): "a stored trace opens without torch",
     ("headscope.model.trace", "headscope.model.stored"): "which makes traces itself",
     (
-        "headscope.model.loading.origin",
+        "headscope.model.loading.source",
         "headscope.model.loading.load",
     ): "a pickled model is loaded where it lands",
     (
-        "headscope.model.loading.origin",
+        "headscope.model.loading.network",
         "headscope.model.model",
     ): "a pickled model is made where it lands",
     ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.numba_loop"): "numba",

@@ -11,9 +11,9 @@ from torch import nn
 from transformers import AutoConfig
 
 from headscope.errors import ModelError
-from headscope.model.loading import network
+from headscope.model.loading import memory
 from headscope.model.loading.load import load
-from headscope.model.loading.network import Quantization, check_quantised
+from headscope.model.loading.memory import Quantization, check_quantised
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
 from tests.model.quantised import Bits, quantise
@@ -100,7 +100,7 @@ def test_a_checkpoint_in_few_bits_names_the_library_it_needs(
     config = json.loads((directory / "config.json").read_text())
     config["quantization_config"] = {"quant_method": method, "bits": 4}
     (directory / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(network, "find_spec", lambda _: None)
+    monkeypatch.setattr(memory, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=f"is quantised by {method}, which needs .*pip install"):
         load(directory)
     asked = Quantization("int8", "torchao")

@@ -3,7 +3,7 @@
 import pytest
 
 from headscope.model.capture.rows import DeferredMask
-from headscope.model.loading.origin import Copy
+from headscope.model.loading.network import Copy
 from tests.model.tiny import tiny
 
 TEXT = "Birds sing all day, and at night they sleep."

@@ -40,8 +40,8 @@ from headscope.model.inputs.batch import (
 )
 from headscope.model.inputs.chat import Chat, Message
 from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode_target
-from headscope.model.loading.network import evaluating, home_of, quiet
-from headscope.model.loading.origin import Copy, Origin, fingerprint, sketch
+from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
+from headscope.model.loading.source import Origin
 from headscope.model.steps import Cache, prove_cache
 from headscope.model.trace import Trace
 

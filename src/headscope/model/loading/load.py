@@ -25,20 +25,24 @@ from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
 from headscope.model.capture.plan import check_family
-from headscope.model.loading.memory import check_room, fewer_bytes, within_memory
-from headscope.model.loading.network import (
-    DeviceMap,
+from headscope.model.loading.memory import (
     Quantization,
     check_quantised,
+    check_room,
+    fewer_bytes,
+    read_quantization,
+    within_memory,
+)
+from headscope.model.loading.network import (
+    DeviceMap,
     describe_places,
     find_device,
     quiet,
     read_device_map,
-    read_quantization,
 )
-from headscope.model.loading.origin import Origin, find_place_of
 from headscope.model.loading.source import (
     INDEX,
+    Origin,
     Source,
     check_index,
     check_sizes,
@@ -94,7 +98,7 @@ def load(
     said = form.describe(network)
     origin = Origin(
         source.name,
-        find_place_of(source),
+        source.lasting_name,
         revision,
         dtype,
         None if places is not None else form.device.type,

@@ -1,4 +1,4 @@
-"""A network as it is held: on which devices, in how many bits, and in which mode a pass runs.
+"""A network as it is held: on which devices, in which mode a pass runs, and what it is known by.
 
 Spreading is accelerate's work. Its hooks bring the weights of a module to a device right before the
 module runs and take them away again; in between there is a tensor without numbers in their place,
@@ -10,27 +10,29 @@ A network may belong to somebody who is training it with another implementation,
 are put back after a pass.
 """
 
+import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import BitsAndBytesConfig, PreTrainedConfig, PreTrainedModel, TorchAoConfig
-from transformers.pytorch_utils import Conv1D
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as hf_logging
 
 from headscope.errors import ModelError
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
 
 DeviceMap = str | Mapping[str, str | int]
 STRATEGIES = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -38,25 +40,10 @@ _WANTED = (
     f"give one of {', '.join(STRATEGIES)}, or which part goes where "
     '({"model.layers.0": "cuda:0", "model.layers.1": "disk", …})'
 )
-# The libraries for each number of bits, the preferred one first. torchao's kernels for four bits
-# want a GPU and further packages, while bitsandbytes computes with them everywhere.
-LIBRARIES = {"int8": ("torchao", "bitsandbytes"), "int4": ("bitsandbytes", "torchao")}
-CHOICES = (*LIBRARIES, *(f"{library}-{bits}" for bits in LIBRARIES for library in LIBRARIES[bits]))
-_GROUP = 32  # weights that share a scale in torchao's four bits
-
-# What a checkpoint that is quantised already is read by: its method, the package, how to get it.
-_READERS = {
-    "bitsandbytes": ("bitsandbytes", "'headscope[bitsandbytes]'"),
-    "torchao": ("torchao", "'headscope[torchao]'"),
-    "gptq": ("gptqmodel", "gptqmodel"),
-    "awq": ("gptqmodel", "gptqmodel"),
-    "hqq": ("hqq", "hqq"),
-    "quanto": ("optimum.quanto", "optimum-quanto"),
-    "compressed-tensors": ("compressed_tensors", "compressed-tensors"),
-    "aqlm": ("aqlm", "aqlm"),
-    "eetq": ("eetq", "eetq"),
-    "vptq": ("vptq", "vptq"),
-}
+# Reading every number of a large model takes longer than many runs; training changes all of them.
+_SAMPLE = 4096
+SKETCH, SKETCH_SEED = 256, 16
+_CIRCUMSTANCES = ("_name_or_path", "transformers_version", "architectures", "dtype", "use_cache")
 _lock = Lock()
 _TALKATIVE = ("huggingface_hub", "accelerate", "torchao")
 
@@ -160,113 +147,6 @@ def _is_part(name: str, part: str) -> bool:
     return part == "" or name == part or name.startswith(f"{part}.")
 
 
-@dataclass(frozen=True)
-class Quantization:
-    """How many bits, and who does the work."""
-
-    bits: str  # int8 or int4
-    library: str
-
-    def config(self, dtype: torch.dtype) -> Any:
-        """What `from_pretrained` is given."""
-        if self.library == "bitsandbytes":
-            if self.bits == "int8":
-                return BitsAndBytesConfig(load_in_8bit=True)
-            return BitsAndBytesConfig(
-                load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
-            )
-        return TorchAoConfig(_torchao(self.bits))
-
-    def describe(self, network: PreTrainedModel) -> str:
-        """What was quantised by what; a network in which nothing was is refused."""
-        linear = [m for m in network.modules() if isinstance(m, nn.Linear | Conv1D)]
-        done = [module for module in linear if _is_quantised(module)]
-        if not done:
-            raise ModelError(
-                f"{self.library} finds nothing to store in {self.bits}: the network has no layers "
-                f"that it replaces (nn.Linear); {self._otherwise()}."
-            )
-        return (
-            f"{len(done)} of {len(linear)} linear layers are in {self.bits} by {self.library} "
-            f"{version(self.library)}; the others and the embeddings are as they were."
-        )
-
-    def fails(self, name: str) -> ModelError:
-        """What is said where the library gives up on the weights."""
-        return ModelError(
-            f"{self.library} {version(self.library)} cannot store the weights of {name} in "
-            f"{self.bits}; {self._otherwise()}."
-        )
-
-    def _otherwise(self) -> str:
-        other = next(name for name in LIBRARIES[self.bits] if name != self.library)
-        return f"try quantization={other}-{self.bits}, or leave it out"
-
-
-def read_quantization(name: str | None) -> Quantization | None:
-    """The quantization that a user asked for; a library that is missing is named."""
-    if name is None:
-        return None
-    if name not in CHOICES:
-        raise ModelError(
-            f"There is no quantization {name!r}; choose one of {', '.join(CHOICES)}, or leave it "
-            "out."
-        )
-    library, _, bits = name.rpartition("-")
-    wanted: Sequence[str] = [library] if library else LIBRARIES[bits]
-    found = next((each for each in wanted if find_spec(each) is not None), None)
-    if found is None:
-        extras = " or ".join(f"`pip install 'headscope[{each}]'`" for each in wanted)
-        raise ModelError(f"Weights in {bits} need {' or '.join(wanted)}: {extras}.")
-    if find_spec("accelerate") is None:
-        raise ModelError(
-            f"Weights in {bits} by {found} need accelerate: `pip install 'headscope[{found}]'`."
-        )
-    return Quantization(bits, found)
-
-
-def check_quantised(name: str, config: PreTrainedConfig, asked: Quantization | None) -> None:
-    """Name the library that a checkpoint in few bits needs before its weights are touched."""
-    own = getattr(config, "quantization_config", None)
-    if own is None:
-        return
-    method = str(_entry(own, "quant_method") or "bitsandbytes")
-    method = method.rpartition(".")[2].lower()
-    if asked is not None:
-        raise ModelError(f"{name} is quantised by {method} already; leave quantization out.")
-    package, install = _READERS.get(method, (None, ""))
-    if package is not None and not _is_installed(package):
-        raise ModelError(
-            f"{name} is quantised by {method}, which needs {package}: `pip install {install}`."
-        )
-
-
-def _entry(config: Any, name: str) -> Any:
-    return config.get(name) if isinstance(config, dict) else getattr(config, name, None)
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except (ImportError, PackageNotFoundError, ValueError):  # the parent of a dotted name is absent
-        return False
-
-
-def _torchao(bits: str) -> Any:
-    configs: Any = import_module("torchao.quantization")
-    if bits == "int8":
-        return configs.Int8WeightOnlyConfig()
-    groups = import_module("torchao.quantization.granularity").PerGroup(_GROUP)
-    return configs.IntxWeightOnlyConfig(weight_dtype=getattr(torch, bits), granularity=groups)
-
-
-def _is_quantised(module: nn.Module) -> bool:
-    weight = module.weight
-    plain = type(weight) in (torch.Tensor, nn.Parameter)
-    whole = isinstance(weight, torch.Tensor) and weight.dtype.is_floating_point
-    return not plain or not whole
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars or advice from transformers and the hub; their errors still come through."""
@@ -361,3 +241,145 @@ def _configs(network: PreTrainedModel) -> list[PreTrainedConfig]:
             parts = (getattr(config, name, None) for name in config.sub_configs)
             waiting += [part for part in parts if isinstance(part, PreTrainedConfig)]
     return list(found.values())
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A network that was made in Python, as numbers; hooks that others put on it stay behind."""
+
+    kind: Any  # the class of the network
+    config: Any
+    layers: tuple[str, ...]  # the classes of its modules: a quantised layer takes any numbers
+    state: Mapping[str, Any]  # tensors, and what quantised layers keep besides
+    buffers: Mapping[str, Tensor]  # all of them: some are not part of the state
+    device: str
+    tokenizer: Any
+    name: str
+    revision: str | None
+
+    def __repr__(self) -> str:
+        return f"Copy({self.name!r}, {self.kind.__name__})"
+
+    @classmethod
+    def of(cls, model: "Model") -> "Copy":
+        """What it takes to make the model again."""
+        network = model.network
+        return cls(
+            type(network),
+            network.config,
+            _layers(network),
+            {name: _on_cpu(entry) for name, entry in entries_of(network)},
+            {name: tensor.cpu() for name, tensor in network.named_buffers()},
+            model.device.type,
+            model.tokenizer,
+            model.name,
+            model.revision,
+        )
+
+    def load(self) -> "Model":
+        """Make the model again."""
+        from headscope.model.model import Model
+
+        network = self.kind(self.config)
+        if _layers(network) != self.layers:
+            raise self._differs()
+        try:
+            network.load_state_dict(self.state, assign=True)
+            for name, tensor in self.buffers.items():
+                parent, _, leaf = name.rpartition(".")
+                setattr(network.get_submodule(parent), leaf, tensor)
+        except (RuntimeError, AttributeError) as error:
+            raise self._differs() from error
+        network = network.to(self.device)
+        return Model(network, self.tokenizer, name=self.name, revision=self.revision)
+
+    def _differs(self) -> ModelError:
+        return ModelError(
+            f"{self.name} is not what its configuration says, so it cannot be made again in "
+            "another process; save it and load it from its directory."
+        )
+
+
+def _layers(network: nn.Module) -> tuple[str, ...]:
+    return tuple(type(module).__name__ for module in network.modules())
+
+
+def _on_cpu(entry: Any) -> Any:
+    return entry.cpu() if isinstance(entry, Tensor) else entry
+
+
+def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Hash the configuration, an even sample of every parameter, and the vocabulary."""
+    digest = hashlib.sha256()
+    digest.update(_configuration(network).encode())
+    for name, entry in entries_of(network):
+        _add(digest, name, entry)
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0]))
+    digest.update(json.dumps(vocabulary).encode())
+    return digest.hexdigest()[:32]
+
+
+def sketch(network: PreTrainedModel) -> str:
+    """A few numbers of the input embeddings, rounded: alike in networks of one lineage.
+
+    Checkpoints, fine-tuned and quantised copies keep most of their embeddings, while two networks
+    that were trained apart have nothing in common. Where the numbers are taken from follows from a
+    seed and the shape of the matrix. Empty for a network without a matrix of embeddings.
+    """
+    found = network.get_input_embeddings()
+    with at_hand(found):
+        return _sketch(found)
+
+
+def _sketch(embeddings: nn.Module) -> str:
+    weight: Any = getattr(embeddings, "weight", None)
+    weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
+    if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
+        return ""
+    random = np.random.default_rng([SKETCH_SEED, *weight.shape])
+    rows, columns = (random.integers(size, size=SKETCH) for size in weight.shape)
+    numbers = _picked(weight.detach(), torch.from_numpy(rows), torch.from_numpy(columns))
+    return " ".join(f"{number:.4g}" for number in numbers)
+
+
+def _picked(weight: Tensor, rows: Tensor, columns: Tensor) -> list[float]:
+    try:
+        chosen = weight[rows.to(weight.device), columns.to(weight.device)]
+    except (RuntimeError, TypeError, NotImplementedError):  # tensors of quantised layers
+        chosen = weight.dequantize()[rows.to(weight.device), columns.to(weight.device)]
+    if chosen.is_quantized:
+        chosen = chosen.dequantize()
+    return chosen.to("cpu", torch.float64).tolist()
+
+
+def _configuration(network: PreTrainedModel) -> str:
+    """Without what depends on where, how and by which version the model was loaded."""
+    config = network.config.to_diff_dict()
+    for name in _CIRCUMSTANCES:
+        config.pop(name, None)
+    return json.dumps(config, sort_keys=True, default=str)
+
+
+def _add(digest: Any, name: str, entry: Any) -> None:
+    """Add an entry of the state; quantised layers also keep tuples of tensors, and settings."""
+    if isinstance(entry, tuple):
+        for place, part in enumerate(entry):
+            _add(digest, f"{name}.{place}", part)
+    elif isinstance(entry, Tensor):
+        digest.update(f"{name} {tuple(entry.shape)} {entry.dtype}".encode())
+        digest.update(_sample(entry))
+    else:
+        digest.update(f"{name} {entry}".encode())
+
+
+def _sample(tensor: Tensor) -> bytes:
+    try:
+        return _numbers(tensor.detach())
+    except (RuntimeError, TypeError):  # tensors of quantised layers know few operations
+        return _numbers(tensor.detach().dequantize())
+
+
+def _numbers(tensor: Tensor) -> bytes:
+    flat = tensor.reshape(-1)
+    step = max(1, flat.numel() // _SAMPLE)
+    return flat[::step].to("cpu", torch.float64).numpy().tobytes()

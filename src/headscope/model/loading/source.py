@@ -1,4 +1,7 @@
-"""Where a model comes from: bundled, a directory, a GGUF file or the hub; and what fails there."""
+"""Where a model comes from: bundled, a directory, a GGUF file or the hub; and what fails there.
+
+From its origin another process loads the same model.
+"""
 
 import json
 import re
@@ -11,6 +14,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -24,6 +28,10 @@ from huggingface_hub.errors import (
 from safetensors import SafetensorError
 
 from headscope.errors import ModelError
+
+if TYPE_CHECKING:
+    from headscope.model.loading.network import DeviceMap
+    from headscope.model.model import Model
 
 BUNDLED = ("mini-gpt2", "mini-bert")
 _BUNDLED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -65,6 +73,44 @@ class Source:
                 "`pip install --force-reinstall headscope`"
             )
         return "download or export the model again"
+
+    @property
+    def lasting_name(self) -> str:
+        """The name under which any process finds it."""
+        if self.bundled or self.hub:
+            return self.name
+        path = Path(self.place).absolute()
+        return str(path if self.gguf is None else path / self.gguf)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What `load` was given, with paths that do not depend on the working directory."""
+
+    name: str  # as the user wrote it; runs are recorded under it
+    place: str  # what to load: a bundled name, a hub id or an absolute path
+    revision: str | None
+    dtype: str
+    device: str | None
+    trust_remote_code: bool
+    device_map: "DeviceMap | None" = None
+    quantization: str | None = None
+
+    def load(self) -> "Model":
+        """Load the model again, perhaps on another machine."""
+        from headscope.model.loading.load import load
+
+        model = load(
+            self.place,
+            revision=self.revision,
+            dtype=self.dtype,
+            device=self.device,
+            device_map=self.device_map,
+            quantization=self.quantization,
+            trust_remote_code=self.trust_remote_code,
+        )
+        model.name = self.name
+        return model
 
 
 def find_source(name: str | Path) -> Source:
