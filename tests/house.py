@@ -41,7 +41,6 @@ LAZY_PACKAGES = {"cli"}
 # Imports of our own modules inside a function: importing module, imported module, and why.
 LAZY_DOORS = {
     ("headscope.model.trace", "headscope.views"): "the public door to the views",
-    ("headscope.model.trace", "headscope.model.foreign"): "a stored trace opens without torch",
     ("headscope.model.trace", "headscope.model.stored"): "which makes traces itself",
     (
         "headscope.model.loading.source",

@@ -1,13 +1,17 @@
 """Weights from elsewhere become a trace if they fit their tokens."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.foreign import Weights
 from headscope.model.trace import Trace
+
+if TYPE_CHECKING:
+    from headscope.model.trace import Weights
 
 TOKENS = ["a", "b", "c"]
 MATRIX = torch.rand(3, 3, generator=torch.Generator().manual_seed(0)).softmax(-1)
@@ -33,7 +37,7 @@ def layered(*shape: int) -> Tensor:
     ids=str,
 )
 def test_two_to_four_axes_or_a_sequence_of_layers(
-    weights: Weights, layers: int, heads: int
+    weights: "Weights", layers: int, heads: int
 ) -> None:
     trace = Trace.from_weights(weights, TOKENS)
     assert trace.layers == tuple(range(layers))
@@ -90,7 +94,7 @@ def test_segments_and_special_tokens_are_kept() -> None:
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_named(weights: Weights, message: str) -> None:
+def test_what_does_not_fit_is_named(weights: "Weights", message: str) -> None:
     with pytest.raises(CaptureError, match=message):
         Trace.from_weights(weights, TOKENS)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import CaptureError, ModelError
@@ -21,23 +22,25 @@ from headscope.model.inputs.spans import (
     spans_of_pattern,
     turns,
 )
-from headscope.model.inputs.tokens import brief
+from headscope.model.inputs.tokens import brief, unmark
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
     from jaxtyping import Float
     from torch import Tensor
 
     from headscope.model.attention import Stack
-    from headscope.model.foreign import Weights
     from headscope.views import View
     from headscope.views.shares import Shares
 
     ByLayer = Mapping[int, Tensor]
+    Weights = Tensor | np.ndarray | Sequence[Tensor | np.ndarray]
 
 ENDING = ".hst"  # of a file that keeps a trace
 Precision = Literal["exact", "uint16", "uint8"]  # of the weights in it
+_ROUNDED = 0.02  # how far rows from elsewhere may be from 1: they may have been in two bytes
 
 
 @dataclass(frozen=True)
@@ -130,9 +133,26 @@ class Trace:
         or numpy. `tokens` are looked at; `target_tokens` look, if others than `tokens`
         (cross-attention).
         """
-        from headscope.model.foreign import trace_of_weights
-
-        return trace_of_weights(weights, tokens, target_tokens, segments, special, model)
+        keys = _side(tokens, segments, special)
+        queries = keys if target_tokens is None else _side(target_tokens, None, None)
+        layers = _layers(weights)
+        for number, layer in enumerate(layers):
+            _check(layer, number, layers[0].shape[0], queries, keys)
+        name: Stack = "self" if target_tokens is None else "cross"
+        stack = StackTrace(
+            name=name,
+            layers=tuple(range(len(layers))),
+            heads=tuple(range(layers[0].shape[0])),
+            weights=dict(enumerate(layers)),
+            queries=queries,
+            keys=keys,
+        )
+        return Trace(
+            model=model,
+            stacks={name: stack},
+            is_causal=name == "self" and all(not layer.triu(1).any() for layer in layers),
+            no_neurons="the weights were given without queries and keys",
+        )
 
     def save(
         self, path: str | Path, *, precision: Precision = "exact", neurons: bool = True
@@ -264,3 +284,75 @@ class Trace:
         from headscope.views import neuron_view
 
         return neuron_view(self, **options)
+
+
+def _layers(weights: Weights) -> list[Float[Tensor, "head query key"]]:
+    if hasattr(weights, "shape"):
+        tensor = _tensor(weights)
+        if tensor.ndim not in (2, 3, 4):
+            raise CaptureError(
+                f"Attention weights of shape {tuple(tensor.shape)} cannot be read: give query × "
+                "key, head × query × key, layer × head × query × key, or a sequence with one "
+                "entry per layer."
+            )
+        return list(tensor) if tensor.ndim == 4 else [_layer(tensor, 0)]
+    layers = [_layer(_tensor(entry), number) for number, entry in enumerate(weights)]
+    if not layers:
+        raise CaptureError("There are no attention weights: give at least one layer.")
+    return layers
+
+
+def _tensor(weights: Tensor | np.ndarray) -> Tensor:
+    import torch
+
+    return torch.as_tensor(weights).detach().to("cpu", torch.float32)
+
+
+def _layer(weights: Tensor, number: int) -> Float[Tensor, "head query key"]:
+    if weights.ndim == 2:
+        return weights[None]
+    if weights.ndim == 3:
+        return weights
+    if weights.ndim == 4 and weights.shape[0] == 1:
+        return weights[0]
+    raise CaptureError(
+        f"Layer {number} has attention weights of shape {tuple(weights.shape)}: give head × query "
+        "× key, with a batch axis of 1 at most."
+    )
+
+
+def _check(weights: Tensor, number: int, heads: int, queries: Side, keys: Side) -> None:
+    expected = (heads, len(queries), len(keys))
+    if tuple(weights.shape) != expected:
+        raise CaptureError(
+            f"Layer {number} has attention weights of shape {tuple(weights.shape)}, but {heads} "
+            f"heads, {len(queries)} looking and {len(keys)} looked-at tokens need {expected}."
+        )
+    if not bool(weights.isfinite().all()) or bool((weights < 0).any()):
+        raise CaptureError(f"Layer {number} has attention weights that are negative or not finite.")
+    largest = float(weights.sum(-1).max())
+    if largest > 1 + _ROUNDED:
+        raise CaptureError(
+            f"Layer {number} has an attention row that sums to {largest:.4g}: rows sum to at most "
+            "1 after the softmax; give weights, not scores."
+        )
+
+
+def _side(
+    tokens: Sequence[str], segments: Sequence[int] | None, special: Sequence[bool] | None
+) -> Side:
+    """Every token counts as a word, for nothing tells where words begin."""
+    shown = tuple(unmark(token) for token in tokens)
+    for given, what in ((segments, "segments"), (special, "special")):
+        if given is not None and len(given) != len(shown):
+            raise CaptureError(f"There are {len(shown)} tokens but {len(given)} {what}.")
+    ends = accumulate(len(token) + 1 for token in shown)
+    return Side(
+        text=" ".join(shown),
+        tokens=shown,
+        special=tuple(special) if special is not None else (False,) * len(shown),
+        segments=tuple(segments) if segments is not None else (0,) * len(shown),
+        offsets=tuple((end - len(t) - 1, end - 1) for end, t in zip(ends, shown, strict=True)),
+        word_of_token=tuple(range(len(shown))),
+        words=shown,
+    )
