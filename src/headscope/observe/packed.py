@@ -225,14 +225,14 @@ def _paid_to(
 ) -> Float[Tensor, "head token"]:
     """The logarithm of what every token pays to one key of its text; masks not applied."""
     packing = attention.packing
-    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
+    groups = attention.query.shape[1] // attention.key.shape[1]
     width = packing.shape[1]
     tokens = packing.number[
         torch.arange(packing.shape[0], device=key.device) * width + key
     ]  # head text
     heads = torch.arange(len(key), device=key.device)[:, None]
-    keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
-    queries = widen(attention.packed_query).transpose(0, 1)
+    keys = widen(attention.key[tokens, heads // groups])  # head text dim
+    queries = widen(attention.query).transpose(0, 1)
     scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
     return scores - attention.lse
 
@@ -251,8 +251,9 @@ def _at_offset(
 def _look(
     attention: PackedAttention, batch: AnnotatedBatch, rows: slice, keys: slice
 ) -> Float[Tensor, "batch head query key"]:
-    key = widen(attention.key[:, :, keys])
-    query = widen(attention.query[:, :, rows]).unflatten(1, (key.shape[1], -1))
+    tokens = attention.packing.number.unflatten(0, attention.packing.shape)
+    key = widen(attention.key[tokens[:, keys]]).transpose(1, 2)
+    query = widen(attention.query[tokens[:, rows]]).transpose(1, 2).unflatten(1, (key.shape[1], -1))
     scores = (query @ key[:, :, None].mT).flatten(1, 2) * attention.scaling
     lse = attention.packing.unpack(attention.lse, torch.inf).transpose(0, 1)[..., rows, None]
     seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, keys]
@@ -314,9 +315,9 @@ def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
 
 def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
     """`weights_of_pairs` in plain operations: the reference of the kernel."""
-    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
-    q = widen(attention.packed_query[queries.long()])
-    k = widen(attention.packed_key[keys.clamp(min=0).long()]).repeat_interleave(groups, 1)
+    groups = attention.query.shape[1] // attention.key.shape[1]
+    q = widen(attention.query[queries.long()])
+    k = widen(attention.key[keys.clamp(min=0).long()]).repeat_interleave(groups, 1)
     scores = (q * k).sum(-1).T * attention.scaling
     weights = (scores - attention.lse[:, queries.long()]).exp()
     unseen = keys < 0
@@ -329,9 +330,9 @@ def sum_keys_plainly(
     attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
 ) -> KeySums:
     """`sum_keys` over the matrix of all tokens: the reference of the kernel."""
-    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
-    query = widen(attention.packed_query).transpose(0, 1)
-    key = widen(attention.packed_key).repeat_interleave(groups, 1).transpose(0, 1)
+    groups = attention.query.shape[1] // attention.key.shape[1]
+    query = widen(attention.query).transpose(0, 1)
+    key = widen(attention.key).repeat_interleave(groups, 1).transpose(0, 1)
     scores = query @ key.mT * attention.scaling
     counts = visible(attention.packing, attention.kind) & content[:, None] & content
     weights = (scores - attention.lse[..., None]).exp().masked_fill(~counts, 0.0)
