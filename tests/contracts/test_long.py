@@ -29,7 +29,7 @@ NAMES = [family.name for family in FAMILIES]
 COUNTED = {"RoBERTa", "XLM-RoBERTa", "CamemBERT", "XMOD"}
 MIXED = {"Qwen 3 Next", "Jamba", "Bamba", "Zamba", "LFM2", "MobileBERT"}
 WINDOWED = {"ModernBERT", "Mistral", "Gemma 3", "OLMo 3"}
-NOT_END_TO_END = COUNTED | MIXED | WINDOWED | {"LayoutLM"}  # which wants a box for every token
+NOT_END_TO_END = COUNTED | MIXED | WINDOWED | {"LayoutLM"}  # which adds a mask of its own
 POSITION_BIAS = {"T5", "mT5", "UMT5", "Switch"}  # scores that queries, keys and mask do not give
 
 each_family = pytest.mark.parametrize("name", NAMES, scope="module")
