@@ -13,8 +13,8 @@ from importlib.resources import files
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from headscope.model.generate import Cache
 from headscope.model.model import Model
-from headscope.model.steps import Cache
 
 WORD = " cat"  # one token of mini-gpt2
 

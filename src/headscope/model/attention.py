@@ -302,6 +302,12 @@ def rebuild(
     return torch.cat([scores, column], -1).softmax(-1)[..., :-1]
 
 
+def is_close(one: Tensor, other: Tensor, slack: float) -> bool:
+    """Whether two tensors of one shape differ by no more than `slack` anywhere."""
+    same = one.shape == other.shape
+    return same and torch.allclose(one.float(), other.float(), rtol=0, atol=slack)
+
+
 def rebuilds(call: Call, *, tolerance: float, plain: bool = False) -> bool:
     """Whether queries and keys give the weights; `plain` allows neither soft-cap nor sink."""
     if call.query is None or call.key is None or call.scaling is None:
@@ -310,5 +316,4 @@ def rebuilds(call: Call, *, tolerance: float, plain: bool = False) -> bool:
         return False
     given = {} if plain else {"softcap": softcap(call), "sink": sink(call)}
     weights = rebuild(call.query.float(), call.key.float(), call.scaling, bias(call), **given)
-    same = weights.shape == call.weights.shape
-    return same and torch.allclose(weights.float(), call.weights.float(), rtol=0, atol=tolerance)
+    return is_close(weights, call.weights, tolerance)

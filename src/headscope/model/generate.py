@@ -1,10 +1,20 @@
 """Continuing a text token by token, so that generated tokens can be traced too.
 
-With a cache every new token costs one row of attention, which is observed on the way. A network
-whose cache cannot be trusted reads the whole text again for each token.
+With the network's own cache, which has the keys and values of earlier tokens, a new token costs one
+row of attention:
+
+```
+  prompt    x . . .          what is observed of every pass has the rows of its own tokens;
+            x x . .          stitched together they are the attention of the whole text
+            x x x .
+  step 1    x x x x
+```
+
+Whether a network can do so is proved on the probe: where rows differ from those of a whole pass, or
+the network fails, the whole text is read again for each token.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -22,10 +32,14 @@ from transformers import (
 )
 
 from headscope.errors import ModelError
+from headscope.model.attention import LayerAttention, Stack, is_close
+from headscope.model.capture.dense import TOLERANCE, Expectation, Observer, capture
+from headscope.model.capture.modes import FAILURES
+from headscope.model.capture.plan import sliding_window
 from headscope.model.inputs.batch import Batch
 from headscope.model.inputs.encode import Encoded, start_with
 from headscope.model.inputs.tokens import display_text
-from headscope.model.steps import Observer, Steps, last_logits
+from headscope.model.loading.network import quiet
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -68,8 +82,7 @@ class Sampling:
 
         Penalties for repetition come from the model's own generation_config.json.
         """
-        process = LogitsProcessorList(_penalties(config))
-        process += [] if self.is_greedy else self._warpers()
+        process = self._processors(config)
         random = torch.Generator().manual_seed(self.seed)
 
         def choose(ids: Sequence[int], logits: Tensor) -> int:
@@ -80,15 +93,18 @@ class Sampling:
 
         return choose
 
-    def _warpers(self) -> list[Any]:
-        found: list[Any] = []
-        if self.temperature not in (None, 1):
-            found.append(TemperatureLogitsWarper(float(self.temperature or 1)))
-        if self.top_k is not None:
-            found.append(TopKLogitsWarper(self.top_k))
-        if self.top_p is not None and self.top_p < 1:
-            found.append(TopPLogitsWarper(self.top_p))
-        return found
+    def _processors(self, config: Any) -> LogitsProcessorList:
+        penalty = getattr(config, "repetition_penalty", None)
+        temperature = None if self.temperature is None else float(self.temperature)
+        known: list[tuple[Any, Any, Any]] = [  # with its setting, and the one that changes nothing
+            (RepetitionPenaltyLogitsProcessor, penalty, 1),
+            (NoRepeatNGramLogitsProcessor, getattr(config, "no_repeat_ngram_size", None), 0),
+            (TemperatureLogitsWarper, temperature, 1),
+            (TopKLogitsWarper, self.top_k, None),
+            (TopPLogitsWarper, self.top_p, 1),
+        ]
+        chosen = known[:2] if self.is_greedy else known
+        return LogitsProcessorList(kind(n) for kind, n, idle in chosen if n not in (None, idle))
 
 
 GREEDY = Sampling()
@@ -145,15 +161,12 @@ def _extend(
         piece = writing.add(ids[-1])
         if request.progress is not None:
             request.progress(piece)
-        if model.cache.reason is None or _goes_on(ids, text, request, ends):
+        is_done = ids[-1] in ends or len(ids) == len(text) + request.steps
+        if model.cache.reason is None or not is_done:
             logits = read(ids)  # with a cache also the last token, whose row is still missing
-        if ids[-1] in ends:
+        if is_done:
             break
     return _append(model.tokenizer, text, ids[len(text) :], writing), model.cache.reason is None
-
-
-def _goes_on(ids: Sequence[int], text: Encoded, request: Request, ends: set[int]) -> bool:
-    return len(ids) < len(text) + request.steps and ids[-1] not in ends
 
 
 def _reader(
@@ -190,17 +203,6 @@ def _ends(model: "Model") -> set[int]:
 def _config(model: "Model") -> Any:
     """What the model's makers say about generating; nothing in a network without a head."""
     return getattr(model.network, "generation_config", None)
-
-
-def _penalties(config: Any) -> list[Any]:
-    found: list[Any] = []
-    penalty = getattr(config, "repetition_penalty", None)
-    if penalty is not None and penalty != 1:
-        found.append(RepetitionPenaltyLogitsProcessor(penalty))
-    size = getattr(config, "no_repeat_ngram_size", None)
-    if size:
-        found.append(NoRepeatNGramLogitsProcessor(size))
-    return found
 
 
 def _append(
@@ -260,8 +262,130 @@ class Writing:
         return text, spans[::-1]
 
     def _decode(self) -> str:
-        return str(
-            self._tokenizer.decode(
-                self._ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
-            )
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        return str(self._tokenizer.decode(self._ids, **options))
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """What the probe found out about a network's cache."""
+
+    positions: bool = False  # whether the network must be told where the new tokens stand
+    reason: str | None = None  # why there is no going on from it
+
+
+class Steps:
+    """One text, read some tokens at a time; `source` is what an encoder reads first."""
+
+    def __init__(
+        self, model: "Model", source: Batch | None = None, *, positions: bool | None = None
+    ) -> None:
+        self._model = model
+        self._source = source
+        self._positions = model.cache.positions if positions is None else positions
+        self._length = 0
+        self._cache: Any = None
+        self._encoded: Any = None
+
+    def feed(self, ids: Sequence[int], observer: Observer) -> Tensor:
+        """Read the next tokens, show their rows of every layer, return the logits of the last."""
+        if self._source is not None and self._encoded is None:
+            self._encoded = self._model.forward(self._source, observer)
+        start, self._length = self._length, self._length + len(ids)
+        run = self._model._evaluated(self._model.network, self._given(ids, start))
+        with torch.no_grad():
+            output = capture(run, self._model.plan, observer, self._expected(start))
+        self._cache = output.past_key_values
+        return last_logits(self._model.name, output)
+
+    def _given(self, ids: Sequence[int], start: int) -> dict[str, Any]:
+        new = torch.tensor([list(ids)], device=self._model.device)
+        mask = torch.ones(1, self._length, dtype=torch.long, device=new.device)
+        entry = self._model._entry
+        given: dict[str, Any] = {"use_cache": True, "return_dict": True}
+        if self._cache is not None:
+            given["past_key_values"] = self._cache
+        if "logits_to_keep" in entry.accepts:
+            given["logits_to_keep"] = 1
+        if self._source is not None:
+            return given | {
+                "encoder_outputs": self._encoded,
+                "attention_mask": self._source.mask.long(),
+                "decoder_input_ids": new,
+                "decoder_attention_mask": mask,
+            }
+        if self._positions:
+            given["position_ids"] = torch.arange(start, self._length, device=new.device)[None]
+        if entry.segments:
+            given["token_type_ids"] = torch.zeros_like(new)
+        return given | {"input_ids": new, "attention_mask": mask}
+
+    def _expected(self, start: int) -> dict[Stack, Expectation]:
+        """What the weights of the new rows must look like, in every stack that reads them."""
+        model = self._model
+        own = torch.ones(1, self._length, dtype=torch.bool, device=model.device)
+        masks = (own, None) if self._source is None else (self._source.mask, own)
+        whole = model.plan.expectations(model.name, *masks, whole=False)
+        windows = {name: sliding_window(model.network.config, name) is not None for name in whole}
+        return {
+            name: expected.of_rows(start, self._length, window=windows[name])
+            for name, expected in whole.items()
+            if name != "encoder"
+        }
+
+
+def last_logits(name: str, output: Any) -> Tensor:
+    """The scores of all tokens that may come next."""
+    logits = getattr(output, "logits", None)
+    if not isinstance(logits, Tensor):
+        raise ModelError(
+            f"{name} has no language-model head, so it cannot generate; leave generate out."
         )
+    return logits[0, -1].float().cpu()
+
+
+def prove_cache(model: "Model") -> Cache:
+    """Read the probe token by token and hold every row against a pass over all of it."""
+    probe = model._probe_batch()
+    text = probe.target or probe
+    whole: dict[tuple[Stack, int], Tensor] = {}
+
+    def keep(seen: LayerAttention) -> None:
+        whole[seen.stack, seen.layer] = seen.weights[0].clone()
+
+    model.forward(probe, keep)
+    ids = text.ids[0].tolist()
+    reason = "its network cannot go on from a cache"
+    for positions in (False, True):
+        if positions and "position_ids" not in model._entry.accepts:
+            continue
+        source = None if probe.target is None else replace(probe, target=None)
+        steps = Steps(model, source, positions=positions)
+        try:
+            with quiet():
+                if _same_rows(steps, ids, whole):
+                    return Cache(positions)
+        except (*FAILURES, LookupError):
+            continue
+        reason = "going on from its cache gives other weights than a pass over the whole text"
+    return Cache(reason=reason)
+
+
+def _same_rows(steps: Steps, ids: Sequence[int], whole: Mapping[tuple[Stack, int], Tensor]) -> bool:
+    same: list[bool] = []
+    start = 0
+
+    def compare(seen: LayerAttention) -> None:
+        rows = whole[seen.stack, seen.layer]
+        if seen.stack != "encoder":
+            rows = rows[:, start : start + seen.weights.shape[2]]
+        if seen.stack in ("self", "decoder"):  # a window may have left the last keys alone
+            stop = start + seen.weights.shape[2]
+            rows = rows[..., stop - seen.weights.shape[3] : stop]
+        slack = TOLERANCE.get(seen.weights.dtype, 1e-4)
+        same.append(is_close(seen.weights[0], rows, slack))
+
+    for stop in (len(ids) - 2, len(ids) - 1, len(ids)):
+        steps.feed(ids[start:stop], compare)
+        start = stop
+    return all(same)

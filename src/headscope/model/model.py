@@ -29,6 +29,7 @@ from headscope.model.capture.plan import (
     make_plan,
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
+from headscope.model.generate import Cache, prove_cache
 from headscope.model.inputs.batch import (
     Batch,
     Entry,
@@ -49,7 +50,6 @@ from headscope.model.inputs.chat import Chat, Message
 from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
 from headscope.model.loading.source import Origin
-from headscope.model.steps import Cache, prove_cache
 from headscope.model.trace import Trace
 
 Observer = Callable[[LayerAttention], None]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import CaptureError
-from headscope.model.attention import Backend, BackendName, Forward, Stack, rebuilds, sink
+from headscope.model.attention import Backend, BackendName, Forward, Stack, is_close, rebuilds, sink
 from headscope.model.capture.backends import (
     Event,
     HooksBackend,
@@ -279,27 +279,16 @@ def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] 
     """The stack of every call, if the calls are the reference in order, else None."""
     found: dict[Stack, int] = dict.fromkeys(reference, 0)
     stacks: list[Stack | None] = []
-    for event in events:
-        stack: Stack | None = next(
-            (
-                s
-                for s, n in found.items()
-                if n < len(reference[s]) and _same(event, reference[s][n])
-            ),
-            None,
-        )
+    for weights in (event.call.weights for event in events):
+        following = {s: reference[s][n] for s, n in found.items() if n < len(reference[s])}
+        slack = _tolerance(weights)
+        same = (stack for stack, matrix in following.items() if is_close(weights, matrix, slack))
+        stack = next(same, None)
         if stack is not None:
             found[stack] += 1
         stacks.append(stack)
     complete = all(count == len(reference[stack]) for stack, count in found.items())
     return stacks if complete else None
-
-
-def _same(event: Event, matrix: Tensor) -> bool:
-    weights = event.call.weights
-    return weights.shape == matrix.shape and torch.allclose(
-        weights.float(), matrix.float(), rtol=0, atol=_tolerance(weights)
-    )
 
 
 def _tolerance(weights: Tensor) -> float:
