@@ -50,10 +50,8 @@ LAZY_DOORS = {
         "headscope.model.loading.network",
         "headscope.model.model",
     ): "a pickled model is made where it lands",
-    ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.numba_loop"): "numba",
-    ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.triton_kernel"): (
-        "imports triton"
-    ),
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_loop"): "numba",
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_kernel"): "imports triton",
     ("headscope.observe.fused", "headscope.observe.fused_kernel"): "imports triton",
     ("headscope.observe.packed", "headscope.observe.packed_kernel"): "imports triton",
     ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",

@@ -44,6 +44,9 @@ from headscope.results.replicates import GROUPS
 Terms = tuple[Float[Tensor, "batch head item"], Float[Tensor, "batch head part"]]
 TextTerms = tuple[Float[Tensor, "batch item"], Float[Tensor, "batch part"]]
 NUMERATOR, DENOMINATOR = "numerator", "denominator"
+WEIGHTED = "with a′[i, j] = a[i, j]·‖v_j W_O‖ / Σ_k a[i, k]·‖v_k W_O‖ instead of a[i, j]"
+WEIGHTED_COST = "n·d²: the output projection once more, and another pass over the weights"
+KOBAYASHI = "Kobayashi et al. 2020"
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,13 @@ def document_mean_of_matrices(
 ) -> MatrixRatio:
     """The same for values of whole matrices."""
     return MatrixRatio(measure, grid, lambda layer: known(values(layer)), axis, shared=False)
+
+
+def by_norms(ratio: HeadRatio, measure: Measure) -> MatrixRatio:
+    """The same ratio of attention weighted by what it gives (`headscope.model.writes`)."""
+    return MatrixRatio(
+        measure, ratio.grid, lambda layer: ratio.terms(layer.normed), ratio.axis, ratio.shared
+    )
 
 
 def known(
