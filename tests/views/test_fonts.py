@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from PIL import Image
 
-from headscope.plots.style import render, style
+from headscope.plots import render, style
 from headscope.views import head_view
 from headscope.views.figures import fonts
 from headscope.views.figures.fonts import dress, families
