@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 from headscope.theme import FAINT, INK, MAP, PAPER
-from headscope.views.figures.fonts import dress
+from headscope.views.figures import dress
 
 FORMATS = ("svg", "png", "pdf")
 DOTS = 200  # of a PNG per inch
