@@ -26,8 +26,7 @@ from headscope.text.readers.columns import (
     is_saved,
     saved_files,
 )
-from headscope.text.readers.conll2012 import read_conll2012
-from headscope.text.readers.conllu import Fused, read_conllu
+from headscope.text.readers.conll import Fused, read_conll2012, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
 from headscope.text.readers.lines import Layout, document_numbers, read_plain
 from headscope.text.readers.raw import (
