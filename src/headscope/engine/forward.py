@@ -4,7 +4,7 @@ How many tokens a batch may have: what fits, and half of it when the memory runs
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -21,6 +21,7 @@ from headscope.metrics.metric import (
     Metric,
     ModelMetric,
     State,
+    Sums,
     TextMetric,
     refuse_matrices,
 )
@@ -121,17 +122,18 @@ def observe(
     batch_tokens: int,
     choice: Attention = "dense",
     reading: Reading = "raw",
+    counted: Mapping[str, Sums] | None = None,
 ) -> dict[str, State]:
     """The states of all metrics after the examples; no weights outlive their layer.
 
     `choice` says how layers are looked at, `reading` how their weights are read; see
-    `headscope.observe.show`.
+    `headscope.observe.show`. `counted` are sums of metrics that have seen the texts already.
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode():
         return allowance.use(
-            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading)
+            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading, counted or {})
         )
 
 
@@ -142,9 +144,14 @@ def _observe(
     batch_tokens: int,
     choice: Attention,
     reading: Reading,
+    counted: Mapping[str, Sums],
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
-    loop = _make_loop(metrics, states, model.device)
+    for metric in metrics:
+        if metric.name in counted:
+            own = states[metric.name].sums
+            own.update(metric.merge(own, counted[metric.name]))
+    loop = _make_loop(metrics, states, model.device, counted)
     cuts = _read_texts(model, columns, batch_tokens, loop)
     if model.device.type == "cpu":
         for cut in cuts:
@@ -241,14 +248,17 @@ class _Loop:
 
 
 def _make_loop(
-    metrics: Sequence[Metric], states: Mapping[str, State], device: torch.device
+    metrics: Sequence[Metric],
+    states: Mapping[str, State],
+    device: torch.device,
+    counted: Container[str] = (),
 ) -> _Loop:
     ratios = [metric for metric in metrics if isinstance(metric, HeadRatio | MatrixRatio)]
     others = [metric for metric in metrics if not isinstance(metric, HeadRatio | MatrixRatio)]
     return _Loop(
         metrics,
         states,
-        [metric for metric in others if isinstance(metric, TextMetric)],
+        [m for m in others if isinstance(m, TextMetric) and m.name not in counted],
         [metric for metric in others if isinstance(metric, ModelMetric)],
         [metric for metric in others if isinstance(metric, LayerMetric)],
         [metric for metric in others if isinstance(metric, MatrixMetric)],

@@ -128,6 +128,7 @@ class Job(WithModel):
                 self.setup.batch_tokens,
                 self.setup.attention,
                 self.setup.reading,
+                made.counts,
             )
         return Partial(states, counts)
 
