@@ -30,7 +30,7 @@ SECONDS = 60  # that a shard waits for another at most
 @pytest.fixture(autouse=True)
 def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
-    monkeypatch.setattr(running, "choose_threads", lambda: 2)
+    monkeypatch.setattr(running, "choose_threads", lambda _: 2)
 
 
 def read_shards(run: Path) -> dict[str, bytes]:
@@ -81,7 +81,7 @@ def test_a_run_goes_on_with_the_threads_it_began_with_however_many_cores_are_fre
     kept = read_shards(tmp_path / "run")
     assert set(kept) == {"00000.npz", "00001.npz"}
     monkeypatch.setattr(job.Job, "compute", compute)
-    monkeypatch.setattr(running, "choose_threads", lambda: 7)
+    monkeypatch.setattr(running, "choose_threads", lambda _: 7)
     xr.testing.assert_identical(
         hs.study("vig2019", causal_model(), treebank(60), tmp_path / "run"), whole
     )

@@ -47,7 +47,7 @@ from headscope.text.corpus import Corpus, Shard
 from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
 from headscope.workers import Engine, LocalPool, Piece, Pool, find_engine
-from headscope.workers.threads import choose_threads, use_threads
+from headscope.workers.threads import Look, choose_threads, use_threads
 
 SHARD_SENTENCES = 256  # at most
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
@@ -86,7 +86,8 @@ def study(
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
-    path, chosen = _find_out(out), name if isinstance(name, Study) else find_study(name)
+    look, path = Look(), _find_out(out)
+    chosen = name if isinstance(name, Study) else find_study(name)
     options = dict(chosen.settle(model, chosen.with_options(options)))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
@@ -103,7 +104,8 @@ def study(
             return _with_records(_load_finished(run, chosen, setup), run, chosen, setup, engine)
         _say_left_out(run.settings["left_out"])
         with _open(engine) as pool:
-            return _Running(chosen, setup, pool, _fix_threads(run, pool, chosen, setup)).finish()
+            run = _fix_threads(run, pool, chosen, setup, look)
+            return _Running(chosen, setup, pool, run).finish()
 
 
 def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
@@ -234,12 +236,12 @@ def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
     return (find_engine(engine) if isinstance(engine, str) else engine).open()
 
 
-def _fix_threads(run: RunFolder, pool: Pool, study: Study, setup: Setup) -> RunFolder:
+def _fix_threads(run: RunFolder, pool: Pool, study: Study, setup: Setup, look: Look) -> RunFolder:
     """The run with the numbers of threads it was started with, or is started with now."""
     if THREADS in run.settings:
         return run
     on_gpu = setup.model.device.type == "cuda"
-    threads = each = pool.share(choose_threads(), needs_gpu=on_gpu)
+    threads = each = pool.share(choose_threads(look), needs_gpu=on_gpu)
     has_several = len(setup.corpus) > _shard_sentences(setup)
     if isinstance(pool, LocalPool) and not on_gpu and has_several:
         each = threads_of_shard(setup, study.parts(setup), threads)
