@@ -189,7 +189,8 @@ def can_share(model: Model) -> bool:
         return False
     before = _held(modules)
     probe = plain_batch(probe_ids(network, SOURCE_TOKENS), model.device)
-    model.forward(probe, lambda _: None, logits=False)
+    with use_threads(1):
+        model.forward(probe, lambda _: None, logits=False)
     after = _held(modules)
     return len(before) == len(after) and all(map(operator.is_, before, after))
 
