@@ -42,7 +42,7 @@ Found = TypeVar("Found")
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
-LEAST, MOST = 1024, 131072
+LEAST, MOST = 1024, 262144
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
 PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
@@ -97,16 +97,19 @@ def default_batch_tokens(model: Model) -> int:
         return CPU_TOKENS
     free = free_on_gpu(model.device)
     row = PACKED_ROW if is_packed(model) else SENTENCE
-    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
+    size = model.network.dtype.itemsize
+    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row, size=size)
 
 
-def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) -> int:
+def fitting_tokens(
+    free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4
+) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
-    A token has a row of weights in every head, of which about ten copies live at once, and some
-    thirty vectors of the network's width, all of four bytes.
+    A token has a row of weights in every head, of which about ten copies of four bytes live at
+    once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
     """
-    each = 4 * (10 * heads * row + 30 * width)
+    each = 4 * 10 * heads * row + size * 30 * width
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 

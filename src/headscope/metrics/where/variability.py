@@ -67,15 +67,17 @@ class Variability:
     def update_layer(self, state: State, layer: Layer) -> None:
         """Record and sum the corners of a batch."""
         query, key, valid = layer.batch.once_on_host(f"corner {self.size}", self._corner)
-        weights = layer.look(0, self.size, self.size)[:, :, query, key]
-        corner = weights.masked_fill(~valid[:, None], 0.0)
+        corner = layer.corner(self.size, query, key).masked_fill(~valid[:, None], 0.0)
         rows = layer.batch.once_on_host("rows", lambda batch: torch.from_numpy(batch.rows))
         here = slice(None, len(query))  # cells are in the order of the input's length
         state.record("corners", (rows, layer.index, slice(None), here), corner)
-        state.record("valid", (rows, here), valid)
-        state.record("group", (rows,), layer.batch.groups[:, None])
-        found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
-        state.receive(partial(_add, state, layer.index, here), *found)
+        found = corner.sum(0, dtype=torch.float64)
+        state.receive(partial(_add, state.sums["weight"][layer.index, :, here]), found)
+        if layer.index == 0:  # the same in all
+            state.record("valid", (rows, here), valid)
+            state.record("group", (rows,), layer.batch.groups[:, None])
+            count = valid.sum(0, dtype=torch.float64)
+            state.receive(partial(_add, state.sums["count"][:, 0, here]), count)
 
     def condense(self, state: State) -> None:
         """Replace the corners of a large shard by sums that need no input of their own."""
@@ -115,9 +117,8 @@ class Variability:
         return cells[np.argsort(cells.max(1), kind="stable")]
 
 
-def _add(state: State, index: int, here: slice, weight: np.ndarray, count: np.ndarray) -> None:
-    state.sums["weight"][index, :, here] += weight
-    state.sums["count"][index, 0, here] += count
+def _add(sums: np.ndarray, found: np.ndarray) -> None:
+    sums += found
 
 
 def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
