@@ -75,7 +75,7 @@ def show(view: "View") -> None:
 def outputs(view: "View") -> Iterator[dict[str, Any]]:
     """The outputs of a cell, by media type, the one that works everywhere first."""
     said = describe(view)
-    png = base64.b64encode(_picture(view)).decode("ascii")
+    png = base64.b64encode(small_picture(view)).decode("ascii")
     key = png[-_KEY:]
     yield {"image/png": png, "text/plain": said}
     yield {"text/html": _STYLE + _kept(view, key), "text/plain": title(view)}
@@ -84,12 +84,6 @@ def outputs(view: "View") -> Iterator[dict[str, Any]]:
         made = view.widget._repr_mimebundle_()
         data = made[0] if isinstance(made, tuple) else made or {}
         yield {**data, "text/plain": title(view)}
-
-
-def _picture(view: "View") -> bytes:
-    with catch_warnings():
-        simplefilter("ignore")  # a letter that no font has is a box in the picture, not in the page
-        return small_picture(view)
 
 
 def _kept(view: "View", key: str) -> str:
@@ -134,18 +128,14 @@ def _shown_layer(view: "View") -> "View | None":
     return replace(view, trace=trace, state=replace(view.state, layers=(layer,)))
 
 
-def _name(view: "View") -> str:
-    return title(view.trace, view.kind, view.state)
-
-
 def small_picture(view: "View") -> bytes:
     """A PNG of a few dozen kilobytes."""
-    with styled(view.trace, ".png"):
-        drawn = _figure(view)
-        buffer = io.BytesIO()
-        drawn.savefig(buffer, format="png", dpi=_DPI)
+    buffer, result = io.BytesIO(), io.BytesIO()
+    with catch_warnings():
+        simplefilter("ignore")  # a letter that no font has is a box in the picture, not in the page
+        with styled(view.trace, ".png"):
+            _figure(view).savefig(buffer, format="png", dpi=_DPI)
     colors = Image.open(buffer).convert("RGB").quantize(_COLORS)
-    result = io.BytesIO()
     colors.save(result, format="PNG", optimize=True)
     return result.getvalue()
 
