@@ -176,6 +176,11 @@ class Plan:
         """The plan of one stack."""
         return next(stack for stack in self.stacks if stack.name == name)
 
+    def projection(self, stack: Stack, layer: int) -> Projection | None:
+        """W_O of a layer, if its matrix can be read."""
+        own = [slot for slot in self.slots if slot is not None and slot.stack == stack]
+        return next(slot.projection for slot in own if slot.layer == layer)
+
     def expectations(
         self,
         model: str,

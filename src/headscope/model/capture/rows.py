@@ -28,7 +28,7 @@ from transformers.masking_utils import (
 )
 
 from headscope.model.attention import Forward, RowAttention, Stack
-from headscope.model.capture.backends import bind, run_with
+from headscope.model.capture.backends import bind, run_with, setting
 from headscope.model.capture.dense import Expectation, Progress, Validation, check
 from headscope.model.capture.plan import Plan
 
@@ -71,11 +71,8 @@ class DeferredMask:
 def deferring() -> Iterator[None]:
     """Hand out recipes instead of masks in this context."""
     _install()
-    token = _deferred.set(True)
-    try:
+    with setting(_deferred, True):
         yield
-    finally:
-        _deferred.reset(token)
 
 
 def _install() -> None:
