@@ -14,7 +14,7 @@ import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -326,30 +326,27 @@ def sketch(network: PreTrainedModel) -> str:
     that were trained apart have nothing in common. Where the numbers are taken from follows from a
     seed and the shape of the matrix. Empty for a network without a matrix of embeddings.
     """
-    found = network.get_input_embeddings()
-    with at_hand(found):
-        return _sketch(found)
+    embeddings = network.get_input_embeddings()
+    with at_hand(embeddings):
+        weight: Any = getattr(embeddings, "weight", None)
+        weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
+        if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
+            return ""
+        random = np.random.default_rng([SKETCH_SEED, *weight.shape])
+        places = [torch.from_numpy(random.integers(size, size=SKETCH)) for size in weight.shape]
+        rows, columns = (place.to(weight.device) for place in places)
+        return " ".join(f"{n:.4g}" for n in _read(weight, lambda own: own[rows, columns]).tolist())
 
 
-def _sketch(embeddings: nn.Module) -> str:
-    weight: Any = getattr(embeddings, "weight", None)
-    weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
-    if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
-        return ""
-    random = np.random.default_rng([SKETCH_SEED, *weight.shape])
-    rows, columns = (random.integers(size, size=SKETCH) for size in weight.shape)
-    numbers = _picked(weight.detach(), torch.from_numpy(rows), torch.from_numpy(columns))
-    return " ".join(f"{number:.4g}" for number in numbers)
-
-
-def _picked(weight: Tensor, rows: Tensor, columns: Tensor) -> list[float]:
+def _read(tensor: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
+    """Some numbers of a tensor; those of quantised layers know few operations."""
+    tensor = tensor.detach()
     try:
-        chosen = weight[rows.to(weight.device), columns.to(weight.device)]
-    except (RuntimeError, TypeError, NotImplementedError):  # tensors of quantised layers
-        chosen = weight.dequantize()[rows.to(weight.device), columns.to(weight.device)]
-    if chosen.is_quantized:
-        chosen = chosen.dequantize()
-    return chosen.to("cpu", torch.float64).tolist()
+        chosen = pick(tensor)
+        chosen = chosen.dequantize() if chosen.is_quantized else chosen
+        return chosen.to("cpu", torch.float64)
+    except (RuntimeError, TypeError):
+        return pick(tensor.dequantize()).to("cpu", torch.float64)
 
 
 def _configuration(network: PreTrainedModel) -> str:
@@ -367,19 +364,7 @@ def _add(digest: Any, name: str, entry: Any) -> None:
             _add(digest, f"{name}.{place}", part)
     elif isinstance(entry, Tensor):
         digest.update(f"{name} {tuple(entry.shape)} {entry.dtype}".encode())
-        digest.update(_sample(entry))
+        step = max(1, entry.numel() // _SAMPLE)
+        digest.update(_read(entry, lambda own: own.reshape(-1)[::step]).numpy().tobytes())
     else:
         digest.update(f"{name} {entry}".encode())
-
-
-def _sample(tensor: Tensor) -> bytes:
-    try:
-        return _numbers(tensor.detach())
-    except (RuntimeError, TypeError):  # tensors of quantised layers know few operations
-        return _numbers(tensor.detach().dequantize())
-
-
-def _numbers(tensor: Tensor) -> bytes:
-    flat = tensor.reshape(-1)
-    step = max(1, flat.numel() // _SAMPLE)
-    return flat[::step].to("cpu", torch.float64).numpy().tobytes()
