@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
@@ -321,16 +321,12 @@ def _extremes(
 ) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, float], ...]]:
     """The tokens that are raised most, and those that are lowered most."""
     known = logits[: len(model.tokenizer)]  # a vocabulary may be padded
-    return (
-        _named(model, *known.topk(min(count, len(known)))),
-        _named(model, *known.topk(min(count, len(known)), largest=False)),
-    )
 
+    def named(largest: bool) -> tuple[tuple[str, float], ...]:
+        values, ids = known.topk(min(count, len(known)), largest=largest)
+        return tuple(zip(display(model.tokenizer, ids.tolist()), values.tolist(), strict=True))
 
-def _named(
-    model: "Model", values: Float[Tensor, "top"], ids: Int[Tensor, "top"]
-) -> tuple[tuple[str, float], ...]:
-    return tuple(zip(display(model.tokenizer, ids.tolist()), values.tolist(), strict=True))
+    return named(True), named(False)
 
 
 def _check_places(

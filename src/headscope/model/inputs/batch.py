@@ -123,7 +123,10 @@ class Entry:
 def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
     """Look at a network's forward."""
     accepts = frozenset(inspect.signature(network.forward).parameters)
-    return Entry(accepts, _has_segments(accepts, config), padding_position(network) is not None)
+    # GPT-2 adds a word embedding for each token_type_id, so acceptance alone means nothing.
+    kinds = getattr(config, "type_vocab_size", 0) or 0
+    segments = "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
+    return Entry(accepts, segments, padding_position(network) is not None)
 
 
 def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
@@ -136,7 +139,8 @@ def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
     if entry.segments:
         given["token_type_ids"] = batch.segments
     if batch.side == "left" and "position_ids" in entry.accepts and not entry.counts_padding:
-        given["position_ids"] = positions(batch.mask)
+        # Position 0 for the first token of each text, wherever the padding is.
+        given["position_ids"] = (batch.mask.long().cumsum(-1) - 1).clamp(min=0)
     for off in ("use_cache", "use_mems"):
         if off in entry.accepts:
             given[off] = False
@@ -144,11 +148,6 @@ def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
         given["decoder_input_ids"] = batch.target.ids
         given["decoder_attention_mask"] = batch.target.mask.long()
     return given
-
-
-def positions(mask: Bool[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
-    """Position 0 for the first token of each text, wherever the padding is."""
-    return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
 def padding_position(network: nn.Module) -> tuple[int, int] | None:
@@ -178,12 +177,6 @@ def _is_relative(config: PreTrainedConfig) -> bool:
     """T5's buckets and ALiBi reach any distance: what the configuration says is no limit."""
     has_buckets = hasattr(config, "relative_attention_num_buckets")
     return has_buckets or bool(getattr(config, "alibi", False))
-
-
-def _has_segments(accepts: frozenset[str], config: PreTrainedConfig) -> bool:
-    """GPT-2 adds a word embedding for each token_type_id, so acceptance alone means nothing."""
-    kinds = getattr(config, "type_vocab_size", 0) or 0
-    return "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
 
 
 def vocabulary_size(network: PreTrainedModel) -> int:
