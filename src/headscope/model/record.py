@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import ModelError
-from headscope.model.attention import Call, LayerAttention, Stack, bias, sink, softcap
+from headscope.model.attention import Call, LayerAttention, Stack, bias, sink
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.generate import Progress, Request, Sampling, continue_text, write_target
 from headscope.model.inputs.chat import Message
@@ -272,7 +272,7 @@ class Recording:
         kept.add("query", seen.layer, seen.query[0, heads])
         kept.scaling[seen.layer] = seen.scaling
         call = Call(weights=seen.weights, mask=seen.mask, extras=seen.extras)
-        kept.softcap = softcap(call)
+        kept.softcap = seen.extras.get("softcap")
         added, dropped = bias(call), sink(call)
         if added is not None:
             kept.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))

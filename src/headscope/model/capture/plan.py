@@ -265,9 +265,9 @@ def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] 
     found: dict[Stack, int] = dict.fromkeys(reference, 0)
     stacks: list[Stack | None] = []
     for weights in (event.call.weights for event in events):
-        following = {s: reference[s][n] for s, n in found.items() if n < len(reference[s])}
+        waiting: list[Stack] = [s for s, n in found.items() if n < len(reference[s])]
         slack = _tolerance(weights)
-        same = (stack for stack, matrix in following.items() if is_close(weights, matrix, slack))
+        same = (s for s in waiting if is_close(weights, reference[s][found[s]], slack))
         stack = next(same, None)
         if stack is not None:
             found[stack] += 1

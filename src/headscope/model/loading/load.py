@@ -80,7 +80,11 @@ def load(
     bits ("int8", "int4"). Code from the hub runs only if you ask for it.
     """
     if isinstance(name, PreTrainedModel):
-        return _wrap(name, tokenizer)
+        if tokenizer is None:
+            raise ModelError(
+                "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
+            )
+        return Model(name, tokenizer)
     places = read_device_map(device_map, device)
     form = _Form(_dtype(dtype), find_device(device), places, read_quantization(quantization))
     source = find_source(name)
@@ -160,14 +164,6 @@ def _misplaced(error: Exception, source: Source) -> ModelError:
         f"{source.name} cannot be spread as the device map says ({in_short(str(error))}); keep "
         "weights that it shares together, or take device_map=auto."
     )
-
-
-def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Model:
-    if tokenizer is None:
-        raise ModelError(
-            "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
-        )
-    return Model(network, tokenizer)
 
 
 def _dtype(name: str) -> torch.dtype:

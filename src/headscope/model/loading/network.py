@@ -14,6 +14,7 @@ import hashlib
 import json
 import logging
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -131,14 +132,14 @@ def describe_places(network: PreTrainedModel) -> str | None:
     places: Mapping[str, Any] | None = getattr(network, "hf_device_map", None)
     if not places or (len(set(places.values())) < 2 and "disk" not in places.values()):
         return None
-    numbers: dict[str, int] = {}
+    numbers = Counter[str]()
     for name, tensor in network.named_parameters():
         owner = max((part for part in places if _is_part(name, part)), key=len, default=None)
         if owner is not None:
             place = places[owner]
             label = f"cuda:{place}" if isinstance(place, int) else str(place)
-            numbers[label] = numbers.get(label, 0) + tensor.numel()
-    total = sum(numbers.values())
+            numbers[label] += tensor.numel()
+    total = numbers.total()
     shares = ", ".join(f"{count / total:.0%} on {place}" for place, count in numbers.items())
     return f"Weights are spread by accelerate: {shares}."
 
