@@ -32,8 +32,6 @@ Gives = TypeVar("Gives", covariant=True)
 ENGINES = ("local", "ray")
 SPREAD = 64  # pieces between the oldest unfinished one and the newest: bounds what waits for order
 TURN = 2e-4  # seconds that a thread may keep the interpreter while others wait
-Item = TypeVar("Item")
-Found = TypeVar("Found")
 
 
 class Work(Protocol[Takes, Gives]):
@@ -128,14 +126,14 @@ class LocalPool:
 
 
 def map_in_threads(
-    work: Callable[[Item], Found], items: Iterable[Item], count: int
-) -> Iterator[tuple[Item, Found]]:
-    """Every item with what the work makes of it, in order, `count` of them in progress."""
-    in_progress: deque[tuple[Item, Future[Found]]] = deque()
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], count: int
+) -> Iterator[tuple[Piece, Outcome]]:
+    """Every piece with what the work makes of it, in order, `count` of them in progress."""
+    in_progress: deque[tuple[Piece, Future[Outcome]]] = deque()
     with _quick_turns(), ThreadPoolExecutor(count) as threads:
         try:
-            for item in items:
-                in_progress.append((item, threads.submit(work, item)))
+            for piece in pieces:
+                in_progress.append((piece, threads.submit(work, piece)))
                 if len(in_progress) == count:
                     yield _first(in_progress)
             while in_progress:
@@ -155,9 +153,9 @@ def _quick_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _first(in_progress: deque[tuple[Item, Future[Found]]]) -> tuple[Item, Found]:
-    item, future = in_progress.popleft()
-    return item, future.result()
+def _first(in_progress: deque[tuple[Piece, Future[Outcome]]]) -> tuple[Piece, Outcome]:
+    piece, future = in_progress.popleft()
+    return piece, future.result()
 
 
 @dataclass(eq=False)
