@@ -50,10 +50,8 @@ class Variability:
     is_causal: bool
     size: int = 10  # N, counted from the start of the input, the null token included
     name: str = "variability"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (VARIABILITY,)
+    measures: tuple[Measure, ...] = (VARIABILITY,)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         """Room for one corner per input."""
@@ -74,8 +72,8 @@ class Variability:
         state.record("corners", (rows, layer.index, slice(None), here), corner)
         state.record("valid", (rows, here), valid)
         state.record("group", (rows,), layer.batch.groups[:, None])
-        found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
-        state.receive(partial(_add, state, layer.index, here), *found)
+        state.add("weight", corner.sum(0, dtype=torch.float64), (layer.index, slice(None), here))
+        state.add("count", valid.sum(0, dtype=torch.float64), (layer.index, 0, here))
 
     def condense(self, state: State) -> None:
         """Replace the corners of a large shard by sums that need no input of their own."""
@@ -94,9 +92,6 @@ class Variability:
         query, key = torch.from_numpy(cells.T.copy()).to(batch.mask.device)
         return query, key, batch.pairs_of(0, self.size)[:, query, key]
 
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         """variability(layer, head), its error taking the mean as known, and the sums."""
         mean = sums["weight"] / np.maximum(sums["count"], 1)
@@ -113,11 +108,6 @@ class Variability:
         query, key = np.indices((self.size, self.size)).reshape(2, -1)
         cells = np.stack([query, key], 1)[(key <= query) & (key > 0) | (not self.is_causal)]
         return cells[np.argsort(cells.max(1), kind="stable")]
-
-
-def _add(state: State, index: int, here: slice, weight: np.ndarray, count: np.ndarray) -> None:
-    state.sums["weight"][index, :, here] += weight
-    state.sums["count"][index, 0, here] += count
 
 
 def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
