@@ -8,6 +8,7 @@ the second is the easier task. Of equal weights the first word wins.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -61,7 +62,7 @@ COREF_ACCURACY = Measure(
         without=("mentions",),
     ),
     with_errors=False,
-    also=(*(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),),
+    also=tuple(f"coref_accuracy{end}" for end in (*SUMS, "_ci", "_q")),
 )
 COREF_BASELINE = Measure(
     name="coref_baseline",
@@ -78,7 +79,7 @@ COREF_BASELINE = Measure(
         for at in ({"system": system, "mention": kind},)
     ),
     with_errors=False,
-    also=(*(f"coref_baseline{end}" for end in SUMS),),
+    also=tuple(f"coref_baseline{end}" for end in SUMS),
 )
 COREF_COUNT = Measure(
     name="coref_count",
@@ -124,7 +125,6 @@ class CorefAccuracy:
     merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
-        """Empty counts."""
         return State(
             {
                 "correct": np.zeros((GROUPS, *self.grid.shape, len(CANDIDATES), len(KINDS))),
@@ -166,10 +166,8 @@ class CorefAccuracy:
         }
 
     def _queries(self, batch: AnnotatedBatch) -> Queries:
-        def make() -> Queries:
-            return make_queries(batch.sentences, is_causal=self.is_causal, device=batch.mask.device)
-
-        return batch.once(self.name, make)
+        make = partial(make_queries, is_causal=self.is_causal, device=batch.mask.device)
+        return batch.once(self.name, lambda: make(batch.sentences))
 
 
 def make_queries(
@@ -186,7 +184,15 @@ def make_queries(
         if is_causal and min(row.targets) > row.phrase.head:
             unseen[row.window] += torch.tensor(_kinds(row.phrase))
     size = max((len(window.words) for window in windows), default=0)
-    tables = (*_columns(seen, size), unseen)
+    tables = (
+        torch.tensor([row.window for row in seen], dtype=torch.long),
+        torch.tensor([row.phrase.head for row in seen], dtype=torch.long),
+        _marked([row.targets for row in seen], size),
+        _marked([row.earlier for row in seen], size),
+        torch.tensor([_kinds(row.phrase) for row in seen]).reshape(-1, len(KINDS)),
+        torch.tensor([row.right for row in seen], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
+        unseen,
+    )
     return Queries(*(table.to(device) for table in tables))
 
 
@@ -231,18 +237,6 @@ def _rows(place: int, window: Sentence) -> list[_Row]:
         for index in range(len(found))
         if (targets := [found[i].head for i in antecedents(found, index)])
     ]
-
-
-def _columns(rows: Sequence[_Row], width: int) -> tuple[Tensor, ...]:
-    """The fields of `Queries` in their order, all but the last."""
-    return (
-        torch.tensor([row.window for row in rows], dtype=torch.long),
-        torch.tensor([row.phrase.head for row in rows], dtype=torch.long),
-        _marked([row.targets for row in rows], width),
-        _marked([row.earlier for row in rows], width),
-        torch.tensor([_kinds(row.phrase) for row in rows]).reshape(-1, len(KINDS)),
-        torch.tensor([row.right for row in rows], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
-    )
 
 
 def _is_right(system: str, found: Sequence[Phrase], index: int, targets: list[int]) -> bool:

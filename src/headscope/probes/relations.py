@@ -126,8 +126,7 @@ OFFSET_ACCURACY = Measure(
     with_errors=False,
     also=(
         "offset_accuracy_scored",
-        *(f"offset_accuracy{end}" for end in SUMS),
-        *(f"offset_accuracy_scored{end}" for end in SUMS),
+        *(f"offset_accuracy{kind}{end}" for kind in ("", "_scored") for end in SUMS),
     ),
 )
 RELATION_COUNT = Measure(
@@ -181,7 +180,6 @@ class RelationAccuracy:
     merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
-        """Empty counts."""
         directions, classes = len(DIRECTIONS), len(self.classes)
         return State(
             {
@@ -210,8 +208,7 @@ class RelationAccuracy:
         """Count what the heads of one layer get right."""
         gold = self._gold(layer.batch)
         maps = word_layer(layer, self.row)
-        predicted = predict(maps, gold.words)
-        correct = count_correct(predicted, gold, self._scored(gold))
+        correct = count_correct(predict(maps, gold.words), gold, self._scored(gold))
         found = {"correct": correct, "arcs_found": count_arcs(maps, gold)}
         for name, values in found.items():
             place = (slice(None), layer.index)
@@ -227,10 +224,10 @@ class RelationAccuracy:
         }
 
     def _gold(self, batch: AnnotatedBatch) -> GoldTrees:
-        def make() -> GoldTrees:
-            return make_gold(batch.sentences, self.classes, device=batch.mask.device)
-
-        return batch.once(self.name, make)
+        device = batch.mask.device
+        return batch.once(
+            self.name, lambda: make_gold(batch.sentences, self.classes, device=device)
+        )
 
     def _scored(self, gold: GoldTrees) -> Tensor:
         return scored_words(gold.heads, gold.words, is_causal=self.is_causal)
