@@ -98,49 +98,18 @@ def make_batch(
     if not chosen:
         raise ModelError("A batch needs at least one text.")
     lengths = tuple(len(text) for text in chosen)
-<<<<<<< HEAD
-    ids = _rectangle([text.ids for text in chosen], pad, side)
-    segments = _rectangle([text.segments for text in chosen], 0, side)
-    mask = _rectangle([(1,) * length for length in lengths], 0, side).bool()
-    return Batch(
-        ids=ids.to(device),
-        mask=mask.to(device),
-        segments=segments.to(device),
-        rows=tuple(rows),
-        lengths=lengths,
-        side=side,
-    )
+    ids = _rectangle([text.ids for text in chosen], pad, side).to(device)
+    mask = _rectangle([(1,) * length for length in lengths], 0, side).bool().to(device)
+    segments = _rectangle([text.segments for text in chosen], 0, side).to(device)
+    return Batch(ids, mask, segments, tuple(rows), lengths, side)
 
 
 def first_tokens(batch: Batch, lengths: Sequence[int], pad: int) -> Batch:
     """The first tokens of the only text of a batch, as several texts of these lengths."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     mask = mask.to(batch.ids.device)
-    return Batch(
-        ids=torch.where(mask, batch.ids[:, : max(lengths)], pad),
-        mask=mask,
-        segments=torch.zeros_like(mask, dtype=torch.long),
-        rows=tuple(range(len(lengths))),
-        lengths=tuple(lengths),
-    )
-
-
-def plain_batch(ids: Int[Tensor, "batch token"], device: torch.device) -> Batch:
-    """One text as a batch, nothing of it masked."""
-    mask = torch.ones_like(ids, dtype=torch.bool)
-    return Batch(
-        ids=ids.to(device),
-        mask=mask.to(device),
-        segments=torch.zeros_like(ids).to(device),
-        rows=(0,),
-        lengths=(ids.shape[1],),
-    )
-=======
-    ids = _rectangle([text.ids for text in chosen], pad, side).to(device)
-    mask = _rectangle([(1,) * length for length in lengths], 0, side).bool().to(device)
-    segments = _rectangle([text.segments for text in chosen], 0, side).to(device)
-    return Batch(ids, mask, segments, tuple(rows), lengths, side)
->>>>>>> r6-model
+    ids = torch.where(mask, batch.ids[:, : max(lengths)], pad)
+    return Batch(ids, mask, torch.zeros_like(ids), tuple(range(len(lengths))), tuple(lengths))
 
 
 def _rectangle(rows: Sequence[Sequence[int]], fill: int, side: Side) -> Int[Tensor, "batch token"]:
@@ -182,18 +151,12 @@ def arguments(entry: Entry, batch: Batch, *, end_to_end: bool = False) -> dict[s
     )
     given: dict[str, Any] = {"input_ids": ids, "attention_mask": mask.long(), "return_dict": True}
     if entry.segments:
-<<<<<<< HEAD
         given["token_type_ids"] = segments
     if packing is not None:
         given["position_ids"] = packing.positions[None]
     elif batch.side == "left" and entry.takes_positions:
-        given["position_ids"] = positions(batch.mask)
-=======
-        given["token_type_ids"] = batch.segments
-    if batch.side == "left" and "position_ids" in entry.accepts and not entry.counts_padding:
         # Position 0 for the first token of each text, wherever the padding is.
         given["position_ids"] = (batch.mask.long().cumsum(-1) - 1).clamp(min=0)
->>>>>>> r6-model
     for off in ("use_cache", "use_mems"):
         if off in entry.accepts:
             given[off] = False
