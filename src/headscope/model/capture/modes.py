@@ -279,8 +279,8 @@ def attend_batch(
     even = attend_even(query, key, value, scaling, kind) if packing.is_full else None
     parts = [part.transpose(1, 2) for part in (query, key, value)]  # batch token head dim
     parts = [part[0] if end_to_end else packing.pack(part) for part in parts]
-    q, k = (part.contiguous() for part in parts[:2])  # read again and again by the statistics
-    packed, lse = even or attend_packed(q, k, parts[2], scaling, kind, packing)
+    q, k, v = (part if part.stride(2) == 1 else part.contiguous() for part in parts)
+    packed, lse = even or attend_packed(q, k, v, scaling, kind, packing)
     output = packed if end_to_end or packing.is_full else packed[packing.number]
     shape = (1, len(packed)) if end_to_end else packing.shape
     return output.unflatten(0, shape), PackedAttention(
