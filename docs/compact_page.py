@@ -96,19 +96,16 @@ def _members(kind: type) -> Iterator[str]:
         function = getattr(value, "__func__", None) or getattr(value, "func", None) or value
         function = getattr(function, "fget", function)
         if isinstance(value, property) or hasattr(value, "attrname"):  # also a cached property
-            kind = _short(inspect.signature(function).return_annotation)
-            yield f".{name}: {kind}  {_says(function)}"
+            gives = _short(inspect.signature(function).return_annotation)
+            yield f".{name}: {gives}  {_says(function)}"
         elif inspect.isfunction(function):
-            yield f".{_call(function)}  {_says(function)}".rstrip()
+            bound = function if isinstance(value, staticmethod) else function.__get__(kind)
+            yield f".{_call(bound)}  {_says(function)}".rstrip()
 
 
 def _call(function: Any) -> str:
     """Name and signature, without the modules of its types."""
-    signature = inspect.signature(function)
-    parameters = [
-        each for each in signature.parameters.values() if each.name not in ("self", "cls")
-    ]
-    return function.__name__ + _short(signature.replace(parameters=parameters))
+    return function.__name__ + _short(inspect.signature(function))
 
 
 def _short(annotation: Any) -> str:

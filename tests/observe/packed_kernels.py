@@ -5,6 +5,7 @@ TRITON_INTERPRET=1 python -m tests.observe.packed_kernels --device cpu
 """
 
 import argparse
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -20,12 +21,14 @@ from headscope.observe.packed import (
     find_payers_plainly,
     sum_keys_plainly,
     sum_offsets_plainly,
+    sum_segments,
     weigh_pairs,
 )
 from headscope.observe.packed_kernel import (
     find_payers_on_gpu,
     sum_keys_on_gpu,
     sum_offsets_on_gpu,
+    sum_segments_on_gpu,
     weigh_pairs_on_gpu,
 )
 
@@ -74,7 +77,8 @@ def compare(
     tokens = sum(lengths)
 
     def draw(heads: int) -> Tensor:
-        return torch.randn(tokens, heads, width, generator=generator).to(device)
+        """Side by side with other numbers, as where one product gives queries, keys and values."""
+        return torch.randn(tokens, heads + 3, width, generator=generator).to(device)[:, 1:-2]
 
     query, key, value = draw(2 * groups) * 2, draw(2), draw(2)
     kind = "causal" if is_causal else "full"
@@ -87,8 +91,9 @@ def compare(
     queries = torch.randint(0, tokens, (100,), generator=generator).int().to(device)
     keys = torch.randint(-1, tokens, (100,), generator=generator).int().to(device)
     sought_from = groups % 2
-    sums = sum_keys_plainly(attention, content, row_weights, sought_from)
-    found = sum_keys_on_gpu(attention, content, row_weights, sought_from)
+    counting = replace(attention, lse=lse.masked_fill(~content, torch.inf))
+    sums = sum_keys_plainly(counting, content, row_weights, sought_from)
+    found = sum_keys_on_gpu(counting, content, row_weights, sought_from)
     errors = {
         "output": _apart(found_output, output),
         "lse": _apart(found_lse, lse),
@@ -98,19 +103,20 @@ def compare(
     }
     offsets = range(0 if is_causal else -40, 41)
     errors["offsets"] = _apart(
-        sum_offsets_on_gpu(attention, content, offsets),
-        sum_offsets_plainly(attention, content, offsets),
+        sum_offsets_on_gpu(counting, content, offsets),
+        sum_offsets_plainly(counting, content, offsets),
     )
     chosen = torch.stack(
         [torch.randint(0, length, (2 * groups,), generator=generator) for length in lengths], 1
     ).to(device)
-    payers = (attention, content, chosen, sought_from)
+    payers = (counting, chosen, sought_from)
     missed = find_payers_on_gpu(*payers) != find_payers_plainly(*payers)
     errors["payers"] = float(missed.sum()) if width > 8 else 0.0  # padding is on the right
-    counts = content.float()
-    for name in ("columns", "scores", "distance"):
+    for name in ("columns", "scores", "distance", "peak"):
         errors[name] = _apart(getattr(found, name), getattr(sums, name))
-    errors["peak"] = _apart(found.peak * counts, sums.peak * counts)
+    firsts, weights = packing.firsts.long(), row_weights
+    segments = sum_segments_on_gpu(weights, firsts)
+    errors["segments"] = _apart(segments, sum_segments(weights.cpu(), firsts.cpu()).to(device))
     return errors
 
 

@@ -43,7 +43,7 @@ Found = TypeVar("Found")
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
-LEAST, MOST = 1024, 131072
+LEAST, MOST = 1024, 262144
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
 PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
@@ -98,15 +98,16 @@ def default_batch_tokens(model: Model) -> int:
         return CPU_TOKENS
     free = free_on_gpu(model.device)
     row = PACKED_ROW if is_packed(model) else SENTENCE
-    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
+    size = model.network.dtype.itemsize
+    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row, size=size)
 
 
-def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) -> int:
+def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
     Never fewer than LEAST, nor more than MOST.
     """
-    each = _token_bytes(heads, width, row)
+    each = _token_bytes(heads, width, row, size)
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 
@@ -114,15 +115,16 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) ->
 def have_room(model: Model, batch_tokens: int, at_once: int) -> bool:
     """Whether so many batches fit into a share of this machine's memory at once."""
     free = available_memory()
-    each = _token_bytes(model.heads, _width(model), SENTENCE)
+    size = model.network.dtype.itemsize
+    each = _token_bytes(model.heads, _width(model), SENTENCE, size)
     return free is None or at_once * batch_tokens * each <= SHARE * free
 
 
-def _token_bytes(heads: int, width: int, row: int) -> int:
-    """A token has a row of weights in every head, of which about ten copies live at once, and some
-    thirty vectors of the network's width, all of four bytes.
+def _token_bytes(heads: int, width: int, row: int, size: int) -> int:
+    """A token has a row of weights in every head, of which about ten copies of four bytes live at
+    once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
     """
-    return 4 * (10 * heads * row + 30 * width)
+    return 4 * 10 * heads * row + size * 30 * width
 
 
 def _width(model: Model) -> int:
@@ -164,7 +166,7 @@ def _observe(
     for metric in metrics:
         if metric.name in counted:
             own = states[metric.name].sums
-            own.update(metric.merge(own, counted[metric.name]))
+            own.update(metric.merge(own, {**own, **counted[metric.name]}))
     loop = _make_loop(metrics, states, model.device, counted)
     cuts = _read_texts(model, columns, batch_tokens, loop)
     if model.device.type == "cpu":
@@ -211,9 +213,11 @@ def _observe_far(
     Another shard may begin as soon as all work of this one has been launched. Nothing here asks
     the GPU for a number, which would leave it idle until the next batch has been launched.
     """
-    with use_threads(1), _turn(cuts) as ready:  # several shards are read at once
-        for cut in ready:
-            _observe_batch(model, cut.to(model.device), loop, choice, reading)
+    sent = (cut.to(model.device) for cut in cuts)
+    with use_threads(1):  # several shards are read at once
+        with _turn(sent) as ready:
+            for cut in ready:
+                _observe_batch(model, cut, loop, choice, reading)
         loop.finish()
         done = torch.cuda.Event() if model.device.type == "cuda" else None
         if done is not None:

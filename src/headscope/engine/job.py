@@ -30,7 +30,7 @@ from headscope.errors import RunError
 from headscope.files import pack_arrays
 from headscope.metrics.metric import BatchMetric, ModelMetric, State, Sums
 from headscope.model.capture.plan import SOURCE_TOKENS
-from headscope.model.inputs.batch import plain_batch, probe_ids
+from headscope.model.inputs.batch import probe_batch
 from headscope.model.model import Model
 from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.text.corpus import Corpus, Shard
@@ -188,7 +188,7 @@ def can_share(model: Model) -> bool:
     ):
         return False
     before = _held(modules)
-    probe = plain_batch(probe_ids(network, SOURCE_TOKENS), model.device)
+    probe = probe_batch(network, SOURCE_TOKENS, model.device)
     with use_threads(1):
         model.forward(probe, lambda _: None, logits=False)
     after = _held(modules)

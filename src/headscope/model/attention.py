@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 Stack = Literal["self", "encoder", "decoder", "cross"]
 BackendName = Literal["interface", "hooks", "outputs"]
+Kind = Literal["causal", "full"]  # what a query sees where nothing is masked but padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class TextAttention:
     key: Float[Tensor, "key_head key dim"]
     scaling: float
     lse: Float[Tensor, "head query"]  # logarithm of the sum of exp(score) over each row
-    kind: Literal["causal", "full"] | None
+    kind: Kind | None
     bias: Callable[[int, int], Float[Tensor, "query key"]] | None = None  # where kind is None
 
     def __repr__(self) -> str:
@@ -196,7 +197,7 @@ class PackedAttention:
     key: Float[Tensor, "token key_head dim"]
     scaling: float
     lse: Float[Tensor, "head token"]
-    kind: Literal["causal", "full"]
+    kind: Kind
     packing: Packing
 
     def __repr__(self) -> str:
@@ -204,9 +205,7 @@ class PackedAttention:
         return f"PackedAttention({self.stack!r}, layer {self.layer}, {texts} × {tokens} tokens)"
 
 
-Look = Callable[
-    [int, int], Float[Tensor, "batch head query key"]
-]  # weights of queries start … stop
+Look = Callable[[int, int], Float[Tensor, "batch head query key"]]  # of queries start … stop
 UNSEEN = -1e30
 
 
@@ -270,11 +269,6 @@ def bias(call: Call) -> Tensor | None:
     return sum(parts[1:], parts[0]) if parts else None
 
 
-def softcap(call: Call) -> float | None:
-    """The limit c of c · tanh(score / c)."""
-    return call.extras.get("softcap")
-
-
 def sink(call: Call) -> Float[Tensor, "head"] | None:
     """The learned score, one per head, of the column that is dropped."""
     found = call.extras.get("s_aux")
@@ -314,6 +308,6 @@ def rebuilds(call: Call, *, tolerance: float, plain: bool = False) -> bool:
         return False
     if call.query.shape[-1] != call.key.shape[-1] or call.query.shape[1] % call.key.shape[1]:
         return False
-    given = {} if plain else {"softcap": softcap(call), "sink": sink(call)}
+    given = {} if plain else {"softcap": call.extras.get("softcap"), "sink": sink(call)}
     weights = rebuild(call.query.float(), call.key.float(), call.scaling, bias(call), **given)
     return is_close(weights, call.weights, tolerance)

@@ -174,14 +174,8 @@ def _reader(
 ) -> Callable[[list[int]], Tensor]:
     """Reads all tokens so far and returns the logits of the next."""
     if model.cache.reason is None:
-        steps, done = Steps(model, source), 0
-
-        def read_on(ids: list[int]) -> Tensor:
-            nonlocal done
-            new, done = ids[done:], len(ids)
-            return steps.feed(new, observer)
-
-        return read_on
+        steps = Steps(model, source)
+        return lambda ids: steps.feed(ids[steps.length :], observer)
 
     def read_again(ids: list[int]) -> Tensor:
         text = replace(_NOTHING, ids=tuple(ids), segments=(0,) * len(ids))
@@ -283,7 +277,7 @@ class Steps:
         self._model = model
         self._source = source
         self._positions = model.cache.positions if positions is None else positions
-        self._length = 0
+        self.length = 0  # of what was read
         self._cache: Any = None
         self._encoded: Any = None
 
@@ -291,7 +285,7 @@ class Steps:
         """Read the next tokens, show their rows of every layer, return the logits of the last."""
         if self._source is not None and self._encoded is None:
             self._encoded = self._model.forward(self._source, observer)
-        start, self._length = self._length, self._length + len(ids)
+        start, self.length = self.length, self.length + len(ids)
         run = self._model._evaluated(self._model.network, self._given(ids, start))
         with torch.no_grad():
             output = capture(run, self._model.plan, observer, self._expected(start))
@@ -300,7 +294,7 @@ class Steps:
 
     def _given(self, ids: Sequence[int], start: int) -> dict[str, Any]:
         new = torch.tensor([list(ids)], device=self._model.device)
-        mask = torch.ones(1, self._length, dtype=torch.long, device=new.device)
+        mask = torch.ones(1, self.length, dtype=torch.long, device=new.device)
         entry = self._model._entry
         given: dict[str, Any] = {"use_cache": True, "return_dict": True}
         if self._cache is not None:
@@ -315,7 +309,7 @@ class Steps:
                 "decoder_attention_mask": mask,
             }
         if self._positions:
-            given["position_ids"] = torch.arange(start, self._length, device=new.device)[None]
+            given["position_ids"] = torch.arange(start, self.length, device=new.device)[None]
         if entry.segments:
             given["token_type_ids"] = torch.zeros_like(new)
         return given | {"input_ids": new, "attention_mask": mask}
@@ -323,12 +317,12 @@ class Steps:
     def _expected(self, start: int) -> dict[Stack, Expectation]:
         """What the weights of the new rows must look like, in every stack that reads them."""
         model = self._model
-        own = torch.ones(1, self._length, dtype=torch.bool, device=model.device)
+        own = torch.ones(1, self.length, dtype=torch.bool, device=model.device)
         masks = (own, None) if self._source is None else (self._source.mask, own)
         whole = model.plan.expectations(model.name, *masks, whole=False)
         windows = {name: sliding_window(model.network.config, name) is not None for name in whole}
         return {
-            name: expected.of_rows(start, self._length, window=windows[name])
+            name: expected.of_rows(start, self.length, window=windows[name])
             for name, expected in whole.items()
             if name != "encoder"
         }

@@ -1,7 +1,7 @@
 """A loaded Transformer: its network, its tokenizer, and the proved way to see its attention."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -10,9 +10,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
 from headscope.model import record
-from headscope.model.attention import Forward, LayerAttention, Stack
+from headscope.model.attention import Forward, Stack
 from headscope.model.capture.changes import Change, run_changed
-from headscope.model.capture.dense import Expectation, Validation, capture
+from headscope.model.capture.dense import Expectation, Observer, Validation, capture
 from headscope.model.capture.modes import (
     Modes,
     PlainObserver,
@@ -23,7 +23,6 @@ from headscope.model.capture.modes import (
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
     TARGET_TOKENS,
-    Plan,
     StackPlan,
     check_family,
     make_plan,
@@ -42,17 +41,13 @@ from headscope.model.inputs.batch import (
     make_batch,
     max_positions,
     padding_position,
-    plain_batch,
-    probe_ids,
+    probe_batch,
     vocabulary_size,
 )
 from headscope.model.inputs.chat import Chat, Message
 from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode_target
 from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
 from headscope.model.loading.source import Origin
-from headscope.model.trace import Trace
-
-Observer = Callable[[LayerAttention], None]
 
 
 class Model:
@@ -84,7 +79,8 @@ class Model:
         check_family(self.name, network.config)
         with quiet():
             self._entry = entry(network, network.config)
-            self.plan = self._make_plan()
+            given = arguments(self._entry, self._probe_batch())
+            self.plan = make_plan(self.name, network, self._evaluated(network, given))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process loads what has a name, and is sent what was made here."""
@@ -324,48 +320,12 @@ class Model:
         """Whether the network can go on from its cache; proved on first use."""
         return prove_cache(self)
 
-    def trace(
-        self,
-        text: str | None = None,
-        pair: str | None = None,
-        *,
-        messages: Sequence[Message] | None = None,
-        template: Mapping[str, Any] | None = None,
-        special: bool = True,
-        target: str | None = None,
-        layers: Sequence[int] | None = None,
-        heads: Sequence[int] | None = None,
-        generate: int = 0,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int = 0,
-        progress: Callable[[str], None] | None = None,
-        truncate: bool = False,
-    ) -> Trace:
-        """The attention of one input; see `headscope.model.record.trace`."""
-        return record.trace(
-            self,
-            text,
-            pair,
-            messages=messages,
-            template=template,
-            special=special,
-            target=target,
-            layers=layers,
-            heads=heads,
-            generate=generate,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-            progress=progress,
-            truncate=truncate,
-        )
+    trace = record.trace
 
     def _bind(self, batch: Batch, logits: bool, end_to_end: bool = False) -> Forward:
-        """The network with a batch as its inputs."""
-        network, entry = self._part(batch) if logits else self._body(batch)
+        """The network, or as much of it as is needed, with a batch as its inputs."""
+        is_whole = batch.target is not None if self.is_encoder_decoder else logits
+        network, entry = (self.network, self._entry) if is_whole else self._inner
         return self._evaluated(network, arguments(entry, batch, end_to_end=end_to_end))
 
     def _evaluated(self, network: Any, given: dict[str, Any]) -> Forward:
@@ -375,34 +335,18 @@ class Model:
 
         return forward
 
-    def _part(self, batch: Batch) -> tuple[Any, Entry]:
-        if not self.is_encoder_decoder or batch.target is not None:
-            return self.network, self._entry
-        return self._encoder
-
     @cached_property
-    def _encoder(self) -> tuple[Any, Entry]:
-        encoder = self.network.get_encoder()
-        return encoder, entry(encoder, self.network.config)
-
-    def _body(self, batch: Batch) -> tuple[Any, Entry]:
-        return self._part(batch) if self.is_encoder_decoder else self._body_and_entry
-
-    @cached_property
-    def _body_and_entry(self) -> tuple[Any, Entry]:
-        body = self.network.base_model
-        return body, entry(body, self.network.config)
+    def _inner(self) -> tuple[Any, Entry]:
+        """The encoder of an encoder–decoder model, else the network without its head."""
+        inner = self.network.get_encoder() if self.is_encoder_decoder else self.network.base_model
+        return inner, entry(inner, self.network.config)
 
     def _probe_batch(self) -> Batch:
-        batch = plain_batch(probe_ids(self.network, SOURCE_TOKENS), self.device)
+        batch = probe_batch(self.network, SOURCE_TOKENS, self.device)
         if not self.is_encoder_decoder:
             return batch
-        target = plain_batch(probe_ids(self.network, TARGET_TOKENS), self.device)
+        target = probe_batch(self.network, TARGET_TOKENS, self.device)
         return dataclasses.replace(batch, target=target)
-
-    def _make_plan(self) -> Plan:
-        given = arguments(self._entry, self._probe_batch())
-        return make_plan(self.name, self.network, self._evaluated(self.network, given))
 
     def _expectations(self, batch: Batch, whole: bool = True) -> dict[Stack, Expectation]:
         target = batch.target

@@ -10,6 +10,7 @@ A trace is made in one pass, or in steps that are stitched together:
 ```
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import ModelError
-from headscope.model.attention import Call, LayerAttention, Stack, bias, sink, softcap
+from headscope.model.attention import Call, LayerAttention, Stack, bias, sink
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.generate import Progress, Request, Sampling, continue_text, write_target
 from headscope.model.inputs.chat import Message
@@ -80,8 +81,7 @@ def trace(
     or drawn if `temperature`, `top_k` or `top_p` is given, with a `seed`. `progress` is called with
     each new piece of text.
     """
-    sampling = Sampling(temperature, top_k, top_p, seed)
-    request = _request(generate, sampling, progress)
+    request = _request(generate, Sampling(temperature, top_k, top_p, seed), progress)
     recording = Recording(model.plan, layers, heads)
     if messages is None:
         source = model.encode(_given(text), pair, special=special, truncate=truncate)
@@ -91,20 +91,16 @@ def trace(
         source = model.encode_chat(messages, template, answer=answer, truncate=truncate)
     written = None if target is None else model.encode_target(target, truncate=truncate)
     _check_memory(model, source, written, layers, heads, more=generate)
-    notes: tuple[str, ...] = ()
+    prompt, notes = None, ()
     with within_memory(model.name, "was traced", _LESS):
         if request is None:
-            prompt = None
             _pass(model, source, written, recording)
         else:
             prompt = _prompt_length(model, source, written)
             source, written, notes = _generate(model, source, written, request, recording)
-    stacks = recording.stacks(*_sides(source, written))
-    if not stacks:
-        raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
     return Trace(
         model=model.name,
-        stacks=stacks,
+        stacks=recording.stacks(*_sides(source, written)),
         is_causal=model.is_causal,
         prompt_length=prompt,
         no_neurons=next((s.no_neurons for s in model.stacks if s.no_neurons), None),
@@ -215,17 +211,16 @@ def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], 
 
 @dataclass
 class Kept:
-    """What is kept of one stack, by layer number and pass."""
+    """What is kept of one stack: parts by their name in a StackTrace, layer number and pass."""
 
-    weights: Pieces = field(default_factory=dict)
-    query: Pieces = field(default_factory=dict)
-    key: Pieces = field(default_factory=dict)
-    value: Pieces = field(default_factory=dict)
-    bias: Pieces = field(default_factory=dict)
-    value_norms: Pieces = field(default_factory=dict)
+    parts: defaultdict[str, Pieces] = field(default_factory=lambda: defaultdict(dict))
     scaling: dict[int, float] = field(default_factory=dict)
     sink: dict[int, Tensor] = field(default_factory=dict)
     softcap: float | None = None
+
+    def add(self, part: str, layer: int, piece: Tensor) -> None:
+        """Copy a piece, which dies with the observer's call."""
+        self.parts[part].setdefault(layer, []).append(_copy(piece))
 
 
 class Recording:
@@ -240,7 +235,6 @@ class Recording:
         self._layers = None if layers is None else set(layers)
         self._heads = heads
         self._kept: dict[Stack, Kept] = {}
-        self._projection = {(s.stack, s.layer): s.projection for s in plan.slots if s is not None}
 
     def __call__(self, seen: LayerAttention) -> None:
         """Copy what was chosen of one layer, in one pass."""
@@ -249,18 +243,17 @@ class Recording:
         if (self._layers is not None and seen.layer not in self._layers) or not heads:
             return
         kept = self._kept.setdefault(seen.stack, Kept())
-        is_first = seen.layer not in kept.weights
-        _add(kept.weights, seen.layer, seen.weights[0, heads])
+        is_first = seen.layer not in kept.parts["weights"]
+        kept.add("weights", seen.layer, seen.weights[0, heads])
         if stack.no_neurons is None:
             self._keep_scores(kept, seen, heads)
-        # Of a source, every pass sees the same keys and values.
-        if stack.no_neurons is None and (is_first or seen.stack != "cross"):
+        if is_first or seen.stack != "cross":  # of a source, every pass sees the same
             self._keep_keys(kept, seen, heads)
-        if stack.no_norms is None and (is_first or seen.stack != "cross"):
-            self._keep_values(kept, seen, heads)
 
     def stacks(self, queries: dict[Stack, Side], keys: dict[Stack, Side]) -> dict[str, StackTrace]:
         """What was kept, with the tokens on both axes."""
+        if not self._kept:
+            raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
         return {
             name: self._stack(name, kept, queries[name], keys[name])
             for name, kept in self._kept.items()
@@ -276,53 +269,53 @@ class Recording:
 
     def _keep_scores(self, kept: Kept, seen: LayerAttention, heads: list[int]) -> None:
         assert seen.query is not None and seen.scaling is not None
-        _add(kept.query, seen.layer, seen.query[0, heads])
+        kept.add("query", seen.layer, seen.query[0, heads])
         kept.scaling[seen.layer] = seen.scaling
         call = Call(weights=seen.weights, mask=seen.mask, extras=seen.extras)
-        kept.softcap = softcap(call)
+        kept.softcap = seen.extras.get("softcap")
         added, dropped = bias(call), sink(call)
         if added is not None:
-            own = added[0, ..., : seen.weights.shape[-1]]
-            kept.bias.setdefault(seen.layer, []).append(_bias(own, heads))
+            kept.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
         if dropped is not None and seen.layer not in kept.sink:
             kept.sink[seen.layer] = _copy(dropped[heads])
 
     def _keep_keys(self, kept: Kept, seen: LayerAttention, heads: list[int]) -> None:
-        assert seen.key is not None
-        rows = self._key_heads_of(self._plan.stack(seen.stack), heads)
-        _add(kept.key, seen.layer, _new(seen, seen.key[0])[rows])
-
-    def _keep_values(self, kept: Kept, seen: LayerAttention, heads: list[int]) -> None:
-        projection = self._projection[seen.stack, seen.layer]
-        assert seen.value is not None and projection is not None
         stack = self._plan.stack(seen.stack)
-        rows, value = self._key_heads_of(stack, heads), _new(seen, seen.value[0])
-        _add(kept.value, seen.layer, value[rows])
-        _add(kept.value_norms, seen.layer, value_norms(value, projection, stack.heads)[heads])
+        rows = self._key_heads_of(stack, heads)
+        if stack.no_neurons is None:
+            assert seen.key is not None
+            kept.add("key", seen.layer, _new(seen, seen.key[0])[rows])
+        if stack.no_norms is None:
+            projection = self._plan.projection(seen.stack, seen.layer)
+            assert seen.value is not None and projection is not None
+            value = _new(seen, seen.value[0])
+            kept.add("value", seen.layer, value[rows])
+            norms = value_norms(value, projection, stack.heads)
+            kept.add("value_norms", seen.layer, norms[heads])
 
     def _stack(self, name: Stack, kept: Kept, queries: Side, keys: Side) -> StackTrace:
         plan = self._plan.stack(name)
         heads = self._heads_of(plan)
         rows = self._key_heads_of(plan, heads)
         groups = plan.heads // plan.key_heads
-        across = name == "cross"
-        heights = {n: [piece.shape[1] for piece in kept.weights[n]] for n in kept.weights}
+        across, parts = name == "cross", kept.parts
+        heights = {n: [piece.shape[1] for piece in own] for n, own in parts["weights"].items()}
         return StackTrace(
             name=name,
-            layers=tuple(kept.weights),
+            layers=tuple(heights),
             heads=tuple(heads),
-            weights=_stitched(kept.weights, heights, 0.0, across=across) or {},
+            weights=_stitched(parts["weights"], heights, 0.0, across=across) or {},
             queries=queries,
             keys=keys,
-            query=_joined(kept.query),
-            key=_joined(kept.key),
-            value=_joined(kept.value),
+            query=_joined(parts["query"]),
+            key=_joined(parts["key"]),
+            value=_joined(parts["value"]),
             key_head_of=tuple(rows.index(head // groups) for head in heads),
             scaling=kept.scaling or None,
-            bias=_stitched(kept.bias, heights, -torch.inf, across=across),
+            bias=_stitched(parts["bias"], heights, -torch.inf, across=across),
             softcap=kept.softcap,
             sink=kept.sink or None,
-            value_norms=_joined(kept.value_norms),
+            value_norms=_joined(parts["value_norms"]),
             no_norms=plan.no_norms,
         )
 
@@ -330,10 +323,6 @@ class Recording:
 def _new(seen: LayerAttention, keys: Tensor) -> Tensor:
     """The keys of this pass's own tokens; those before them were kept in an earlier one."""
     return keys if seen.stack == "cross" else keys[:, -seen.weights.shape[2] :]
-
-
-def _add(pieces: Pieces, layer: int, piece: Tensor) -> None:
-    pieces.setdefault(layer, []).append(_copy(piece))
 
 
 def _joined(pieces: Pieces) -> dict[int, Tensor] | None:
@@ -388,6 +377,5 @@ def _copy(tensor: Tensor) -> Tensor:
 
 
 def _bias(added: Tensor, heads: list[int]) -> Tensor:
-    own = added[heads] if added.ndim == 3 and added.shape[0] > 1 else added
-    copied = _copy(own)
-    return copied.masked_fill(copied < _MASKED, -torch.inf)
+    own = (added[heads] if added.ndim == 3 and added.shape[0] > 1 else added).float()
+    return own.masked_fill(own < _MASKED, -torch.inf)

@@ -287,7 +287,7 @@ class Trace:
 
 
 def _layers(weights: Weights) -> list[Float[Tensor, "head query key"]]:
-    if hasattr(weights, "shape"):
+    if not isinstance(weights, Sequence):
         tensor = _tensor(weights)
         if tensor.ndim not in (2, 3, 4):
             raise CaptureError(

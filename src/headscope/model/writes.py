@@ -32,15 +32,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention, RowAttention, widen
-from headscope.model.capture.backends import Projection
+from headscope.model.capture.backends import Projection, hooked
 from headscope.model.capture.plan import Plan
-from headscope.model.inputs.batch import Batch, probe_ids
+from headscope.model.inputs.batch import probe_batch
 from headscope.model.inputs.tokens import display
 from headscope.model.loading.network import at_hand
 
@@ -74,11 +74,7 @@ def value_norms(
 
 def norms_of(plan: Plan, seen: LayerAttention | RowAttention) -> Float[Tensor, "batch head key"]:
     """The norms of one layer's values; `StackPlan.no_norms` says where there are none."""
-    projection = next(
-        slot.projection
-        for slot in plan.slots
-        if slot is not None and (slot.stack, slot.layer) == (seen.stack, seen.layer)
-    )
+    projection = plan.projection(seen.stack, seen.layer)
     if seen.value is None or projection is None:
         raise CaptureError(f"Layer {seen.layer} gives no values to weight its attention with.")
     return value_norms(seen.value, projection, seen.weights.shape[1])
@@ -165,11 +161,8 @@ class Readout:
             seen.append((given if isinstance(self.last, LastNorm) else gave)[0].detach())
 
         watched = self.last.module if isinstance(self.last, LastNorm) else self.last.body
-        handle = watched.register_forward_hook(look)
-        try:
+        with hooked([watched], look):
             yield seen
-        finally:
-            handle.remove()
 
 
 @dataclass(frozen=True)
@@ -221,11 +214,7 @@ def edge_writes(
 def output_part(model: "Model", layer: int, head: int) -> Float[Tensor, "value width"]:
     """The rows of a layer's output projection that multiply what the head found."""
     stack = model.stacks[0]
-    projection = next(
-        slot.projection
-        for slot in model.plan.slots
-        if slot is not None and (slot.stack, slot.layer) == (stack.name, layer)
-    )
+    projection = model.plan.projection(stack.name, layer)
     if projection is None:
         raise ModelError(f"{model.name} does not show what its heads write: {stack.no_norms}.")
     return widen(matrix(projection)).unflatten(0, (stack.heads, -1))[head]
@@ -290,9 +279,6 @@ def _find_last(model: "Model", unembedding: nn.Module) -> LastNorm | Transform |
 
 
 def _follow(model: "Model") -> list[_Step]:
-    ids = probe_ids(model.network, PROBE_TOKENS).to(model.device)
-    mask, segments = torch.ones_like(ids, dtype=torch.bool), torch.zeros_like(ids)
-    batch = Batch(ids=ids, mask=mask, segments=segments, rows=(0,), lengths=(PROBE_TOKENS,))
     steps: list[_Step] = []
 
     def look(module: nn.Module, given: tuple[Any, ...], gave: Any) -> None:
@@ -302,12 +288,8 @@ def _follow(model: "Model") -> list[_Step]:
         if [state.ndim for state in states] == [3, 3]:
             steps.append(_Step(module, *states))
 
-    handles = [module.register_forward_hook(look) for module in model.network.modules()]
-    try:
-        model.forward(batch)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with hooked(model.network.modules(), look):
+        model.forward(probe_batch(model.network, PROBE_TOKENS, model.device))
     return steps
 
 
@@ -339,16 +321,12 @@ def _extremes(
 ) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, float], ...]]:
     """The tokens that are raised most, and those that are lowered most."""
     known = logits[: len(model.tokenizer)]  # a vocabulary may be padded
-    return (
-        _named(model, *known.topk(min(count, len(known)))),
-        _named(model, *known.topk(min(count, len(known)), largest=False)),
-    )
 
+    def named(largest: bool) -> tuple[tuple[str, float], ...]:
+        values, ids = known.topk(min(count, len(known)), largest=largest)
+        return tuple(zip(display(model.tokenizer, ids.tolist()), values.tolist(), strict=True))
 
-def _named(
-    model: "Model", values: Float[Tensor, "top"], ids: Int[Tensor, "top"]
-) -> tuple[tuple[str, float], ...]:
-    return tuple(zip(display(model.tokenizer, ids.tolist()), values.tolist(), strict=True))
+    return named(True), named(False)
 
 
 def _check_places(

@@ -6,7 +6,7 @@ on arcs), one goes over all pairs of every text and keeps nothing but sums over 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class KeySums:
     columns: Float[Tensor, "head token"]
     scores: Float[Tensor, "head token"]  # Σ row weight · a · z
     distance: Float[Tensor, "head token"]  # Σ a · |i − j|
-    peak: Float[Tensor, "head token"]  # the largest weight paid by another token
+    peak: Float[Tensor, "head token"]  # the largest weight paid by another token; -1 if none counts
 
 
 class _Places(NamedTuple):
@@ -63,13 +63,21 @@ class PackedLayer(LayerSums):
     index: int
     batch: AnnotatedBatch
     attention: PackedAttention
+    counting: PackedAttention  # the same; rows that do not count have endless sums, so no weight
 
-    def look(
-        self, start: int, stop: int, keys: int | None = None
-    ) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied; first keys only."""
-        rows = slice(start, min(stop, self.rows.shape[-1]))
-        return _look(self.attention, self.batch, rows, slice(0, keys))
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+
+    def corner(
+        self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
+    ) -> Float[Tensor, "batch head cell"]:
+        """The weights of some cells within the first `size` rows, as they are."""
+        packing, mask = self.attention.packing, self.batch.mask
+        make = partial(_cells, packing, mask, query, key)
+        queries, keys = self.batch.once(f"cells of {size}", make)
+        weights = weights_of_pairs(self.attention, queries, keys)
+        return weights.unflatten(1, (len(mask), len(query))).transpose(0, 1)
 
     @cached
     def to_first(self) -> Float[Tensor, "batch head query"]:
@@ -90,7 +98,7 @@ class PackedLayer(LayerSums):
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
         """Kept weight at every offset up to a longest one, and of all others together."""
         offsets = near_offsets(longest, is_causal=self.batch.is_causal)
-        near = sum_offsets(self.attention, self._content, offsets)
+        near = sum_offsets(self.counting, self._content, offsets)
         further = (self.total - near.sum(-1, dtype=self.total.dtype)).clamp(min=0)
         return torch.cat([near, further[..., None].to(near.dtype)], dim=-1)
 
@@ -135,7 +143,9 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     rows = (1 - to_null).clamp(min=0).masked_fill(~places.content, 0.0)
     counted = counted_rows(to_null, rows)
     row_weights = torch.where(counted, 1 / rows, 0.0)
-    found = sum_keys(attention, places.content, row_weights, batch.sought_from)
+    endless = attention.lse.masked_fill(~places.content, torch.inf)
+    counting = replace(attention, lse=endless)
+    found = sum_keys(counting, places.content, row_weights, batch.sought_from)
     entropy = torch.where(counted, renormalised_entropy(rows, -attention.lse), 0.0)
     spread = packing.unpack(
         torch.stack([rows, to_null, torch.ones_like(rows), own * places.content, found.columns,
@@ -145,15 +155,16 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
         index=index,
         batch=batch,
         attention=attention,
+        counting=counting,
         rows=to_the_total(spread[0], spread[4].double()),
         to_null=spread[1],
         everything=spread[2],
         own=spread[3],
         columns=spread[4],
-        nats=spread[5].double().sum(-1),
-        distance=spread[6].double().sum(-1),
+        nats=spread[5].sum(-1, dtype=torch.float64),
+        distance=spread[6].sum(-1, dtype=torch.float64),
         on_arcs=_by_text(on_arcs, places.arcs),
-        apart=_peaks(attention, found, places.content, batch.sought_from),
+        apart=_peaks(counting, found, batch.sought_from),
         sought_from=batch.sought_from,
     )
 
@@ -203,20 +214,17 @@ def _packed_pairs(packing: Packing, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor,
 def _by_text(
     weights: Float[Tensor, "head pair"], arcs: tuple[Int[Tensor, "text+1"], ...]
 ) -> Float[Tensor, "text head form"]:
-    """Sums over the arcs of every text: differences of running sums, always in the same order."""
-    running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
-    return torch.stack([running[:, at].diff(dim=-1).T for at in arcs], dim=-1)
+    """Sums over the arcs of every text, always in the same order."""
+    return torch.stack([sum_segments(weights, at) for at in arcs], dim=-1)
 
 
-def _peaks(
-    attention: PackedAttention, found: KeySums, content: Bool[Tensor, "token"], sought_from: int
-) -> PeakPairs:
+def _peaks(counting: PackedAttention, found: KeySums, sought_from: int) -> PeakPairs:
     """The largest weight of every text and head; its query is found by a look at that one key."""
-    packing = attention.packing
-    peak = packing.unpack(found.peak.masked_fill(~content, -1.0), -1.0)  # head text token
-    peak[..., :sought_from] = -1.0
+    peak = counting.packing.unpack(found.peak, -1.0)  # head text token
+    if sought_from:
+        peak[..., :sought_from] = -1.0
     weight, key = peak.max(-1)
-    query = find_payers(attention, content, key, sought_from)
+    query = find_payers(counting, key, sought_from)
     return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
 
 
@@ -248,15 +256,23 @@ def _at_offset(
     return queries.int(), keys.masked_fill(~fits, NOTHING).int()
 
 
+def _cells(packing: Packing, mask: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """Query and key of the same cells of every text, if it has them."""
+    tokens = packing.number.unflatten(0, packing.shape)
+    there = mask[:, query] & mask[:, key]
+    keys = tokens[:, key].masked_fill(~there, NOTHING)
+    return tokens[:, query].flatten().int(), keys.flatten().int()
+
+
 def _look(
-    attention: PackedAttention, batch: AnnotatedBatch, rows: slice, keys: slice
+    attention: PackedAttention, batch: AnnotatedBatch, rows: slice
 ) -> Float[Tensor, "batch head query key"]:
     tokens = attention.packing.number.unflatten(0, attention.packing.shape)
-    key = widen(attention.key[tokens[:, keys]]).transpose(1, 2)
+    key = widen(attention.key[tokens]).transpose(1, 2)
     query = widen(attention.query[tokens[:, rows]]).transpose(1, 2).unflatten(1, (key.shape[1], -1))
     scores = (query @ key[:, :, None].mT).flatten(1, 2) * attention.scaling
     lse = attention.packing.unpack(attention.lse, torch.inf).transpose(0, 1)[..., rows, None]
-    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, keys]
+    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, :]
     if attention.kind == "causal":
         seen = seen.tril(rows.start)
     return (scores - lse).exp().masked_fill(~seen, 0.0)
@@ -277,7 +293,8 @@ def sum_keys(
 ) -> KeySums:
     """The pass over all pairs of every text; null tokens are no part of any pair.
 
-    The largest weights are those that queries from `sought_from` on pay.
+    Rows that do not count have an endless log-sum-exp. The largest weights are those that queries
+    from `sought_from` on pay.
     """
     work = _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)
     return work(attention, content, row_weights, sought_from)
@@ -292,17 +309,26 @@ def sum_offsets(
 
 
 def find_payers(
-    attention: PackedAttention,
-    content: Bool[Tensor, "token"],
-    key: Int[Tensor, "head text"],
-    sought_from: int = 0,
+    attention: PackedAttention, key: Int[Tensor, "head text"], sought_from: int = 0
 ) -> Int[Tensor, "head text"]:
     """The other token from `sought_from` on that pays most to one key of every text and head.
 
     Keys and payers are counted within their texts, whose padding is on the right.
     """
     work = _kernel(attention, "find_payers_on_gpu", find_payers_plainly)
-    return work(attention, content, key, sought_from)
+    return work(attention, key, sought_from)
+
+
+def sum_segments(
+    weights: Float[Tensor, "head pair"], firsts: Int[Tensor, "segment+1"]
+) -> Float[Tensor, "segment head"]:
+    """Sums in float64 of stretches of pairs, each from its first to that of the next."""
+    if not weights.is_cuda:
+        running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
+        return running[:, firsts].diff(dim=-1).T
+    from headscope.observe.packed_kernel import sum_segments_on_gpu
+
+    return sum_segments_on_gpu(weights, firsts)
 
 
 def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
@@ -340,7 +366,7 @@ def sum_keys_plainly(
     apart = (place[:, None] - place).abs()
     first = attention.packing.firsts[attention.packing.text]
     silent = (place < first + sought_from)[:, None]
-    peak = weights.masked_fill((apart == 0) | silent, 0.0).amax(-2)
+    peak = weights.masked_fill((apart == 0) | silent, 0.0).amax(-2).masked_fill(~content, -1.0)
     return KeySums(
         weights.sum(-2),
         (weights * scores * row_weights[..., None]).sum(-2),
@@ -349,12 +375,10 @@ def sum_keys_plainly(
     )
 
 
-def find_payers_plainly(
-    attention: PackedAttention, content: Tensor, key: Tensor, sought_from: int = 0
-) -> Tensor:
+def find_payers_plainly(attention: PackedAttention, key: Tensor, sought_from: int = 0) -> Tensor:
     """`find_payers` over all tokens: the reference of the kernel."""
     packing, least = attention.packing, -torch.inf
-    paid = packing.unpack(_paid_to(attention, key).masked_fill(~content, least), least)
+    paid = packing.unpack(_paid_to(attention, key), least)
     paid[..., :sought_from] = least
     place = torch.arange(packing.shape[1], device=key.device)
     unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]

@@ -5,18 +5,15 @@ the pass over all pairs a program holds a block of keys and goes through the que
 sums over queries need no exchange between programs and come out the same every time.
 """
 
-import math
-
 import torch
 import triton  # pyright: ignore[reportMissingImports]
 import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention
-from headscope.model.capture.packed_kernel import precision
+from headscope.model.capture.packed_kernel import precision, steps
 from headscope.observe.packed import KeySums
 
-LOG2_E = 1 / math.log(2)
 PAIRS = 64  # of the pairs at a time
 LONG = 1024  # tokens of a text that fill larger blocks
 PART = 256  # queries of a text whose offsets one program sums
@@ -24,12 +21,12 @@ PART = 256  # queries of a text whose offsets one program sums
 
 def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
     """The weights of single pairs."""
-    query, key = attention.query.contiguous(), attention.key.contiguous()
+    query, key = attention.query, attention.key
     tokens, heads, width = query.shape
     found = torch.empty(heads, len(queries), dtype=torch.float32, device=query.device)
     _weigh_pairs[(triton.cdiv(len(queries), PAIRS), heads)](  # pyright: ignore[reportIndexIssue]
         query, key, attention.lse.contiguous(), queries, keys, found, len(queries), tokens,
-        attention.scaling, heads, key.shape[1],
+        attention.scaling, heads, key.shape[1], *steps(query, key),
         WIDTH=width,
         DIM=triton.next_power_of_2(width),
         CAUSAL=attention.kind == "causal",
@@ -41,6 +38,7 @@ def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor
 @triton.jit
 def _weigh_pairs(  # noqa: ANN202
     query, key, lse, queries, keys, found, count, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    q_token, q_head, k_token, k_head,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, PAIRS: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     head = tl.program_id(1).to(tl.int64)
@@ -53,8 +51,8 @@ def _weigh_pairs(  # noqa: ANN202
     if CAUSAL:
         seen = seen & (j <= i)
     inside = seen[:, None] & (dims[None, :] < WIDTH)
-    at = (i.to(tl.int64) * heads + head) * WIDTH
-    to = (j.to(tl.int64) * key_heads + head // (heads // key_heads)) * WIDTH
+    at = i.to(tl.int64) * q_token + head * q_head
+    to = j.to(tl.int64) * k_token + head // (heads // key_heads) * k_head
     q = tl.load(query + at[:, None] + dims[None, :], mask=inside, other=0.0).to(tl.float32)
     k = tl.load(key + to[:, None] + dims[None, :], mask=inside, other=0.0).to(tl.float32)
     above = tl.sum(q * k, 1) * scaling - tl.load(lse + head * tokens + i, mask=real, other=0.0)
@@ -69,17 +67,16 @@ def sum_keys_on_gpu(
     **launch: int,
 ) -> KeySums:
     """The pass over all pairs."""
-    query, key = attention.query.contiguous(), attention.key.contiguous()
+    query, key = attention.query, attention.key
     tokens, heads, width = query.shape
-    # Queries that do not count get a sum so large that all their weights are zero.
-    lse = attention.lse.masked_fill(~content, float("inf")) * LOG2_E
     sums = torch.empty(4, heads, tokens, dtype=torch.float32, device=query.device)
     wide, packing = query.dtype == torch.float32 or width > 128, attention.packing
     long = packing.longest >= LONG and not wide
     block = launch.get("keys", 128 if long else 32 if wide and width > 64 else 64)
     _sum_keys[(triton.cdiv(tokens, block), heads)](  # pyright: ignore[reportIndexIssue]
-        query, key, lse.contiguous(), row_weights.contiguous(), packing.text, packing.firsts, sums,
-        tokens, attention.scaling, heads, key.shape[1],
+        query, key, attention.lse.contiguous(), row_weights.contiguous(), content.view(torch.int8),
+        packing.text, packing.firsts, sums, tokens, attention.scaling, heads, key.shape[1],
+        *steps(query, key),
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
         CAUSAL=attention.kind == "causal",
@@ -90,15 +87,13 @@ def sum_keys_on_gpu(
         num_warps=launch.get("warps", 4),
         num_stages=launch.get("stages", 3),
     )  # fmt: skip
-    columns, scores, distance, peak = sums
-    counts = content.to(columns.dtype)
-    return KeySums(columns * counts, scores * counts, distance * counts, torch.exp2(peak))
+    return KeySums(*sums)
 
 
 @triton.jit
 def _sum_keys(  # noqa: ANN202
-    query, key, lse, row_weights, text, firsts, sums, tokens, scaling,  # noqa: ANN001
-    heads, key_heads,  # noqa: ANN001
+    query, key, lse, row_weights, content, text, firsts, sums, tokens, scaling,  # noqa: ANN001
+    heads, key_heads, q_token, q_head, k_token, k_head,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, KEYS: tl.constexpr,  # noqa: N803
     QUERIES: tl.constexpr, SOUGHT: tl.constexpr, PRECISION: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
@@ -108,14 +103,14 @@ def _sum_keys(  # noqa: ANN202
     dims = tl.arange(0, DIM)
     real = keys < tokens
     inside = real[:, None] & (dims[None, :] < WIDTH)
-    to = (keys[:, None].to(tl.int64) * key_heads + head // (heads // key_heads)) * WIDTH
+    to = keys[:, None].to(tl.int64) * k_token + head // (heads // key_heads) * k_head
     k = tl.load(key + to + dims[None, :], mask=inside, other=0.0)
     theirs = tl.load(text + keys, mask=real, other=-1)
     last = tl.minimum(first + KEYS, tokens) - 1
     stop = tl.load(firsts + tl.load(text + last) + 1)
     first_text = tl.load(text + first)
     begin = first if CAUSAL else tl.load(firsts + first_text)
-    of_queries = query + head * WIDTH
+    of_queries = query + head * q_head
     of_rows = head * tokens
     # All keys of one text: its queries behind the block see every one of them.
     behind = tl.maximum(first + KEYS, tl.load(firsts + first_text) + SOUGHT)
@@ -131,7 +126,7 @@ def _sum_keys(  # noqa: ANN202
     for start in range(begin, tl.minimum(behind, stop), QUERIES):
         columns, scores, distance, peak = _add_queries(
             k, keys, theirs, start + tl.arange(0, QUERIES), tl.minimum(behind, stop), of_queries,
-            lse + of_rows, row_weights + of_rows, text, firsts, factor, heads,
+            lse + of_rows, row_weights + of_rows, text, firsts, factor, q_token,
             columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
@@ -140,28 +135,29 @@ def _sum_keys(  # noqa: ANN202
     for start in range(behind, clear, QUERIES):
         columns, scores, distance, peak = _add_queries(
             k, first, theirs, start + tl.arange(0, QUERIES), stop, of_queries, lse + of_rows,
-            row_weights + of_rows, text, firsts, factor, heads, columns, scores, distance, peak,
+            row_weights + of_rows, text, firsts, factor, q_token, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=False,
         )  # fmt: skip
     distance -= (columns - near) * (keys - first).to(tl.float32)
     for start in range(clear, stop, QUERIES):
         columns, scores, distance, peak = _add_queries(
             k, keys, theirs, start + tl.arange(0, QUERIES), stop, of_queries, lse + of_rows,
-            row_weights + of_rows, text, firsts, factor, heads, columns, scores, distance, peak,
+            row_weights + of_rows, text, firsts, factor, q_token, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
     plane = heads * tokens
     sums += of_rows + keys
-    tl.store(sums, columns, mask=real)
-    tl.store(sums + plane, scores * scaling, mask=real)
-    tl.store(sums + 2 * plane, distance, mask=real)
-    tl.store(sums + 3 * plane, peak, mask=real)
+    counts = tl.load(content + keys, mask=real, other=0) != 0
+    tl.store(sums, tl.where(counts, columns, 0.0), mask=real)
+    tl.store(sums + plane, tl.where(counts, scores * scaling, 0.0), mask=real)
+    tl.store(sums + 2 * plane, tl.where(counts, distance, 0.0), mask=real)
+    tl.store(sums + 3 * plane, tl.where(counts, tl.exp2(peak), -1.0), mask=real)
 
 
 @triton.jit
 def _add_queries(  # noqa: ANN202
     k, keys, theirs, rows, stop, query, lse, row_weights, text, firsts, factor,  # noqa: ANN001
-    heads, columns, scores, distance, peak,  # noqa: ANN001
+    q_token, columns, scores, distance, peak,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
     PRECISION: tl.constexpr, MASKED: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
@@ -172,9 +168,9 @@ def _add_queries(  # noqa: ANN202
     dims = tl.arange(0, DIM)
     there = rows < stop
     taken = there[None, :] & (dims[:, None] < WIDTH)
-    at = rows[None, :].to(tl.int64) * heads * WIDTH + dims[:, None]
+    at = rows[None, :].to(tl.int64) * q_token + dims[:, None]
     q = tl.load(query + at, mask=taken, other=0.0)
-    total = tl.load(lse + rows, mask=there, other=float("inf"))
+    total = tl.load(lse + rows, mask=there, other=float("inf")) * 1.4426950408889634
     weight = tl.load(row_weights + rows, mask=there, other=0.0)
     product = tl.dot(k, q, input_precision=PRECISION)
     above = product * factor - total[None, :]
@@ -200,18 +196,15 @@ def _add_queries(  # noqa: ANN202
     return columns, scores, distance, tl.maximum(peak, tl.max(others, 1))
 
 
-def find_payers_on_gpu(
-    attention: PackedAttention, content: Tensor, chosen: Tensor, sought_from: int = 0
-) -> Tensor:
+def find_payers_on_gpu(attention: PackedAttention, chosen: Tensor, sought_from: int = 0) -> Tensor:
     """Who pays most to one key of every text; a program takes one head of a text."""
-    query, key = attention.query.contiguous(), attention.key.contiguous()
+    query, key = attention.query, attention.key
     tokens, heads, width = query.shape
-    lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
     found = torch.empty_like(chosen, dtype=torch.int64, memory_format=torch.contiguous_format)
     texts, wide = attention.packing.shape[0], attention.packing.longest >= LONG
     _find_payers[(texts, heads)](  # pyright: ignore[reportIndexIssue]
-        query, key, lse, chosen.contiguous(), attention.packing.firsts, found, tokens,
-        attention.scaling, heads, key.shape[1],
+        query, key, attention.lse.contiguous(), chosen.contiguous(), attention.packing.firsts,
+        found, tokens, attention.scaling, heads, key.shape[1], *steps(query, key),
         WIDTH=width,
         DIM=triton.next_power_of_2(width),
         CAUSAL=attention.kind == "causal",
@@ -225,6 +218,7 @@ def find_payers_on_gpu(
 @triton.jit
 def _find_payers(  # noqa: ANN202
     query, key, lse, chosen, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    q_token, q_head, k_token, k_head,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
     BLOCK: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
@@ -233,7 +227,7 @@ def _find_payers(  # noqa: ANN202
     at = head * tl.num_programs(0) + text
     mine = begin + tl.load(chosen + at)
     dims = tl.arange(0, DIM)
-    to = (mine * key_heads + head // (heads // key_heads)) * WIDTH + dims
+    to = mine * k_token + head // (heads // key_heads) * k_head + dims
     k = tl.load(key + to, mask=dims < WIDTH, other=0.0).to(tl.float32)
     first = begin + SOUGHT
     if CAUSAL:
@@ -243,7 +237,7 @@ def _find_payers(  # noqa: ANN202
     for start in range(first, stop, BLOCK):
         rows = start + tl.arange(0, BLOCK)
         there = rows < stop
-        place = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
+        place = rows[:, None].to(tl.int64) * q_token + head * q_head + dims[None, :]
         inside = there[:, None] & (dims[None, :] < WIDTH)
         q = tl.load(query + place, mask=inside, other=0.0).to(tl.float32)
         total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
@@ -256,17 +250,16 @@ def _find_payers(  # noqa: ANN202
 
 def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
     """The weight of every text at each offset; a program takes one head of a part of a text."""
-    query, key = attention.query.contiguous(), attention.key.contiguous()
+    query, key = attention.query, attention.key
     tokens, heads, width = query.shape
     packing, block = attention.packing, 32 if width <= 64 else 16
-    lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
     parts = triton.cdiv(packing.longest, PART)
     first, stop = offsets.start // block, (offsets.stop - 1) // block + 1
     bins = (stop - first) * block
     found = torch.empty(parts, packing.shape[0], heads, bins, device=query.device)
     _sum_offsets[(packing.shape[0], heads, parts)](  # pyright: ignore[reportIndexIssue]
-        query, key, lse, content.to(torch.int8), packing.firsts, found, tokens, attention.scaling,
-        heads, key.shape[1], first, stop,
+        query, key, attention.lse.contiguous(), content.view(torch.int8), packing.firsts, found,
+        tokens, attention.scaling, heads, key.shape[1], first, stop, *steps(query, key),
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
         BLOCK=block,
@@ -281,7 +274,7 @@ def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: ran
 @triton.jit
 def _sum_offsets(  # noqa: ANN202
     query, key, lse, content, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
-    first_block, stop_block,  # noqa: ANN001
+    first_block, stop_block, q_token, q_head, k_token, k_head,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
     PRECISION: tl.constexpr, PART: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
@@ -296,7 +289,7 @@ def _sum_offsets(  # noqa: ANN202
     dims, block = tl.arange(0, DIM), tl.arange(0, BLOCK)
     turned = (block[:, None] - block[None, :] + BLOCK) % BLOCK
     below = block[:, None] >= block[None, :]
-    of_keys = key + (head // (heads // key_heads)) * WIDTH + dims[:, None]
+    of_keys = key + head // (heads // key_heads) * k_head + dims[:, None]
     bins = (stop_block - first_block) * BLOCK
     place = found + ((part * tl.num_programs(0) + text) * heads + head) * bins + block
     kept = tl.zeros([BLOCK], tl.float32)
@@ -309,13 +302,13 @@ def _sum_offsets(  # noqa: ANN202
         for start in range(from_query, to_query, BLOCK):
             rows = start + block
             there = rows < stop
-            at = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
+            at = rows[:, None].to(tl.int64) * q_token + head * q_head + dims[None, :]
             q = tl.load(query + at, mask=there[:, None] & (dims[None, :] < WIDTH), other=0.0)
             total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
             keys = start - between + block
             met = keys < stop
             met = met & (tl.load(content + keys, mask=met, other=0) != 0)
-            to = keys[None, :].to(tl.int64) * key_heads * WIDTH
+            to = keys[None, :].to(tl.int64) * k_token
             k = tl.load(of_keys + to, mask=met[None, :] & (dims[:, None] < WIDTH), other=0.0)
             z = tl.dot(q, k, input_precision=PRECISION) * scaling
             p = tl.where(met[None, :], tl.exp(z - total[:, None]), 0.0)
@@ -325,3 +318,24 @@ def _sum_offsets(  # noqa: ANN202
         if number > first_block:
             tl.store(place + (number - 1 - first_block) * BLOCK, kept + before)
         kept = after
+
+
+def sum_segments_on_gpu(weights: Tensor, firsts: Tensor) -> Tensor:
+    """Sums of stretches of pairs; a program takes one head of a stretch."""
+    heads = len(weights)
+    found = torch.empty(len(firsts) - 1, heads, dtype=torch.float64, device=weights.device)
+    _sum_segments[(len(firsts) - 1, heads)](  # pyright: ignore[reportIndexIssue]
+        weights, firsts, found, weights.stride(0), BLOCK=PAIRS, num_warps=1
+    )
+    return found
+
+
+@triton.jit
+def _sum_segments(weights, firsts, found, step, BLOCK: tl.constexpr):  # noqa: ANN001, ANN202, N803
+    segment, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
+    stop = tl.load(firsts + segment + 1)
+    total = tl.zeros([BLOCK], tl.float64)
+    for start in range(tl.load(firsts + segment), stop, BLOCK):
+        pairs = start + tl.arange(0, BLOCK)
+        total += tl.load(weights + head * step + pairs, mask=pairs < stop, other=0.0).to(tl.float64)
+    tl.store(found + segment * tl.num_programs(1) + head, tl.sum(total, 0))

@@ -35,8 +35,6 @@ Gives = TypeVar("Gives", covariant=True)
 ENGINES = ("local", "ray")
 SPREAD = 64  # pieces between the oldest unfinished one and the newest: bounds what waits for order
 TURN = 2e-4  # seconds that a thread may keep the interpreter while others wait
-Item = TypeVar("Item")
-Found = TypeVar("Found")
 _stopped: ContextVar[Event | None] = ContextVar("headscope_workers_stopped", default=None)
 
 
@@ -132,24 +130,24 @@ class LocalPool:
 
 
 def map_in_threads(
-    work: Callable[[Item], Found], items: Iterable[Item], count: int, waiting: int = 0
-) -> Iterator[tuple[Item, Found]]:
-    """Every item with what the work makes of it, in order, `count` of them in progress.
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], count: int, waiting: int = 0
+) -> Iterator[tuple[Piece, Outcome]]:
+    """Every piece with what the work makes of it, in order, `count` of them in progress.
 
-    So many more are `waiting`, for threads that would be idle until the first item is done. Where
-    nobody asks for the rest, items in progress end at their next `go_on`.
+    So many more are `waiting`, for threads that would be idle until the first piece is done. Where
+    nobody asks for the rest, pieces in progress end at their next `go_on`.
     """
-    in_progress: deque[tuple[Item, Future[Found]]] = deque()
+    in_progress: deque[tuple[Piece, Future[Outcome]]] = deque()
     stopped = Event()
 
-    def begin(item: Item) -> Found:
+    def begin(piece: Piece) -> Outcome:
         _stopped.set(stopped)
-        return work(item)
+        return work(piece)
 
     with _quick_turns(), ThreadPoolExecutor(count) as threads:
         try:
-            for item in items:
-                in_progress.append((item, threads.submit(begin, item)))
+            for piece in pieces:
+                in_progress.append((piece, threads.submit(begin, piece)))
                 if len(in_progress) == count + waiting:
                     yield _first(in_progress)
             while in_progress:
@@ -181,9 +179,9 @@ def _quick_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _first(in_progress: deque[tuple[Item, Future[Found]]]) -> tuple[Item, Found]:
-    item, future = in_progress.popleft()
-    return item, future.result()
+def _first(in_progress: deque[tuple[Piece, Future[Outcome]]]) -> tuple[Piece, Outcome]:
+    piece, future = in_progress.popleft()
+    return piece, future.result()
 
 
 @dataclass(eq=False)

@@ -50,10 +50,8 @@ class Variability:
     is_causal: bool
     size: int = 10  # N, counted from the start of the input, the null token included
     name: str = "variability"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (VARIABILITY,)
+    measures: tuple[Measure, ...] = (VARIABILITY,)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         """Room for one corner per input."""
@@ -67,15 +65,15 @@ class Variability:
     def update_layer(self, state: State, layer: Layer) -> None:
         """Record and sum the corners of a batch."""
         query, key, valid = layer.batch.once_on_host(f"corner {self.size}", self._corner)
-        weights = layer.look(0, self.size, self.size)[:, :, query, key]
-        corner = weights.masked_fill(~valid[:, None], 0.0)
+        corner = layer.corner(self.size, query, key).masked_fill(~valid[:, None], 0.0)
         rows = layer.batch.once_on_host("rows", lambda batch: torch.from_numpy(batch.rows))
         here = slice(None, len(query))  # cells are in the order of the input's length
         state.record("corners", (rows, layer.index, slice(None), here), corner)
-        state.record("valid", (rows, here), valid)
-        state.record("group", (rows,), layer.batch.groups[:, None])
-        found = corner.sum(0, dtype=torch.float64), valid.sum(0, dtype=torch.float64)
-        state.receive(partial(_add, state, layer.index, here), *found)
+        state.add("weight", corner.sum(0, dtype=torch.float64), (layer.index, slice(None), here))
+        if layer.index == 0:  # the same in all
+            state.record("valid", (rows, here), valid)
+            state.record("group", (rows,), layer.batch.groups[:, None])
+            state.add("count", valid.sum(0, dtype=torch.float64), (slice(None), 0, here))
 
     def condense(self, state: State) -> None:
         """Replace the corners of a large shard by sums that need no input of their own."""
@@ -94,9 +92,6 @@ class Variability:
         query, key = torch.from_numpy(cells.T.copy()).to(batch.mask.device)
         return query, key, batch.pairs_of(0, self.size)[:, query, key]
 
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         """variability(layer, head), its error taking the mean as known, and the sums."""
         mean = sums["weight"] / np.maximum(sums["count"], 1)
@@ -113,11 +108,6 @@ class Variability:
         query, key = np.indices((self.size, self.size)).reshape(2, -1)
         cells = np.stack([query, key], 1)[(key <= query) & (key > 0) | (not self.is_causal)]
         return cells[np.argsort(cells.max(1), kind="stable")]
-
-
-def _add(state: State, index: int, here: slice, weight: np.ndarray, count: np.ndarray) -> None:
-    state.sums["weight"][index, :, here] += weight
-    state.sums["count"][index, 0, here] += count
 
 
 def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
@@ -266,10 +256,10 @@ def _of_layer(weights: Tensor, valid: Tensor) -> tuple[Tensor, Tensor, Tensor, T
     """
     seen = valid.T[None]  # head cell input
     count = seen.sum(-1)
-    apart = weights.permute(1, 2, 0).double()
-    middle = apart.sum(-1) / count.clamp(min=1)
-    apart = (apart - middle[..., None]).masked_fill_(~seen, torch.inf).sort().values
-    apart = apart.masked_fill_(apart == torch.inf, 0.0)
+    own = weights.permute(1, 2, 0)
+    middle = own.sum(-1, dtype=torch.float64) / count.clamp(min=1)
+    rising = own.masked_fill(~seen, torch.inf).sort().values  # in float32, which takes half as long
+    apart = (rising.double() - middle[..., None]).masked_fill_(rising == torch.inf, 0.0)
     error = (apart.square().sum(-1) / count.clamp(min=1).square()).sqrt().clamp(min=FINEST)
     return (middle, error, *_at_knots(apart, count, error))
 

@@ -66,7 +66,7 @@ class InterfaceBackend:
 def run_with(forward: Forward, attend: Attend) -> Any:
     """Run the forward pass with `attend` in place of the model's own attention function."""
     install()
-    with _attended_by(attend):
+    with setting(_attend, attend):
         return forward()
 
 
@@ -82,12 +82,13 @@ def install() -> None:
 
 
 @contextmanager
-def _attended_by(attend: Attend | None) -> Iterator[None]:
-    token = _attend.set(attend)
+def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Set a variable of this context within the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _attend.reset(token)
+        variable.reset(token)
 
 
 def _observed(original: Callable[..., Callable]) -> Callable[..., Callable]:
@@ -106,7 +107,7 @@ def _dispatch(resolved: Callable, *args: Any, **kwargs: Any) -> Any:
     if attend is None:
         return resolved(*args, **kwargs)
     # An observer may run another network: that must not be taken for a layer of this one.
-    with _attended_by(None):
+    with setting(_attend, None):
         return attend(resolved, args, kwargs)
 
 
@@ -131,16 +132,14 @@ def _positional(function: Callable) -> tuple[str, ...]:
 
 
 def _call(given: dict[str, Any], output: Tensor, weights: Tensor) -> Call:
-    module: nn.Module = given["module"]
-    query: Tensor = given["query"]
     scaling = scale(given)
     extras = {k: v for k, v in given.items() if k not in _NAMED | _SILENT and v is not None}
     if scaling is None:
         extras["scaling"] = given["scaling"]
     return Call(
         weights=weights,
-        module=module,
-        query=query,
+        module=given["module"],
+        query=given["query"],
         key=given["key"],
         value=given["value"],
         scaling=scaling,
@@ -186,7 +185,7 @@ class HooksBackend:
 
     def run(self, forward: Forward, watch: Watch) -> Any:
         """Run the forward pass with the hooks awake."""
-        with self._hooked(), self._watched_by(watch):
+        with self._hooked(), setting(self._watch, watch):
             return forward(output_attentions=True)
 
     @contextmanager
@@ -209,25 +208,28 @@ class HooksBackend:
                     for handle in self._handles:
                         handle.remove()
 
-    @contextmanager
-    def _watched_by(self, watch: Watch | None) -> Iterator[None]:
-        token = self._watch.set(watch)
-        try:
-            yield
-        finally:
-            self._watch.reset(token)
-
     def _hook(self, place: int | str) -> Any:
         def hook(module: nn.Module, _args: Any, output: Any) -> Any:
             watch = self._watch.get()
             weights = dict(_entries(output)).get(place)
             if watch is None or weights is None:
                 return None
-            with self._watched_by(None):
+            with setting(self._watch, None):
                 watch(Call(weights=weights, module=module))
             return _without(output, place)
 
         return hook
+
+
+@contextmanager
+def hooked(modules: Iterable[nn.Module], look: Callable[..., None]) -> Iterator[None]:
+    """Show what goes in and out of modules, in the order in which they finish."""
+    handles = [module.register_forward_hook(look) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def find_sites(network: nn.Module, forward: Forward) -> Iterator[list[Site]]:
@@ -240,12 +242,8 @@ def find_sites(network: nn.Module, forward: Forward) -> Iterator[list[Site]]:
     def remember(module: nn.Module, _args: Any, output: Any) -> None:
         seen.append((module, output))
 
-    handles = [module.register_forward_hook(remember) for module in network.modules()]
-    try:
+    with hooked(network.modules(), remember):
         returned = reported(forward(output_attentions=True))
-    finally:
-        for handle in handles:
-            handle.remove()
     found = [_sites(seen, matrix) for stack in returned.values() for matrix in stack]
     for depth in range(min(len(sites) for sites in found)):
         yield list(dict.fromkeys(sites[depth] for sites in found))

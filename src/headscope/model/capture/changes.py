@@ -26,10 +26,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headscope.model.attention import Forward, Stack
-from headscope.model.capture.backends import run_with
+from headscope.model.capture.backends import hooked, run_with
 from headscope.model.capture.dense import Expectation, Progress
 from headscope.model.capture.plan import Plan
-from headscope.model.inputs.batch import Batch, probe_ids
+from headscope.model.inputs.batch import Batch, probe_batch
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -95,12 +95,8 @@ class LayersAbove:
         def look(_: nn.Module, __: tuple[Any, ...], gave: Any) -> None:
             returned.append(gave)
 
-        handles = [layer.register_forward_hook(look) for layer in self.layers]
-        try:
+        with hooked(self.layers, look):
             logits = self.model.forward(batch).logits
-        finally:
-            for handle in handles:
-                handle.remove()
         return Earlier(batch, returned, logits)
 
     def run(
@@ -128,9 +124,7 @@ def find_layers(model: "Model") -> LayersAbove | None:
     if layers is None:
         return None
     above, stack = LayersAbove(model, layers), model.stacks[0]
-    ids = probe_ids(model.network, PROBE_TOKENS).to(model.device)
-    mask, segments = torch.ones_like(ids, dtype=torch.bool), torch.zeros_like(ids)
-    probe = Batch(ids=ids, mask=mask, segments=segments, rows=(0,), lengths=(PROBE_TOKENS,))
+    probe = probe_batch(model.network, PROBE_TOKENS, model.device)
     with torch.no_grad():
         try:
             earlier = above.record(probe)
@@ -160,14 +154,7 @@ def take_rows(batch: Batch, rows: Int[Tensor, "some"]) -> Batch:
 
 def repeat(batch: Batch, copies: int) -> Batch:
     """The texts of a batch, all of them so many times."""
-    return replace(
-        batch,
-        ids=batch.ids.repeat(copies, 1),
-        mask=batch.mask.repeat(copies, 1),
-        segments=batch.segments.repeat(copies, 1),
-        rows=batch.rows * copies,
-        lengths=batch.lengths * copies,
-    )
+    return take_rows(batch, torch.arange(len(batch)).repeat(copies))
 
 
 def _find_list(model: "Model") -> nn.ModuleList | None:

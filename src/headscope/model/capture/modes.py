@@ -185,17 +185,6 @@ def attend_whole(
     return output[0, ..., : value.shape[-1]], lse[0, :, : query.shape[1]].float()
 
 
-def attend_blocks(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    scaling: float,
-    bias: Callable[[int, int], Float[Tensor, "query key"]],
-) -> Attended:
-    """Attention under any additive mask, some query rows at a time."""
-    return _in_blocks(query, key, value, TextAttention(query, key, scaling, query, None, bias))
-
-
 def block_rows(heads: int, keys: int, device: torch.device) -> int:
     """How many query rows of scores are held at a time."""
     return max(1, BLOCK_BYTES.get(device.type, BLOCK_BYTES["cpu"]) // (4 * heads * keys))
@@ -219,6 +208,7 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, scaling: float, causal: bo
 
 
 def _in_blocks(query: Tensor, key: Tensor, value: Tensor, text: TextAttention) -> Attended:
+    """Attention under any mask, some query rows at a time; the sums of `text` are not known yet."""
     heads, queries = query.shape[:2]
     groups, block = heads // key.shape[0], block_rows(heads, key.shape[1], key.device)
     outputs: list[Tensor] = []
@@ -289,8 +279,8 @@ def attend_batch(
     even = attend_even(query, key, value, scaling, kind) if packing.is_full else None
     parts = [part.transpose(1, 2) for part in (query, key, value)]  # batch token head dim
     parts = [part[0] if end_to_end else packing.pack(part) for part in parts]
-    q, k = (part.contiguous() for part in parts[:2])  # read again and again by the statistics
-    packed, lse = even or attend_packed(q, k, parts[2], scaling, kind, packing)
+    q, k, v = (part if part.stride(2) == 1 else part.contiguous() for part in parts)
+    packed, lse = even or attend_packed(q, k, v, scaling, kind, packing)
     output = packed if end_to_end or packing.is_full else packed[packing.number]
     shape = (1, len(packed)) if end_to_end else packing.shape
     return output.unflatten(0, shape), PackedAttention(
@@ -322,7 +312,8 @@ def _attend_text(
     if bias is None:
         output, lse = attend_whole(query, key, value, scaling, kind == "causal")
     else:
-        output, lse = attend_blocks(query, key, value, scaling, bias)
+        text = TextAttention(query, key, scaling, query, None, bias)
+        output, lse = _in_blocks(query, key, value, text)
     return output, TextAttention(query, key, scaling, lse, kind, bias)
 
 

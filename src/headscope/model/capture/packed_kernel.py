@@ -27,13 +27,12 @@ def attend_on_gpu(
 ) -> Attended:
     """Outputs and row sums; see `headscope.model.capture.packed`."""
     tokens, heads, width = query.shape
-    query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
-    output = torch.empty_like(query)
+    output = torch.empty_like(query, memory_format=torch.contiguous_format)
     lse = torch.empty(heads, tokens, dtype=torch.float32, device=query.device)
     programs = (triton.cdiv(tokens, BLOCK), heads)
     _attend[programs](  # pyright: ignore[reportIndexIssue]
         query, key, value, output, lse, packing.text, packing.firsts, tokens, scaling, heads,
-        key.shape[1],
+        key.shape[1], *steps(query, key, value),
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
         CAUSAL=kind == "causal",
@@ -44,6 +43,12 @@ def attend_on_gpu(
     return output, lse
 
 
+def steps(*parts: Tensor) -> tuple[int, ...]:
+    """How far apart tokens and heads lie; the numbers of a head lie side by side."""
+    assert all(part.stride(2) == 1 for part in parts)
+    return tuple(part.stride(dim) for part in parts for dim in (0, 1))
+
+
 def precision(query: Tensor) -> str:
     """How products are made: float32 of three TF32 products, which lose no more than its own."""
     return "tf32x3" if query.dtype == torch.float32 else "tf32"
@@ -52,6 +57,7 @@ def precision(query: Tensor) -> str:
 @triton.jit
 def _attend(  # noqa: ANN202
     query, key, value, output, lse, text, firsts, tokens, scaling, heads, key_heads,  # noqa: ANN001
+    q_token, q_head, k_token, k_head, v_token, v_head,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, ROWS: tl.constexpr,  # noqa: N803
     PRECISION: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
@@ -62,8 +68,8 @@ def _attend(  # noqa: ANN202
     dims = tl.arange(0, DIM)
     real = rows < tokens
     inside = real[:, None] & (dims[None, :] < WIDTH)
-    place = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
-    q = tl.load(query + place, mask=inside, other=0.0)
+    at = rows[:, None].to(tl.int64) * q_token + head * q_head + dims[None, :]
+    q = tl.load(query + at, mask=inside, other=0.0)
     own = tl.load(text + rows, mask=real, other=-1)
     last = tl.minimum(begin + ROWS, tokens) - 1
     first_key = tl.load(firsts + tl.load(text + begin))
@@ -76,9 +82,10 @@ def _attend(  # noqa: ANN202
         keys = start + tl.arange(0, ROWS)
         there = keys < stop_key
         taken = there[:, None] & (dims[None, :] < WIDTH)
-        at = (keys[:, None].to(tl.int64) * key_heads + key_head) * WIDTH + dims[None, :]
-        k = tl.load(key + at, mask=taken, other=0.0)
-        v = tl.load(value + at, mask=taken, other=0.0)
+        of_key = keys[:, None].to(tl.int64) * k_token + key_head * k_head + dims[None, :]
+        of_value = keys[:, None].to(tl.int64) * v_token + key_head * v_head + dims[None, :]
+        k = tl.load(key + of_key, mask=taken, other=0.0)
+        v = tl.load(value + of_value, mask=taken, other=0.0)
         theirs = tl.load(text + keys, mask=there, other=-2)
         scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scaling
         seen = own[:, None] == theirs[None, :]
@@ -93,5 +100,6 @@ def _attend(  # noqa: ANN202
         mixed = mixed * before[:, None] + tl.dot(p.to(v.dtype), v, input_precision=PRECISION)
         largest = higher
     divisor = tl.where(total > 0, total, 1.0)
+    place = (rows[:, None].to(tl.int64) * heads + head) * WIDTH + dims[None, :]
     tl.store(output + place, mixed / divisor[:, None], mask=inside)
     tl.store(lse + head * tokens + rows, largest + tl.log(divisor), mask=real)

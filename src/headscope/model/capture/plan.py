@@ -56,11 +56,8 @@ REASONS: dict[str, str] = {
     "xlstm": f"{_NONE}: it is a recurrent network",
 }
 
-# The same family with dense attention is welcome.
-_DENSE = {
-    "big_bird": ("attention_type", "original_full"),
-    "bigbird_pegasus": ("attention_type", "original_full"),
-}
+# These are welcome with dense attention (attention_type="original_full").
+_WITH_OPTION = {"big_bird", "bigbird_pegasus"}
 SOURCE_TOKENS = 5
 TARGET_TOKENS = 3
 SHAPES: dict[Stack, tuple[int, int]] = {
@@ -74,18 +71,12 @@ Reference = Mapping[Stack, tuple[Tensor, ...]]
 Mask = Bool[Tensor, "batch token"]
 
 
-def reason_against(config: PreTrainedConfig) -> str | None:
-    """Why this configuration cannot be captured, or None."""
-    option = _DENSE.get(config.model_type)
-    if option is not None and getattr(config, option[0], None) == option[1]:
-        return None
-    return REASONS.get(config.model_type)
-
-
 def check_family(name: str, config: PreTrainedConfig) -> None:
     """Refuse a family whose attention is not a dense matrix, with the reason."""
-    reason = reason_against(config)
-    if reason is not None:
+    reason, is_dense = REASONS.get(config.model_type), False
+    if reason is not None and config.model_type in _WITH_OPTION:
+        is_dense = getattr(config, "attention_type", None) == "original_full"
+    if reason is not None and not is_dense:
         raise CaptureError(
             f"{name} is a {config.model_type} model, which {reason}; Headscope shows dense softmax "
             "attention only, see docs/models.md."
@@ -116,20 +107,6 @@ def sliding_window(config: PreTrainedConfig, stack: Stack) -> tuple[int, tuple[i
         if isinstance(size, int) and size > 0 and (kinds is None or kind in kinds):
             return size, tuple(i for i, each in enumerate(kinds or ()) if each == kind)
     return None
-
-
-def reports_scores(config: PreTrainedConfig) -> bool:
-    """Whether matrices that are no weights are the scores right before the softmax."""
-    return config.model_type in _REPORTS_SCORES
-
-
-def query_streams(config: PreTrainedConfig) -> int:
-    """How often the decoder's queries hold the text.
-
-    ProphetNet's decoder looks at the source once for the text and once more for every n-gram it
-    predicts; the text comes first.
-    """
-    return 1 + getattr(config, "ngram", 0) if config.model_type == "prophetnet" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +153,11 @@ class Plan:
         """The plan of one stack."""
         return next(stack for stack in self.stacks if stack.name == name)
 
+    def projection(self, stack: Stack, layer: int) -> Projection | None:
+        """W_O of a layer, if its matrix can be read."""
+        own = [slot for slot in self.slots if slot is not None and slot.stack == stack]
+        return next(slot.projection for slot in own if slot.layer == layer)
+
     def expectations(
         self,
         model: str,
@@ -221,6 +203,9 @@ def make_plan(name: str, network: PreTrainedModel, forward: Forward) -> Plan:
 
 def _reference(name: str, config: PreTrainedConfig, forward: Forward) -> Reference:
     reference = reported(forward(output_attentions=True))
+    # ProphetNet's decoder looks at the source once for the text, which comes first, and once more
+    # for every n-gram it predicts.
+    streams = 1 + getattr(config, "ngram", 0) if config.model_type == "prophetnet" else 1
     if not reference:
         raise CaptureError(
             f"{name} reports no attention weights: it has no attention layers, or none that can be "
@@ -228,13 +213,13 @@ def _reference(name: str, config: PreTrainedConfig, forward: Forward) -> Referen
         )
     for stack, matrices in reference.items():
         for matrix in matrices:
-            if not _fits(matrix, stack, query_streams(config)):
+            if not _fits(matrix, stack, streams):
                 raise CaptureError(
                     f"{name} computes banded, pooled or approximate attention of shape "
                     f"{tuple(matrix.shape)}, not batch × head × query × key; such layers are not "
                     "supported, see docs/models.md."
                 )
-            if not _are_weights(matrix) and not reports_scores(config):
+            if not _are_weights(matrix) and config.model_type not in _REPORTS_SCORES:
                 raise CaptureError(
                     f"{name} reports numbers as attention that are negative or sum to more than 1; "
                     "such weights cannot be trusted, see docs/models.md."
@@ -249,8 +234,8 @@ def _reference(name: str, config: PreTrainedConfig, forward: Forward) -> Referen
 
 def _fits(matrix: Tensor, stack: Stack, streams: int) -> bool:
     queries, keys = SHAPES[stack]
-    shapes = {(queries, keys), (queries * streams, keys) if stack == "cross" else (queries, keys)}
-    return matrix.ndim == 4 and tuple(matrix.shape[2:]) in shapes
+    known = {queries, queries * streams} if stack == "cross" else {queries}
+    return matrix.ndim == 4 and matrix.shape[2] in known and matrix.shape[3] == keys
 
 
 def _are_weights(matrix: Tensor) -> bool:
@@ -280,9 +265,9 @@ def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] 
     found: dict[Stack, int] = dict.fromkeys(reference, 0)
     stacks: list[Stack | None] = []
     for weights in (event.call.weights for event in events):
-        following = {s: reference[s][n] for s, n in found.items() if n < len(reference[s])}
+        waiting: list[Stack] = [s for s, n in found.items() if n < len(reference[s])]
         slack = _tolerance(weights)
-        same = (stack for stack, matrix in following.items() if is_close(weights, matrix, slack))
+        same = (s for s in waiting if is_close(weights, reference[s][found[s]], slack))
         stack = next(same, None)
         if stack is not None:
             found[stack] += 1

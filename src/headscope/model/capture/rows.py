@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,12 +27,10 @@ from transformers.masking_utils import (
     causal_mask_function,
 )
 
-from headscope.model.attention import Forward, RowAttention, Stack
-from headscope.model.capture.backends import bind, run_with
+from headscope.model.attention import Forward, Kind, RowAttention, Stack
+from headscope.model.capture.backends import bind, run_with, setting
 from headscope.model.capture.dense import Expectation, Progress, Validation, check
 from headscope.model.capture.plan import Plan
-
-Kind = Literal["causal", "full"]
 
 _deferred: ContextVar[bool] = ContextVar("headscope_masks_deferred", default=False)
 _installed: set[type[AttentionMaskInterface]] = set()
@@ -71,11 +69,8 @@ class DeferredMask:
 def deferring() -> Iterator[None]:
     """Hand out recipes instead of masks in this context."""
     _install()
-    token = _deferred.set(True)
-    try:
+    with setting(_deferred, True):
         yield
-    finally:
-        _deferred.reset(token)
 
 
 def _install() -> None:

@@ -11,7 +11,7 @@ proved on the probe, not assumed.
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headscope.errors import ModelError
-from headscope.model.attention import LayerAttention, Packing
+from headscope.model.attention import LayerAttention, Packing, is_close
 from headscope.model.inputs.encode import Encoded
 
 Side = Literal["left", "right"]
@@ -98,53 +98,25 @@ def make_batch(
     if not chosen:
         raise ModelError("A batch needs at least one text.")
     lengths = tuple(len(text) for text in chosen)
-    ids = _rectangle([text.ids for text in chosen], pad, side)
-    segments = _rectangle([text.segments for text in chosen], 0, side)
-    mask = _rectangle([(1,) * length for length in lengths], 0, side).bool()
-    return Batch(
-        ids=ids.to(device),
-        mask=mask.to(device),
-        segments=segments.to(device),
-        rows=tuple(rows),
-        lengths=lengths,
-        side=side,
-    )
+    ids = _rectangle([text.ids for text in chosen], pad, side).to(device)
+    mask = _rectangle([(1,) * length for length in lengths], 0, side).bool().to(device)
+    segments = _rectangle([text.segments for text in chosen], 0, side).to(device)
+    return Batch(ids, mask, segments, tuple(rows), lengths, side)
 
 
 def first_tokens(batch: Batch, lengths: Sequence[int], pad: int) -> Batch:
     """The first tokens of the only text of a batch, as several texts of these lengths."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     mask = mask.to(batch.ids.device)
-    return Batch(
-        ids=torch.where(mask, batch.ids[:, : max(lengths)], pad),
-        mask=mask,
-        segments=torch.zeros_like(mask, dtype=torch.long),
-        rows=tuple(range(len(lengths))),
-        lengths=tuple(lengths),
-    )
-
-
-def plain_batch(ids: Int[Tensor, "batch token"], device: torch.device) -> Batch:
-    """One text as a batch, nothing of it masked."""
-    mask = torch.ones_like(ids, dtype=torch.bool)
-    return Batch(
-        ids=ids.to(device),
-        mask=mask.to(device),
-        segments=torch.zeros_like(ids).to(device),
-        rows=(0,),
-        lengths=(ids.shape[1],),
-    )
+    ids = torch.where(mask, batch.ids[:, : max(lengths)], pad)
+    return Batch(ids, mask, torch.zeros_like(ids), tuple(range(len(lengths))), tuple(lengths))
 
 
 def _rectangle(rows: Sequence[Sequence[int]], fill: int, side: Side) -> Int[Tensor, "batch token"]:
     width = max(len(row) for row in rows)
-    padded = [
-        [*row, *[fill] * (width - len(row))]
-        if side == "right"
-        else [*[fill] * (width - len(row)), *row]
-        for row in rows
-    ]
-    return torch.tensor(padded, dtype=torch.long)
+    missing = [[fill] * (width - len(row)) for row in rows]
+    parts = zip(rows, missing, strict=True) if side == "right" else zip(missing, rows, strict=True)
+    return torch.tensor([[*first, *then] for first, then in parts], dtype=torch.long)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +136,10 @@ class Entry:
 def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
     """Look at a network's forward."""
     accepts = frozenset(inspect.signature(network.forward).parameters)
-    return Entry(accepts, _has_segments(accepts, config), padding_position(network) is not None)
+    # GPT-2 adds a word embedding for each token_type_id, so acceptance alone means nothing.
+    kinds = getattr(config, "type_vocab_size", 0) or 0
+    segments = "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
+    return Entry(accepts, segments, padding_position(network) is not None)
 
 
 def arguments(entry: Entry, batch: Batch, *, end_to_end: bool = False) -> dict[str, Any]:
@@ -180,7 +155,8 @@ def arguments(entry: Entry, batch: Batch, *, end_to_end: bool = False) -> dict[s
     if packing is not None:
         given["position_ids"] = packing.positions[None]
     elif batch.side == "left" and entry.takes_positions:
-        given["position_ids"] = positions(batch.mask)
+        # Position 0 for the first token of each text, wherever the padding is.
+        given["position_ids"] = (batch.mask.long().cumsum(-1) - 1).clamp(min=0)
     for off in ("use_cache", "use_mems"):
         if off in entry.accepts:
             given[off] = False
@@ -188,11 +164,6 @@ def arguments(entry: Entry, batch: Batch, *, end_to_end: bool = False) -> dict[s
         given["decoder_input_ids"] = batch.target.ids
         given["decoder_attention_mask"] = batch.target.mask.long()
     return given
-
-
-def positions(mask: Bool[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
-    """Position 0 for the first token of each text, wherever the padding is."""
-    return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
 def padding_position(network: nn.Module) -> tuple[int, int] | None:
@@ -220,15 +191,8 @@ def max_positions(network: PreTrainedModel) -> int | None:
 
 def _is_relative(config: PreTrainedConfig) -> bool:
     """T5's buckets and ALiBi reach any distance: what the configuration says is no limit."""
-    return hasattr(config, "relative_attention_num_buckets") or bool(
-        getattr(config, "alibi", False)
-    )
-
-
-def _has_segments(accepts: frozenset[str], config: PreTrainedConfig) -> bool:
-    """GPT-2 adds a word embedding for each token_type_id, so acceptance alone means nothing."""
-    kinds = getattr(config, "type_vocab_size", 0) or 0
-    return "token_type_ids" in accepts and (kinds > 1 or config.model_type == "xlnet")
+    has_buckets = hasattr(config, "relative_attention_num_buckets")
+    return has_buckets or bool(getattr(config, "alibi", False))
 
 
 def vocabulary_size(network: PreTrainedModel) -> int:
@@ -238,14 +202,19 @@ def vocabulary_size(network: PreTrainedModel) -> int:
     return table.shape[0]
 
 
-def probe_ids(network: PreTrainedModel, count: int) -> Int[Tensor, "1 token"]:
-    """Ordinary ids from the middle of the vocabulary; special ids may change positions or masks."""
+def probe_batch(network: PreTrainedModel, count: int, device: torch.device) -> Batch:
+    """One text of ordinary ids from the middle of the vocabulary, nothing of it masked.
+
+    Special ids may change positions or masks.
+    """
     config = network.config.get_text_config()
     size = vocabulary_size(network)
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
     special = {getattr(config, name, None) for name in names}
     ordinary = [i for i in range(size // 3, size) if i not in special][:count] or [size - 1]
-    return torch.tensor([list(islice(cycle(ordinary), count))])  # few tokens come again
+    ids = torch.tensor([list(islice(cycle(ordinary), count))], device=device)  # few come again
+    mask, segments = torch.ones_like(ids, dtype=torch.bool), torch.zeros_like(ids)
+    return Batch(ids, mask, segments, rows=(0,), lengths=(count,))
 
 
 _PADDING = 2
@@ -258,10 +227,8 @@ def can_pad(show: Show, probe: Batch, pad: int, side: Side) -> bool:
     """Whether the probe gets the same attention with padding beside it as without."""
     alone = _weights(show, probe)
     padded = _weights(show, _padded(probe, pad, side))
-    tolerance = _TOLERANCE.get(alone[0].dtype, 2e-2)
-    return all(
-        torch.allclose(a, b, rtol=0, atol=tolerance) for a, b in zip(alone, padded, strict=True)
-    )
+    slack = _TOLERANCE.get(alone[0].dtype, 2e-2)
+    return all(is_close(a, b, slack) for a, b in zip(alone, padded, strict=True))
 
 
 def _weights(show: Show, batch: Batch) -> list[Tensor]:
@@ -284,12 +251,5 @@ def _padded(batch: Batch, pad: int, side: Side) -> Batch:
         more = torch.full_like(tensor[:, :_PADDING], fill)
         return torch.cat([more, tensor] if side == "left" else [tensor, more], 1)
 
-    return Batch(
-        ids=beside(batch.ids, pad),
-        mask=beside(batch.mask, 0),
-        segments=beside(batch.segments, 0),
-        rows=batch.rows,
-        lengths=batch.lengths,
-        side=side,
-        target=batch.target,
-    )
+    ids, mask, segments = beside(batch.ids, pad), beside(batch.mask, 0), beside(batch.segments, 0)
+    return replace(batch, ids=ids, mask=mask, segments=segments, side=side)

@@ -13,7 +13,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress, pairwise
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from headscope.model.inputs.spans import Turn
 from headscope.model.inputs.tokens import brief, display_text, encode_slowly
 
 Span = tuple[int, int]
+BY_TOKEN = ("ids", "tokens", "offsets", "segments", "special", "sequence")  # of an Encoded
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U000323af]"
@@ -54,9 +55,7 @@ class Encoded:
     pair: str | None
     ids: tuple[int, ...]
     tokens: tuple[str, ...]  # readable: " cat", "##ing", "[CLS]"
-    offsets: tuple[
-        Span, ...
-    ]  # character spans into the token's own text; (0, 0) for special tokens
+    offsets: tuple[Span, ...]  # characters of the token's own text; (0, 0) for special tokens
     segments: tuple[int, ...]
     special: tuple[bool, ...]  # added by the tokenizer, or a marker within the text
     sequence: tuple[int | None, ...]  # 0 for the text, 1 for its pair, None for special tokens
@@ -85,27 +84,40 @@ def encode(
     truncate: bool = False,
 ) -> Encoded:
     """Tokenize a text or a pair; one longer than `limit` is an error unless `truncate` is set."""
-    _check_text(text, pair)
-    cut = truncate and limit is not None
-    if not tokenizer.is_fast:
-        with tokenizing(tokenizer):
-            most = limit if cut else None
-            placed = encode_slowly(tokenizer, text, pair, special=special, limit=most)
-        return _encoded(tokenizer, placed, text, pair, limit)
+    for part, name in ((text, "text"), (pair, "pair")):
+        if part is not None and not part.strip():
+            raise ModelError(f"The {name} is empty: give at least one word.")
+    most = limit if truncate else None
     with tokenizing(tokenizer):
-        encoding = tokenizer(
-            text,
-            pair,
-            add_special_tokens=special,
-            truncation=cut,
-            max_length=limit if cut else None,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-            return_token_type_ids=True,
-            verbose=False,
-        )
-    assert encoding.encodings is not None
-    return _encoded(tokenizer, encoding.encodings[0], text, pair, limit)
+        make = _encode_fast if tokenizer.is_fast else encode_slowly
+        made = make(tokenizer, text, pair, special=special, limit=most)
+    check_length(len(made), limit)
+    if not made.ids:
+        raise ModelError(f"The tokenizer makes no token of {text[:40]!r}: give at least one word.")
+    found, marks = encoded_of(tokenizer, text, made), markers(tokenizer)
+    flags = zip(found.special, found.ids, strict=True)
+    return replace(found, pair=pair, special=tuple(flag or index in marks for flag, index in flags))
+
+
+def _encode_fast(
+    tokenizer: PreTrainedTokenizerBase,
+    text: str,
+    pair: str | None,
+    *,
+    special: bool,
+    limit: int | None,
+) -> Tokenized:
+    made = tokenizer(
+        text,
+        pair,
+        add_special_tokens=special,
+        truncation=limit is not None,
+        max_length=limit,
+        return_token_type_ids=True,
+        verbose=False,
+    )
+    assert made.encodings is not None
+    return made.encodings[0]
 
 
 def encode_all(
@@ -153,20 +165,6 @@ def tokenizing(tokenizer: PreTrainedTokenizerBase) -> Iterator[None]:
         ) from error
 
 
-def prefix_special(encoded: Encoded, start: int, token: str) -> Encoded:
-    """The same tokens with one special token before them, as decoders start."""
-    return Encoded(
-        text=encoded.text,
-        pair=encoded.pair,
-        ids=(start, *encoded.ids),
-        tokens=(token, *encoded.tokens),
-        offsets=((0, 0), *encoded.offsets),
-        segments=(0, *encoded.segments),
-        special=(True, *encoded.special),
-        sequence=(None, *encoded.sequence),
-    )
-
-
 def take(encoded: Encoded, length: int) -> Encoded:
     """The first tokens only."""
     return select(encoded, [place < length for place in range(len(encoded))])
@@ -174,49 +172,8 @@ def take(encoded: Encoded, length: int) -> Encoded:
 
 def select(encoded: Encoded, kept: Sequence[bool]) -> Encoded:
     """Some of the tokens."""
-    return Encoded(
-        text=encoded.text,
-        pair=encoded.pair,
-        ids=tuple(compress(encoded.ids, kept)),
-        tokens=tuple(compress(encoded.tokens, kept)),
-        offsets=tuple(compress(encoded.offsets, kept)),
-        segments=tuple(compress(encoded.segments, kept)),
-        special=tuple(compress(encoded.special, kept)),
-        sequence=tuple(compress(encoded.sequence, kept)),
-        turns=encoded.turns,
-    )
-
-
-def _check_text(text: str, pair: str | None) -> None:
-    for part, name in ((text, "text"), (pair, "pair")):
-        if part is not None and not part.strip():
-            raise ModelError(f"The {name} is empty: give at least one word.")
-
-
-def _encoded(
-    tokenizer: PreTrainedTokenizerBase,
-    encoding: Tokenized,
-    text: str,
-    pair: str | None,
-    limit: int | None,
-) -> Encoded:
-    ids = encoding.ids
-    check_length(len(ids), limit)
-    if not ids:
-        raise ModelError(f"The tokenizer makes no token of {text[:40]!r}: give at least one word.")
-    marks = markers(tokenizer)
-    added = encoding.special_tokens_mask
-    special = [bool(flag) or index in marks for flag, index in zip(added, ids, strict=True)]
-    return Encoded(
-        text=text,
-        pair=pair,
-        ids=tuple(ids),
-        tokens=display_text(tokenizer, ids),
-        offsets=tuple(encoding.offsets),
-        segments=tuple(encoding.type_ids),
-        special=tuple(special),
-        sequence=tuple(encoding.sequence_ids),
-    )
+    parts = {name: tuple(compress(getattr(encoded, name), kept)) for name in BY_TOKEN}
+    return replace(encoded, **parts)
 
 
 def markers(tokenizer: PreTrainedTokenizerBase) -> dict[int, str]:
@@ -227,18 +184,10 @@ def markers(tokenizer: PreTrainedTokenizerBase) -> dict[int, str]:
     named = tokenizer.special_tokens_map
     uses = {name: str(token) for name, token in named.items() if isinstance(token, str)}
     text = {uses.pop(name, None) for name in ("unk_token", "mask_token")} - set(uses.values())
-    found = {
-        index: token.content
-        for index, token in tokenizer.added_tokens_decoder.items()
-        if token.special and token.content not in text
-    }
-    return found | {
-        index: token
-        for index, token in zip(
-            tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True
-        )
-        if token not in text
-    }
+    added = tokenizer.added_tokens_decoder.items()
+    found = [(index, token.content) for index, token in added if token.special]
+    found += zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
+    return {index: token for index, token in found if token not in text}
 
 
 def check_length(length: int, limit: int | None) -> None:
@@ -274,7 +223,9 @@ def start_with(
 ) -> Encoded:
     """The same tokens after the decoder's start token."""
     start = decoder_start(network)
-    return prefix_special(encoded, start, str(tokenizer.convert_ids_to_tokens(start)))
+    first = (start, str(tokenizer.convert_ids_to_tokens(start)), (0, 0), 0, True, None)
+    parts = zip(BY_TOKEN, first, strict=True)
+    return replace(encoded, **{name: (one, *getattr(encoded, name)) for name, one in parts})
 
 
 def decoder_start(network: PreTrainedModel) -> int:

@@ -99,8 +99,9 @@ def spans_by(side: "Side", by: By) -> tuple[Span, ...]:
     if by in ("message", "role"):
         return _messages(side, numbered=by == "message")
     pattern = _PARAGRAPH if by == "paragraph" else _SENTENCE
-    places = [match.span() for region in _regions(side) for match in pattern.finditer(*region)]
-    found = [tokens_within(side, place) for place in places]
+    regions = _contents(side) if side.turns else [(0, len(side.text))]
+    matches = [match for region in regions for match in pattern.finditer(side.text, *region)]
+    found = (tokens_within(side, match.span()) for match in matches)
     return tuple(Span(f"{by} {n}", tokens) for n, tokens in enumerate(filter(None, found), 1))
 
 
@@ -218,16 +219,8 @@ def _contents(side: "Side") -> Iterator[Characters]:
             yield turn.content
 
 
-def _regions(side: "Side") -> list[tuple[str, int, int]]:
-    """The text, or that of each message, as arguments of `finditer`."""
-    places = list(_contents(side)) if side.turns else [(0, len(side.text))]
-    return [(side.text, start, end) for start, end in places]
-
-
 def _name(match: re.Match[str]) -> str:
-    groups = {**match.groupdict()}
-    groups.pop("span", None)
-    given = groups.get("name") or next((group for group in match.groups() if group), None)
+    given = match.groupdict().get("name") or next(filter(None, match.groups()), None)
     return shorten(given or match[0], _LONGEST_NAME)
 
 

@@ -268,7 +268,8 @@ def _place(tokenizer: "PreTrainedTokenizerBase", text: str) -> Iterator[tuple[in
         if not waiting and tokens[place] == tokenizer.unk_token:
             span = _gap(tokenizer, tokens[place + 1 : place + 2], text, end)
         else:
-            span = _find_any(_surfaces(tokenizer, tokens[begun : place + 1]), text, end)
+            surfaces = _surfaces(tokenizer, tokens[begun : place + 1])
+            span = next((found for each in surfaces if (found := _find(each, text, end))), None)
         if span is None:
             waiting += 1
             if waiting >= _LONGEST_CHARACTER:
@@ -299,10 +300,6 @@ def _surfaces(tokenizer: "PreTrainedTokenizerBase", tokens: Sequence[str]) -> It
         yield bare
 
 
-def _find_any(surfaces: Iterable[str], text: str, start: int) -> Span | None:
-    return next((found for each in surfaces if (found := _find(each, text, start))), None)
-
-
 def _gap(
     tokenizer: "PreTrainedTokenizerBase", following: Sequence[str], text: str, start: int
 ) -> Span | None:
@@ -317,15 +314,11 @@ def _gap(
         return (start, stop) if start < stop else None
     if following[0] == tokenizer.unk_token:  # which may be of the same word
         return (start, stop) if text[stop:].strip() else None
-    surfaces = list(_surfaces(tokenizer, following))
-    begins = {n for n in range(start + 1, stop) for s in surfaces if _is_at(s.strip(), text, n)}
+    bare = [surface.strip() for surface in _surfaces(tokenizer, following)]
+    begins = {n for n in range(start + 1, stop) for each in bare if each and _find(each, text, n)}
     if len(begins) > 1:
         return None
     return start, min(begins, default=stop)
-
-
-def _is_at(wanted: str, text: str, start: int) -> bool:
-    return bool(wanted) and _find(wanted, text, start) is not None
 
 
 def _find(surface: str, text: str, start: int) -> Span | None:

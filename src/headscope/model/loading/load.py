@@ -80,7 +80,11 @@ def load(
     bits ("int8", "int4"). Code from the hub runs only if you ask for it.
     """
     if isinstance(name, PreTrainedModel):
-        return _wrap(name, tokenizer)
+        if tokenizer is None:
+            raise ModelError(
+                "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
+            )
+        return Model(name, tokenizer)
     places = read_device_map(device_map, device)
     form = _Form(_dtype(dtype), find_device(device), places, read_quantization(quantization))
     source = find_source(name)
@@ -89,27 +93,22 @@ def load(
         "trust_remote_code": trust_remote_code,
         "local_files_only": source.hub and not is_reachable(),
     }
+    if source.gguf is not None:
+        options["gguf_file"] = source.gguf
     with quiet():
         config = _config(source, options)
         check_family(source.name, config)
         check_quantised(source.name, config, form.quantization)
         network = _network(source, config, form, options)
         own = tokenizer or _tokenizer(source, options)
-    said = form.describe(network)
-    origin = Origin(
-        source.name,
-        source.lasting_name,
-        revision,
-        dtype,
-        None if places is not None else form.device.type,
-        trust_remote_code,
-        device_map=places,
-        quantization=quantization,
-    )
-    facts: dict[str, Any] = {"name": source.name, "revision": revision, "remarks": said}
+    facts: dict[str, Any] = {"revision": revision, "remarks": form.describe(network)}
     if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
-        facts["origin"] = origin
-    return form.prove(source, lambda: Model(network, own, **facts))
+        home = None if places is not None else form.device.type
+        place, trusted = source.lasting_name, trust_remote_code
+        facts["origin"] = Origin(
+            source.name, place, revision, dtype, home, trusted, places, quantization
+        )
+    return form.prove(source, lambda: Model(network, own, name=source.name, **facts))
 
 
 @dataclass(frozen=True)
@@ -167,14 +166,6 @@ def _misplaced(error: Exception, source: Source) -> ModelError:
     )
 
 
-def _wrap(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Model:
-    if tokenizer is None:
-        raise ModelError(
-            "A network alone cannot read text: give load its tokenizer too (tokenizer=…)."
-        )
-    return Model(network, tokenizer)
-
-
 def _dtype(name: str) -> torch.dtype:
     if name not in DTYPES:
         raise ModelError(f"There is no dtype {name!r}; choose one of {', '.join(DTYPES)}.")
@@ -183,10 +174,9 @@ def _dtype(name: str) -> torch.dtype:
 
 def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
     try:
-        more = {} if source.gguf is None else {"gguf_file": source.gguf}
         if source.gguf is None:
             check_sizes(source.name, PreTrainedConfig.get_config_dict(source.place, **options)[0])
-        return AutoConfig.from_pretrained(source.place, **options, **more)
+        return AutoConfig.from_pretrained(source.place, **options)
     except ModelError:
         raise
     except Exception as error:
@@ -196,10 +186,13 @@ def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
 def _network(
     source: Source, config: PreTrainedConfig, form: _Form, options: dict[str, Any]
 ) -> PreTrainedModel:
-    more = {"use_safetensors": True} if source.gguf is None else {"gguf_file": source.gguf}
     # A .gguf file names no architecture; it always holds a language model.
     chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
-    folder = _offload_folder(form.places)
+    more: dict[str, Any] = {"use_safetensors": True} if source.gguf is None else {}
+    # Weights on disk are written there that their checkpoint does not hold as they are needed.
+    folder = None if form.places is None else mkdtemp(prefix="headscope-weights-")
+    if folder is not None:
+        more["offload_folder"] = folder
     if form.places is None and form.quantization is None:
         check_room(source.name, Path(source.place), form.dtype, form.device)
     try:
@@ -212,47 +205,39 @@ def _network(
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # and refused below, by name
                 **form.options(),
-                **({} if folder is None else {"offload_folder": folder}),
                 **options,
                 **more,
             )
             _check_complete(source, report)
             network = form.place(network)
-    except ModelError:
-        _remove(folder)
-        raise
     except Exception as error:
-        _remove(folder)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, ModelError):
+            raise
         raise form.explain(error, source) from error
     if folder is not None:
-        weakref.finalize(network, _remove, folder)
+        weakref.finalize(network, shutil.rmtree, folder, ignore_errors=True)
     return network
-
-
-def _offload_folder(places: DeviceMap | None) -> str | None:
-    """Where weights on disk are written that their checkpoint does not hold as they are needed."""
-    return None if places is None else mkdtemp(prefix="headscope-weights-")
-
-
-def _remove(folder: str | None) -> None:
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_hub_index(source: Source, options: dict[str, Any]) -> None:
     """Look at the index of a hub's model before transformers opens what it names."""
-    if not source.hub:
-        return  # that of a directory was looked at when it was found
-    found = cached_file(
+    if source.hub:  # that of a directory was looked at when it was found
+        found = _find_file(source, INDEX, options["revision"], options["local_files_only"])
+        if found is not None:
+            check_index(source.name, Path(found))
+
+
+def _find_file(source: Source, name: str, revision: str, local: bool) -> str | None:
+    return cached_file(
         source.place,
-        INDEX,
-        revision=options["revision"],
-        local_files_only=options["local_files_only"],
+        name,
+        revision=revision,
+        local_files_only=local,
         _raise_exceptions_for_missing_entries=False,
         _raise_exceptions_for_connection_errors=False,
     )
-    if found is not None:
-        check_index(source.name, Path(found))
 
 
 def auto_class(config: PreTrainedConfig) -> Any:
@@ -288,29 +273,14 @@ def _by(shape: Sequence[int]) -> str:
 
 def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBase:
     try:
-        more = {} if source.gguf is None else {"gguf_file": source.gguf}
-        tokenizer = AutoTokenizer.from_pretrained(source.place, **options, **more)
+        tokenizer = AutoTokenizer.from_pretrained(source.place, **options)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a tokenizer that panics in Rust raises no Exception
         raise explain(error, source, "tokenizer") from error
-    if source.gguf is None and not _has_vocabulary(tokenizer, source, options["revision"]):
+    names = tokenizer.vocab_files_names.values()
+    found = (_find_file(source, name, options["revision"], True) for name in names)
+    # Where no file was read, transformers hands out an empty tokenizer.
+    if source.gguf is None and names and all(path is None for path in found):
         raise ModelError(f"{source.name} has no tokenizer files; add its tokenizer.json.")
     return tokenizer
-
-
-def _has_vocabulary(tokenizer: PreTrainedTokenizerBase, source: Source, revision: str) -> bool:
-    """Whether a file was read: without one, transformers hands out an empty tokenizer."""
-    names = tokenizer.vocab_files_names.values()
-    found = (
-        cached_file(
-            source.place,
-            name,
-            revision=revision,
-            local_files_only=True,
-            _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-        )
-        for name in names
-    )
-    return not names or any(path is not None for path in found)

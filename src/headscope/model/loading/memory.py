@@ -28,7 +28,7 @@ from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import ModelError
 from headscope.model.attention import Stack
-from headscope.model.capture.plan import Plan, StackPlan
+from headscope.model.capture.plan import Plan
 
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
@@ -85,8 +85,9 @@ def needed(
         matrix = queries * keys * NUMBER
         shown = _chosen(stack.attending, layers)
         wanted = _chosen(range(stack.heads), heads)
+        masks = int(stack.no_neurons is None)  # beside the weights, where the neuron view is shown
         matrices += shown * wanted
-        kept += shown * (wanted + _masks(stack)) * matrix
+        kept += shown * (wanted + masks) * matrix
         working = max(working, WORKING * stack.heads * matrix)
         if stack.backend == "outputs":  # the network hands out all layers at the end
             working += len(stack.attending) * stack.heads * matrix
@@ -114,7 +115,7 @@ def check_room(name: str, folder: Path, dtype: torch.dtype, device: torch.device
 
     The weights are counted in the safetensors of a local directory; elsewhere nothing is refused.
     """
-    wanted = _numbers_in(folder) * dtype.itemsize
+    wanted = sum(map(_numbers_of, folder.glob("*.safetensors"))) * dtype.itemsize
     on_gpu = device.type == "cuda"
     free = free_on_gpu(device) if on_gpu else available_memory()
     if free is None or wanted <= free:
@@ -134,20 +135,15 @@ def within_memory(name: str, doing: str, remedy: str) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
         if not is_out_of_memory(error):
             raise
-        raise ModelError(
-            f"The memory ran out while {name} {doing}{_tried(error)}; {remedy}."
-        ) from error
+        asked = _ASKED.search(str(error))
+        tried = "" if asked is None else f" (it wanted {asked[1]} more)"
+        raise ModelError(f"The memory ran out while {name} {doing}{tried}; {remedy}.") from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory is what failed: torch has a class for GPUs alone."""
     kinds = (torch.OutOfMemoryError, MemoryError)
     return isinstance(error, kinds) or bool(_NO_MEMORY.search(str(error)))
-
-
-def _tried(error: BaseException) -> str:
-    found = _ASKED.search(str(error))
-    return "" if found is None else f" (it wanted {found[1]} more)"
 
 
 def fewer_bytes(dtype: torch.dtype) -> str:
@@ -157,12 +153,6 @@ def fewer_bytes(dtype: torch.dtype) -> str:
         f"{half}quantization=int8 stores a byte for each number, and device_map=auto spreads the "
         "weights over devices, memory and disk"
     )
-
-
-def _numbers_in(folder: Path) -> int:
-    if not folder.is_dir():
-        return 0
-    return sum(map(_numbers_of, folder.glob("*.safetensors")))
 
 
 def _numbers_of(file: Path) -> int:
@@ -193,11 +183,6 @@ def _check(need: Need, tokens: int, wanted: int, free: int | None, where: str) -
 
 def _chosen(present: Collection[int], asked: Collection[int] | None) -> int:
     return len(present) if asked is None else len(set(present) & set(asked))
-
-
-def _masks(stack: StackPlan) -> int:
-    """The mask is kept beside the weights of every layer where the neuron view can be shown."""
-    return 1 if stack.no_neurons is None else 0
 
 
 def _gigabytes(count: int) -> str:
@@ -236,13 +221,13 @@ class Quantization:
 
     def config(self, dtype: torch.dtype) -> Any:
         """What `from_pretrained` is given."""
-        if self.library == "bitsandbytes":
-            if self.bits == "int8":
-                return BitsAndBytesConfig(load_in_8bit=True)
-            return BitsAndBytesConfig(
-                load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
-            )
-        return TorchAoConfig(_torchao(self.bits))
+        if self.library == "torchao":
+            return TorchAoConfig(_torchao(self.bits))
+        if self.bits == "int8":
+            return BitsAndBytesConfig(load_in_8bit=True)
+        return BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
+        )
 
     def describe(self, network: PreTrainedModel) -> str:
         """What was quantised by what; a network in which nothing was is refused."""
@@ -297,8 +282,8 @@ def check_quantised(name: str, config: PreTrainedConfig, asked: Quantization | N
     own = getattr(config, "quantization_config", None)
     if own is None:
         return
-    method = str(_entry(own, "quant_method") or "bitsandbytes")
-    method = method.rpartition(".")[2].lower()
+    said = own if isinstance(own, dict) else {"quant_method": getattr(own, "quant_method", None)}
+    method = str(said.get("quant_method") or "bitsandbytes").rpartition(".")[2].lower()
     if asked is not None:
         raise ModelError(f"{name} is quantised by {method} already; leave quantization out.")
     package, install = _READERS.get(method, (None, ""))
@@ -306,10 +291,6 @@ def check_quantised(name: str, config: PreTrainedConfig, asked: Quantization | N
         raise ModelError(
             f"{name} is quantised by {method}, which needs {package}: `pip install {install}`."
         )
-
-
-def _entry(config: Any, name: str) -> Any:
-    return config.get(name) if isinstance(config, dict) else getattr(config, name, None)
 
 
 def _is_installed(package: str) -> bool:

@@ -14,7 +14,8 @@ import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -131,14 +132,14 @@ def describe_places(network: PreTrainedModel) -> str | None:
     places: Mapping[str, Any] | None = getattr(network, "hf_device_map", None)
     if not places or (len(set(places.values())) < 2 and "disk" not in places.values()):
         return None
-    numbers: dict[str, int] = {}
+    numbers = Counter[str]()
     for name, tensor in network.named_parameters():
         owner = max((part for part in places if _is_part(name, part)), key=len, default=None)
         if owner is not None:
             place = places[owner]
             label = f"cuda:{place}" if isinstance(place, int) else str(place)
-            numbers[label] = numbers.get(label, 0) + tensor.numel()
-    total = sum(numbers.values())
+            numbers[label] += tensor.numel()
+    total = numbers.total()
     shares = ", ".join(f"{count / total:.0%} on {place}" for place, count in numbers.items())
     return f"Weights are spread by accelerate: {shares}."
 
@@ -326,30 +327,27 @@ def sketch(network: PreTrainedModel) -> str:
     that were trained apart have nothing in common. Where the numbers are taken from follows from a
     seed and the shape of the matrix. Empty for a network without a matrix of embeddings.
     """
-    found = network.get_input_embeddings()
-    with at_hand(found):
-        return _sketch(found)
+    embeddings = network.get_input_embeddings()
+    with at_hand(embeddings):
+        weight: Any = getattr(embeddings, "weight", None)
+        weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
+        if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
+            return ""
+        random = np.random.default_rng([SKETCH_SEED, *weight.shape])
+        places = [torch.from_numpy(random.integers(size, size=SKETCH)) for size in weight.shape]
+        rows, columns = (place.to(weight.device) for place in places)
+        return " ".join(f"{n:.4g}" for n in _read(weight, lambda own: own[rows, columns]).tolist())
 
 
-def _sketch(embeddings: nn.Module) -> str:
-    weight: Any = getattr(embeddings, "weight", None)
-    weight = weight() if callable(weight) and not isinstance(weight, Tensor) else weight
-    if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.numel() == 0:
-        return ""
-    random = np.random.default_rng([SKETCH_SEED, *weight.shape])
-    rows, columns = (random.integers(size, size=SKETCH) for size in weight.shape)
-    numbers = _picked(weight.detach(), torch.from_numpy(rows), torch.from_numpy(columns))
-    return " ".join(f"{number:.4g}" for number in numbers)
-
-
-def _picked(weight: Tensor, rows: Tensor, columns: Tensor) -> list[float]:
+def _read(tensor: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
+    """Some numbers of a tensor; those of quantised layers know few operations."""
+    tensor = tensor.detach()
     try:
-        chosen = weight[rows.to(weight.device), columns.to(weight.device)]
-    except (RuntimeError, TypeError, NotImplementedError):  # tensors of quantised layers
-        chosen = weight.dequantize()[rows.to(weight.device), columns.to(weight.device)]
-    if chosen.is_quantized:
-        chosen = chosen.dequantize()
-    return chosen.to("cpu", torch.float64).tolist()
+        chosen = pick(tensor)
+        chosen = chosen.dequantize() if chosen.is_quantized else chosen
+        return chosen.to("cpu", torch.float64)
+    except (RuntimeError, TypeError):
+        return pick(tensor.dequantize()).to("cpu", torch.float64)
 
 
 def _configuration(network: PreTrainedModel) -> str:
@@ -367,19 +365,7 @@ def _add(digest: Any, name: str, entry: Any) -> None:
             _add(digest, f"{name}.{place}", part)
     elif isinstance(entry, Tensor):
         digest.update(f"{name} {tuple(entry.shape)} {entry.dtype}".encode())
-        digest.update(_sample(entry))
+        step = max(1, entry.numel() // _SAMPLE)
+        digest.update(_read(entry, lambda own: own.reshape(-1)[::step]).numpy().tobytes())
     else:
         digest.update(f"{name} {entry}".encode())
-
-
-def _sample(tensor: Tensor) -> bytes:
-    try:
-        return _numbers(tensor.detach())
-    except (RuntimeError, TypeError):  # tensors of quantised layers know few operations
-        return _numbers(tensor.detach().dequantize())
-
-
-def _numbers(tensor: Tensor) -> bytes:
-    flat = tensor.reshape(-1)
-    step = max(1, flat.numel() // _SAMPLE)
-    return flat[::step].to("cpu", torch.float64).numpy().tobytes()

@@ -182,7 +182,7 @@ def check_index(name: str, index: Path) -> None:
         if index.stat().st_size > _LARGEST_JSON:
             raise ValueError("it is too large")
         named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        strange = sorted(str(file) for file in named if not _is_beside(file))
+        strange = sorted(str(file) for file in named if not _PLAIN_WEIGHTS.fullmatch(str(file)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(
             f"The {INDEX} of {name} cannot be read ({shorten(str(error), 80)}); download or "
@@ -193,10 +193,6 @@ def check_index(name: str, index: Path) -> None:
             f"The {INDEX} of {name} names {shorten(strange[0], 80)!r}, which is no .safetensors "
             "file beside it; save the model again with save_pretrained."
         )
-
-
-def _is_beside(file: object) -> bool:
-    return isinstance(file, str) and bool(_PLAIN_WEIGHTS.fullmatch(file))
 
 
 def check_sizes(name: str, config: object) -> None:
@@ -238,8 +234,8 @@ def explain(error: BaseException, source: Source, part: str) -> ModelError:
     causes = list(_chain(error))
     kinds = {kind for cause in causes for kind in type(cause).__mro__}
     words = " ".join(str(cause) for cause in causes)
-    sentence = _sentence(kinds, words, source, part)
-    return ModelError(sentence or _others_words(str(error), source, part))
+    said = f"The {part} of {source.name} cannot be loaded ({in_short(str(error))})"
+    return ModelError(_sentence(kinds, words, source, part) or f"{said}: {source.repair}.")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -256,9 +252,9 @@ def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str | 
         return f"{name} is gated: accept its terms on the hub and log in with `hf auth login`."
     if source.hub and RevisionNotFoundError in kinds:
         return f"The hub has {name}, but not in the revision asked for."
-    if source.hub and (RepositoryNotFoundError in kinds):
-        found = f"There is no model {name} on the hub, and no such directory"
-        return f"{found}; {_suggestion(name) or f'bundled are {_bundled()}.'}"
+    if source.hub and RepositoryNotFoundError in kinds:
+        other = _suggestion(name) or f"bundled are {' and '.join(BUNDLED)}."
+        return f"There is no model {name} on the hub, and no such directory; {other}"
     if source.hub and _is_offline(kinds, words):
         return (
             f"The hub cannot be reached for {name}, and it is neither a local directory nor in the "
@@ -267,20 +263,18 @@ def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str | 
     if "model.safetensors" in words:
         return f"{name} has only pickled weights, which can run code; save it with safetensors."
     if SafetensorError in kinds or json.JSONDecodeError in kinds:
-        return f"The {part} of {name} {_be(part)} damaged: {source.repair}."
+        be = "are" if part == "weights" else "is"
+        return f"The {part} of {name} {be} damaged: {source.repair}."
     if "does not recognize this architecture" in words:
+        found = re.search("model type `([^`]*)`", words)
         return (
-            f"{name} is a {_model_type(words)} model, which transformers {version('transformers')} "
-            "does not know; update transformers, or take a model of another type."
+            f"{name} is a {found[1] if found else 'strange'} model, which transformers "
+            f"{version('transformers')} does not know; update transformers, or take a model of "
+            "another type."
         )
     if part == "tokenizer":
         return f"{name} has no tokenizer that can be loaded; add its tokenizer.json."
     return None
-
-
-def _others_words(message: str, source: Source, part: str) -> str:
-    said = in_short(message)
-    return f"The {part} of {source.name} cannot be loaded ({said}): {source.repair}."
 
 
 def in_short(message: str) -> str:
@@ -295,15 +289,6 @@ def in_short(message: str) -> str:
     return shorten(text, _LONGEST, placeholder=" …").rstrip(".!:")
 
 
-def _be(part: str) -> str:
-    return "are" if part == "weights" else "is"
-
-
-def _model_type(words: str) -> str:
-    found = re.search("model type `([^`]*)`", words)
-    return "strange" if found is None else found[1]
-
-
 def _suggestion(name: str) -> str | None:
     """The bundled model or directory beside it whose name is most alike, as a question."""
     path = Path(name).expanduser()
@@ -313,10 +298,6 @@ def _suggestion(name: str) -> str | None:
         beside = []
     alike = get_close_matches(name, [*BUNDLED, *beside], n=1)
     return f"did you mean {alike[0]}?" if alike else None
-
-
-def _bundled() -> str:
-    return " and ".join(BUNDLED)
 
 
 def _is_offline(kinds: set[type], words: str) -> bool:
