@@ -185,7 +185,7 @@ def test_products_in_fewer_bits_are_a_setting_of_the_process_so_shards_take_turn
         torch.set_float32_matmul_precision(before)
 
 
-class Counting(torch.nn.Identity):
+class Counting(torch.nn.Module):
     """A module that keeps something of every pass; its code is nobody's we know."""
 
     def forward(self, given: torch.Tensor) -> torch.Tensor:
