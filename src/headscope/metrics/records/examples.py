@@ -151,7 +151,7 @@ class ExampleMap:
         for name in ("ids", "places", "null"):
             state.sums[name][:] = -1
             state.sums[name][shown] = getattr(best, name)
-        rows = torch.cat([layer.look(*run)[row] for run in runs], dim=1)
+        rows = torch.cat([layer.text(row, *run) for run in runs], dim=1)
         weights = torch.cat([rows[..., start:stop] for start, stop in runs], dim=2)
 
         def keep(weights: np.ndarray) -> None:
