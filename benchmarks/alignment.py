@@ -19,7 +19,7 @@ from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.results.heads import top_heads
 from headscope.studies.clark2019 import STUDY
-from headscope.studies.clark2019.words.parts import parts
+from headscope.studies.clark2019.words import parts
 from headscope.studies.study import Study
 from headscope.text.corpus import Corpus
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from headscope.metrics.divergence import pairwise as products
-from headscope.metrics.divergence.pairwise import (
+from headscope.metrics import divergence as products
+from headscope.metrics.divergence import (
     SMOOTHING,
     _blocks,
     choose_implementation,

@@ -16,9 +16,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.metrics.divergence import pairwise as products
-from headscope.metrics.divergence import triton_kernel
-from headscope.metrics.divergence.pairwise import SMOOTHING, _blocks
+from headscope.metrics import divergence as products
+from headscope.metrics import divergence_kernel
+from headscope.metrics.divergence import SMOOTHING, _blocks
 
 SEGMENTS = 8
 
@@ -47,7 +47,7 @@ def plain(weights: Tensor) -> Tensor:
 
 
 def by_triton(weights: Tensor, causal: bool) -> Tensor:
-    return triton_kernel.divergence_of_blocks(_blocks(weights, causal, SMOOTHING))
+    return divergence_kernel.divergence_of_blocks(_blocks(weights, causal, SMOOTHING))
 
 
 def by_products(weights: Tensor, causal: bool) -> Tensor:

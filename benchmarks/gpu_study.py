@@ -85,7 +85,8 @@ def make_model(shape: str, device: str, dtype: torch.dtype) -> Model:
         bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
     torch.manual_seed(0)
-    network = GPT2LMHeadModel(config).to(dtype).to(torch.device(device))  # pyright: ignore[reportArgumentType]
+    network = GPT2LMHeadModel(config).eval()  # no dropout in the forward pass either
+    network = network.to(dtype).to(torch.device(device))  # pyright: ignore[reportArgumentType]
     return Model(network, tokenizer, name=shape)
 
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.text.corpus import Corpus
-from headscope.text.readers.conllu import read_conllu
+from headscope.text.readers.conll import read_conllu
 from headscope.text.readers.lines import document_numbers
 
 REPEATS = 3

@@ -45,7 +45,7 @@ def make_random(name: str, layers: int, heads: int, width: int) -> Model:
         bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
     torch.manual_seed(0)
-    return Model(GPT2LMHeadModel(config), tokenizer, name=name)
+    return Model(GPT2LMHeadModel(config).eval(), tokenizer, name=name)
 
 
 def make_corpus(sentences: int) -> Corpus:

@@ -3,12 +3,9 @@
 python docs/cli_page.py > docs/cli.md
 """
 
-import pkgutil
-
 from typer.testing import CliRunner
 
-from headscope import cli
-from headscope.cli import app
+from headscope.cli import COMMANDS, app
 
 HEADER = """# Commands
 
@@ -27,8 +24,7 @@ def section(*command: str) -> str:
 
 def page() -> str:
     """The whole page."""
-    names = [module.name for module in pkgutil.iter_modules(cli.__path__)]
-    return HEADER + section() + "".join(map(section, names))
+    return HEADER + section() + "".join(section(command.__name__) for command in COMMANDS)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,12 @@ python docs/compact_page.py > docs/api/compact.md
 
 import dataclasses
 import inspect
-import pkgutil
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import headscope as hs
-from headscope import cli
+from headscope.cli import COMMANDS
 from headscope.results.measure import Measure
 from headscope.results.statements import Statements, read_statements
 from headscope.studies import STUDIES, find_study
@@ -136,13 +134,7 @@ def _studies() -> str:
 
 
 def _commands() -> str:
-    found = [module.name for module in pkgutil.iter_modules(cli.__path__)]
-    names = [name for name in found if not name.startswith("_")]
-    functions = [getattr(import_module(f"headscope.cli.{name}"), name) for name in names]
-    lines = "".join(
-        f"- `headscope {name}`: {_says(each)}\n"
-        for name, each in zip(names, functions, strict=True)
-    )
+    lines = "".join(f"- `headscope {each.__name__}`: {_says(each)}\n" for each in COMMANDS)
     return f"\n## Commands\n\nIn full: [commands](../cli.md).\n\n{lines}"
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from headscope.plots.style import style, to_svg
+from headscope.plots import style, to_svg
 from headscope.theme import INK, SERIES
 
 ROOT = Path(__file__).parents[1]

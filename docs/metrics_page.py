@@ -183,7 +183,8 @@ def _section(title: str, modules: Sequence[ModuleType]) -> str:
 
 def _table(module: ModuleType) -> str:
     heading = CITED.sub("", (module.__doc__ or "").partition("\n")[0]).rstrip(".")
-    file = module.__name__.removeprefix("headscope.").replace(".", "/") + ".py"
+    end = "/__init__.py" if hasattr(module, "__path__") else ".py"
+    file = module.__name__.removeprefix("headscope.").replace(".", "/") + end
     rows = "".join(_row(measure) for measure in measures_of(module))
     columns = ("variable", "what it says", "formula", "range", "cost", "reference")
     head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"

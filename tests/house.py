@@ -17,7 +17,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # A package imports only from those before it, also where the import is for types alone.
 ORDER = (
-    "errors", "wording", "progress", "files", "archive", "head", "theme", "workers",
+    "errors", "wording", "progress", "files", "head", "theme", "workers",
     "text", "results",
     "model", "views", "observe", "metrics", "probes", "plots", "studies", "engine", "report",
     "exports", "explorer", "demo", "bertviz", "cli",
@@ -50,26 +50,21 @@ LAZY_DOORS = {
         "headscope.model.loading.network",
         "headscope.model.model",
     ): "a pickled model is made where it lands",
-    ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.numba_loop"): "numba",
-    ("headscope.metrics.divergence.pairwise", "headscope.metrics.divergence.triton_kernel"): (
-        "imports triton"
-    ),
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_loop"): "numba",
+    ("headscope.metrics.divergence", "headscope.metrics.divergence_kernel"): "imports triton",
     ("headscope.observe.fused", "headscope.observe.fused_kernel"): "imports triton",
     ("headscope.observe.packed", "headscope.observe.packed_kernel"): "imports triton",
     ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",
     ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
     ("headscope.model.trace", "headscope.views.shares"): "the public door to the views",
-    ("headscope.views.shares", "headscope.views.figures"): "imports matplotlib",
-    ("headscope.views.shares", "headscope.views.figures.shares"): "imports matplotlib",
     ("headscope.views.view", "headscope.views.widget"): "imports anywidget",
     ("headscope.views.view", "headscope.views.cell"): "a view shows itself, in a notebook only",
-    ("headscope.views.cell", "headscope.views.figures.small"): "imports matplotlib",
     ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",
-    ("headscope.views.figures", "headscope.views.figures.fonts"): "imports matplotlib",
     ("headscope.studies", "headscope.studies.study"): "names of studies are listed without torch",
     ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
+    ("headscope.demo", "headscope.results.statements"): "imports xarray, in a model's own process",
     ("headscope.explorer.serve", "headscope.explorer.api"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.answers.runs"): "imports Starlette, an extra",
     ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",

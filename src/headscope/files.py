@@ -7,18 +7,23 @@ A seal is a checksum at the end of a file: rot is noticed before anything trusts
 and zip archives may be followed by other bytes, so a sealed `result.nc` or shard opens with any
 reader as before. A seal may also say whose file it is: the third shard of one run is damage in the
 place of the fourth, or in another run.
+
+Arrays go into one file as npz archives that hold no code.
 """
 
 import errno
 import hashlib
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
+
+import numpy as np
 
 from headscope.errors import HeadscopeError, RunError
 from headscope.wording import shorten
@@ -242,3 +247,16 @@ def checksum(path: Path) -> str:
 
 def _mark(digest: str) -> bytes:
     return _MARK + digest.encode("ascii") + b"\n"
+
+
+def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The content of an archive."""
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+def unpack_arrays(content: bytes) -> dict[str, np.ndarray]:
+    """The arrays of an archive by name."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}

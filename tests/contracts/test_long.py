@@ -12,16 +12,24 @@ from headscope.model.capture import modes
 from headscope.model.capture.modes import Mode
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
+from headscope.observe import show
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Example
 from headscope.observe.layer import Layer
+from headscope.observe.packed import PackedLayer
 from headscope.observe.show import show_layers
 from tests.contracts.families import FAMILIES, loaded
 from tests.observe.test_rows import sums_of
 
 TEXTS = ("Birds sing in the old tree.", "To be", "A longer line")
 NAMES = [family.name for family in FAMILIES]
+# Fused, but not end to end: positions are counted by the network, a layer mixes neighbours without
+# attention, or a window is too narrow for the kernels.
+COUNTED = {"RoBERTa", "XLM-RoBERTa", "CamemBERT", "XMOD"}
+MIXED = {"Qwen 3 Next", "Jamba", "Bamba", "Zamba", "LFM2", "MobileBERT"}
+WINDOWED = {"ModernBERT", "Mistral", "Gemma 3", "OLMo 3"}
+NOT_END_TO_END = COUNTED | MIXED | WINDOWED | {"LayoutLM"}  # which adds a mask of its own
 POSITION_BIAS = {"T5", "mT5", "UMT5", "Switch"}  # scores that queries, keys and mask do not give
 
 each_family = pytest.mark.parametrize("name", NAMES, scope="module")
@@ -70,6 +78,10 @@ def same_layer(found: Layer, wanted: DenseLayer) -> None:
     close(found.by_offset(4), wanted.by_offset(4), "by offset")
     real = wanted.batch.mask[:, None, 2:7, None]
     close(found.look(2, 7) * real, wanted.look(2, 7) * real, "look")
+    query, key = torch.tensor([[0, 2, 3, 3], [0, 1, 1, 3]])
+    there = (wanted.batch.mask[:, query] & wanted.batch.mask[:, key])[:, None]
+    mine, theirs = (layer.corner(4, query, key) * there for layer in (found, wanted))
+    close(mine, theirs, "corner")
 
 
 @each_family
@@ -117,3 +129,25 @@ def test_what_is_proved_is_what_the_family_is(name: str) -> None:
     assert ("rows" in model.modes) == (stack.backend == "interface")
     assert ("fused" in model.modes) == (stack.plain and name not in POSITION_BIAS)
     assert all(model.modes.deferred.values())  # no mask of tokens × tokens either
+
+
+@each_family
+def test_texts_laid_end_to_end_have_the_sums_of_whole_matrices(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = loaded(name)
+    if "fused" not in model.modes or model.is_encoder_decoder:
+        assert not model.lays_end_to_end
+        return
+    monkeypatch.setattr(modes, "takes", lambda query, value: True)
+    monkeypatch.setattr(show, "is_packed", lambda model: True)
+    monkeypatch.delitem(vars(model), "lays_end_to_end", raising=False)
+    assert model.lays_end_to_end == (name not in NOT_END_TO_END)
+    batch, annotated = annotated_batch(model)
+    wanted = dense_layers(model, batch, annotated)
+    found: list[Layer] = []
+    show_layers(model, batch, annotated, "fused", found.append)
+    for layer in found:
+        assert not model.lays_end_to_end or isinstance(layer, PackedLayer)
+        same_layer(layer, wanted[layer.index])
+    assert len(found) == len(wanted)

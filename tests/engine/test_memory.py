@@ -70,5 +70,7 @@ def test_running_out_of_memory_in_the_middle_does_not_change_the_result(
 def test_a_gpu_with_more_free_memory_gets_larger_batches_within_bounds() -> None:
     sizes = [fitting_tokens(free * 2**30, heads=12, width=768, row=4) for free in (0, 4, 16, 140)]
     assert sizes == sorted(sizes)
-    assert sizes[0] == forward.LEAST and sizes[-1] == forward.MOST
+    assert sizes[0] == forward.LEAST and sizes[-1] == forward.MOST // 2
+    small = fitting_tokens(140 * 2**30, heads=12, width=768, row=4, size=2)
+    assert small == forward.MOST  # numbers of two bytes leave room for twice as many
     assert all(size & (size - 1) == 0 for size in sizes)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.engine import prepare
+from headscope.engine import forward, prepare
 from headscope.engine.job import Job
 from headscope.engine.prepare import Readers, open_readers, read_inputs
 from headscope.studies import find_study
@@ -60,11 +60,29 @@ def test_shards_are_the_same_however_they_were_prepared(job: Job, readers: Reade
     assert plain == ahead
 
 
+@pytest.mark.parametrize("name", ["vig2019", "clark2019", "luger2026"])
+def test_texts_counted_ahead_are_those_that_the_loop_counts(name: str, setup: Setup) -> None:
+    study, corpus = find_study(name), setup.corpus
+    given = {"context": 32} if name == "luger2026" else {}
+    own = replace(setup, options=study.with_options(given), labels=study.labels(corpus))
+    shard = corpus.shards(len(corpus))[0]
+    for part in study.parts(own):
+        columns = part.read(own, shard, list(corpus)).columns
+        ahead = prepare.count_texts(part.metrics, columns, is_causal=True)
+        states = {metric.name: metric.zero(len(columns)) for metric in part.metrics}
+        loop = forward._make_loop(part.metrics, states, own.model.device)
+        for _ in forward._read_texts(own.model, columns, 64, loop):
+            pass
+        for metric, sums in ahead.items():
+            for key, values in sums.items():
+                np.testing.assert_allclose(values, states[metric].sums[key], rtol=1e-12)
+
+
 def test_a_piece_without_inputs_leaves_the_others_as_they_are(job: Job) -> None:
     (part,), corpus = job.parts, job.setup.corpus
     made = part.read(job.setup, corpus.shards(20)[0], list(corpus)[:20])
     nothing = Inputs([], {"too long": 2}, made.words)
-    joined = prepare.join_inputs([nothing, made, nothing])
+    joined = prepare.join_inputs(part, [nothing, made, nothing])
     assert joined.skipped["too long"] == 4 + made.skipped.get("too long", 0)
     assert joined.words == {name: 3 * count for name, count in made.words.items()}
     np.testing.assert_array_equal(joined.columns.ids, made.columns.ids)

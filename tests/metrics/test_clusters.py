@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from headscope.metrics.divergence.heads import head_order, head_positions, nearest_heads, why_no_map
+from headscope.metrics.divergence import head_order, head_positions, nearest_heads, why_no_map
 
 POINTS = np.random.default_rng(0).normal(size=(9, 2)) + np.repeat([[0, 0], [20, 0], [0, 20]], 3, 0)
 DISTANCES = cdist(POINTS, POINTS)

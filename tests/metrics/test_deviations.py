@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from headscope.metrics import ratio
 from headscope.metrics.metric import Grid, State
-from headscope.metrics.where.deviations import Deviations, keep_deviations
-from headscope.metrics.where.variability import FEW, Variability
+from headscope.metrics.where.variability import FEW, Deviations, Variability, keep_deviations
 from headscope.results.replicates import GROUPS
 
 CELLS, HEADS = 45, 2

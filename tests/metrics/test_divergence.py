@@ -9,8 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.divergence import numba_loop, pairwise
-from headscope.metrics.divergence.pairwise import SMOOTHING, _blocks, divergence
+from headscope.metrics import divergence as products
+from headscope.metrics import divergence_loop
+from headscope.metrics.divergence import SMOOTHING, _blocks, divergence
 
 
 def attention(
@@ -44,12 +45,12 @@ def plain_divergence(weights: torch.Tensor, smoothing: float) -> np.ndarray:
 
 
 def by_kernel(weights: torch.Tensor, causal: bool) -> np.ndarray:
-    return numba_loop.divergence_of_blocks(_blocks(weights, causal, SMOOTHING).numpy())
+    return divergence_loop.divergence_of_blocks(_blocks(weights, causal, SMOOTHING).numpy())
 
 
 def by_product(weights: torch.Tensor, causal: bool) -> np.ndarray:
     pieces = _blocks(weights, causal, SMOOTHING)
-    found = pairwise.divergence_of_blocks(pieces, floor=SMOOTHING / weights.shape[-1])
+    found = products.divergence_of_blocks(pieces, floor=SMOOTHING / weights.shape[-1])
     return found.numpy()
 
 
@@ -122,5 +123,5 @@ def test_threads_do_not_change_a_single_bit() -> None:
 
 def test_without_the_compiler_the_products_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = attention(4, 20, False, 3)
-    monkeypatch.setattr("headscope.metrics.divergence.pairwise.find_spec", lambda name: None)
+    monkeypatch.setattr("headscope.metrics.divergence.find_spec", lambda name: None)
     assert (divergence(weights, causal=False).numpy() == by_product(weights, False)).all()

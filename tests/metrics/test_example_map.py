@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Grid
-from headscope.metrics.records.examples import ExampleMap
+from headscope.metrics.records.examples import ExampleMap, _best_rows
 from headscope.metrics.where.surface import SEP
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
@@ -82,3 +82,16 @@ def test_the_separator_of_a_long_input_is_shown() -> None:
     assert found["example_map"]["query"].values.tolist() == [
         "0 t0", "1 t21", "2 t22", "3 t23", "4 t24", "5 t25",
     ]  # fmt: skip
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([torch.float32, torch.float64]))
+@settings(max_examples=40)
+def test_the_best_inputs_are_those_of_a_stable_sort(seed: int, dtype: torch.dtype) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 12))
+    best = torch.from_numpy(rng.integers(0, 4, (size, 3)) / 3).to(dtype)  # many of them equal
+    order = torch.from_numpy(rng.permutation(size))
+    found = _best_rows(best, order, 5).T.tolist()
+    for head, rows in enumerate(found):
+        wanted = sorted(order.tolist(), key=lambda row: -float(best[row, head]))[:5]
+        assert rows == wanted

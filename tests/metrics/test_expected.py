@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Grid
-from headscope.metrics.what.expected import ExpectedAlignment
+from headscope.metrics.what.dependencies import ExpectedAlignment
 from headscope.observe import fused
 from headscope.observe.batch import FORMS
 from tests.metrics import plain

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.metrics.metric import Axis, Grid, State, Variables
-from headscope.metrics.ratio import HeadRatio, add_by_group, sum_by_group
+from headscope.metrics.ratio import HeadRatio, add_by_group, add_members, members_of, sum_by_group
 from headscope.metrics.where import spread, surface
 from headscope.metrics.where.surface import offset_shares
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
@@ -163,8 +163,8 @@ def test_a_product_with_ones_adds_what_adding_one_by_one_does() -> None:
     """The two ways of `add_by_group`, on a GPU and elsewhere."""
     rng = np.random.default_rng(0)
     terms, groups = torch.from_numpy(rng.normal(size=(50, 3, 4))), torch.arange(50) * 7 % GROUPS
-    member = (groups == torch.arange(GROUPS)[:, None]).double()
-    product = (member @ terms.flatten(1)).view(GROUPS, 3, 4)
+    product = torch.zeros(GROUPS, 3, 4, dtype=torch.float64)
+    add_members(product, terms, members_of(groups))
     torch.testing.assert_close(sum_by_group(terms, groups), product, rtol=1e-14, atol=1e-14)
     sums = torch.ones(GROUPS, 3, 4, dtype=torch.float64)
     add_by_group(sums, terms.float(), groups)

@@ -126,10 +126,8 @@ def test_weight_to_the_first_token_is_the_same_for_packed_texts() -> None:
     scores.masked_fill_(~mask[:, None, None, :], -torch.inf)
     packing = Packing.of(mask)
     lse = packing.pack(scores.logsumexp(-1).transpose(1, 2)).T
-    packed = PackedAttention(
-        "self", 0, query, key, packing.pack(query.transpose(1, 2)),
-        packing.pack(key.transpose(1, 2)), 0.4, lse, "full", packing,
-    )  # fmt: skip
+    parts = [packing.pack(part.transpose(1, 2)) for part in (query, key)]
+    packed = PackedAttention("self", 0, parts[0], parts[1], 0.4, lse, "full", packing)
     layer = pack_layer(0, packed, replace(plain_batch(mask), arcs=torch.zeros(0, 3).long()))
     wanted = scores.softmax(-1)[..., 0].masked_fill(~mask[:, None], 0.0)
     torch.testing.assert_close(layer.to_first, wanted, rtol=1e-5, atol=1e-6)

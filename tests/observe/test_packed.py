@@ -43,9 +43,7 @@ def random_layers(
     packing, kind = Packing.of(batch.mask), "causal" if is_causal else "full"
     packed = [packing.pack(part.transpose(1, 2)) for part in (query, key)]
     _, lse = attend_plainly(packed[0], packed[1], packed[1], SCALING, kind, packing)
-    attention = PackedAttention(
-        "self", 0, query, key, packed[0], packed[1], SCALING, lse, kind, packing
-    )
+    attention = PackedAttention("self", 0, packed[0], packed[1], SCALING, lse, kind, packing)
     return pack_layer(0, attention, batch), DenseLayer(0, whole(query, key, batch), batch)
 
 

@@ -14,10 +14,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.figure import Figure
 
+from headscope.plots import style
 from headscope.plots.charts import Plot, Series, draw_plots, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import PITCH, Ribbon, draw_ribbons, read_ribbon
-from headscope.plots.style import style
 from headscope.studies.clark2019.surface import exhibits as surface
 from headscope.studies.clark2019.words import exhibits as words
 from headscope.studies.vig2019 import exhibits as vig

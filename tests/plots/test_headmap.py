@@ -11,8 +11,8 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.plots import style
 from headscope.plots.headmap import draw_head_map, draw_matrix
-from headscope.plots.style import style
 from tests.plots.canvas import box, draw, outside, overlapping, texts
 
 SIZES = pytest.mark.parametrize(("layers", "heads"), [(8, 8), (6, 12), (30, 9)])

@@ -8,7 +8,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.plots.style import style, to_svg
+from headscope.plots import style, to_svg
 from headscope.report.exemplars import ShownExemplar, csv_rows, pieces_of
 from headscope.report.page import render_part
 from headscope.report.tables import show_table

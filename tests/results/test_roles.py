@@ -10,8 +10,11 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
-from headscope.metrics.what.dependencies import DEPENDENCY_ALIGNMENT, DEPENDENCY_BASELINE
-from headscope.metrics.what.expected import DEPENDENCY_EXPECTED
+from headscope.metrics.what.dependencies import (
+    DEPENDENCY_ALIGNMENT,
+    DEPENDENCY_BASELINE,
+    DEPENDENCY_EXPECTED,
+)
 from headscope.observe.batch import FORMS
 from headscope.results.replicates import GROUPS
 from headscope.results.roles import describe_heads

@@ -6,10 +6,10 @@ import xarray as xr
 
 from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import replicated
-from headscope.studies.vig2019 import depth, syntax
+from headscope.studies.vig2019 import depth, findings
 from tests.report.results import make_result, put, with_sums
 
-BY_CLAIM = {finding.claim: finding for finding in (*depth.FINDINGS, *syntax.FINDINGS)}
+BY_CLAIM = {finding.claim: finding for finding in (*depth.FINDINGS, *findings.SYNTAX_FINDINGS)}
 
 
 def judged(claim: str, result: xr.Dataset) -> Judgement:
@@ -101,7 +101,7 @@ def test_alignment_is_held_against_what_the_distances_of_the_same_head_give() ->
     beyond = put(near, "dependency_expected", 0.2, 0.001, **place)
     assert judged(best, beyond).verdict == "no"
     assert judged(some, beyond).verdict == "yes"
-    rows = syntax.syntax_rows(beyond)
+    rows = findings.syntax_rows(beyond)
     assert rows[1]["head"] == "L4H11" and rows[1]["beyond"] == pytest.approx(0.22, abs=0.001)
     assert rows[0]["beyond"] == pytest.approx(0.22, abs=0.01)  # chosen elsewhere, the same head
     assert rows[1]["low"] < rows[1]["beyond"] < rows[1]["high"]

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from headscope.text.corpus import Corpus
-from headscope.text.readers.conllu import read_conllu
+from headscope.text.readers.conll import read_conllu
 from headscope.text.readers.lines import document_numbers
 from headscope.text.sentence import Sentence
 from tests.text.plain_parse import PlainSentence, plain_parse

@@ -9,7 +9,7 @@ from PIL import Image
 
 from headscope.model.trace import Trace
 from headscope.views import View, cell, head_view, model_view, neuron_view
-from headscope.views.summary import describe
+from headscope.views.view import describe
 from tests.views.traces import known_trace, random_trace
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

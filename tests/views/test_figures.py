@@ -14,8 +14,7 @@ from PIL import Image
 
 from headscope.errors import ViewError
 from headscope.views import View, head_view, model_view, neuron_view
-from headscope.views.figures import figure
-from headscope.views.figures.fonts import families
+from headscope.views.figures import families, figure
 from headscope.views.weights import neurons_of, take_apart
 from tests.views.traces import (
     HOSTILE,

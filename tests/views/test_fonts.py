@@ -11,13 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from PIL import Image
 
-from headscope.plots.style import render, style
-from headscope.views import head_view
-from headscope.views.figures import fonts
-from headscope.views.figures.fonts import dress, families
+from headscope.plots import render, style
+from headscope.views import figures, head_view
+from headscope.views.figures import dress, families
 from tests.views.traces import random_trace, side
 
-BUNDLED = Path(fonts.__file__).parents[1] / "fonts"
+BUNDLED = Path(figures.__file__).parents[1] / "fonts"
 SAMPLES = {
     "CJK": "雨停了。臺灣龍骨 ひらがな カタカナ 渋谷 한국어를 좋아해요 「」（）！？",
     "Devanagari": "हिन्दी में लिखना आसान है। क्षत्रिय",
@@ -41,7 +40,7 @@ BUILT_IN = "Größe naïve Ωμέγα Привет العربية، السلام
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any font but those of matplotlib and ours."""
-    monkeypatch.setattr(fonts, "_installed", tuple)
+    monkeypatch.setattr(figures, "_installed", tuple)
 
 
 @pytest.mark.usefixtures("bare")

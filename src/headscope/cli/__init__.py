@@ -1,11 +1,9 @@
 """The `headscope` program: collects the commands and turns a user's mistake into one sentence."""
 
 import gc
-import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -13,6 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 import headscope
+from headscope.cli.annotate import annotate
+from headscope.cli.check import check
+from headscope.cli.runs import compare, export, heads, report, serve, site
+from headscope.cli.study import StudyCommand, demo, study
+from headscope.cli.view import view
 from headscope.errors import HeadscopeError
 from headscope.wording import plain
 from headscope.workers.threads import collect_seldom
@@ -58,11 +61,9 @@ def options(
     """What does each attention head look at? From one sentence to a corpus."""
 
 
-for _module in pkgutil.iter_modules(__path__):  # adding a command is adding its file
-    if _module.name.startswith("_"):
-        continue  # what several commands share
-    _found = import_module(f"headscope.cli.{_module.name}")
-    app.command(cls=getattr(_found, "Command", None))(getattr(_found, _module.name))
+COMMANDS = (annotate, check, compare, demo, export, heads, report, serve, site, study, view)
+for _command in COMMANDS:
+    app.command(cls=StudyCommand if _command is study else None)(_command)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""headscope study: run a published study on a model and a corpus."""
+"""headscope study: run a published study on a model and a corpus; headscope demo: see it all."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperCommand
 
-from headscope.cli._loading import Device, DeviceMap, Dtype, Quantization, load_model
+from headscope.cli.check import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.text.readers import list_formats
 from headscope.wording import counted, plain
 
@@ -104,7 +104,7 @@ _Vectors = Annotated[
 _AsJson = Annotated[bool, typer.Option("--json", help="Print what was found for programs.")]
 
 
-class Command(TyperCommand):
+class StudyCommand(TyperCommand):
     """The study command, whose help also lists the options of every study."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -231,3 +231,18 @@ def _spin_briefly() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def demo(
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier demo's.")
+    ] = "headscope-demo",
+    sentences: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Draw this many instead of all.")
+    ] = None,
+) -> None:
+    """Run both studies on the bundled models and corpus, offline; write reports and views."""
+    from headscope.demo import demo as run_demo
+    from headscope.files import find_place
+
+    run_demo(find_place(out), say=typer.echo, sentences=sentences)

@@ -4,7 +4,7 @@ How many tokens a batch may have: what fits, and half of it when the memory runs
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -21,6 +21,7 @@ from headscope.metrics.metric import (
     Metric,
     ModelMetric,
     State,
+    Sums,
     TextMetric,
     refuse_matrices,
 )
@@ -41,7 +42,7 @@ Found = TypeVar("Found")
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
-LEAST, MOST = 1024, 131072
+LEAST, MOST = 1024, 262144
 SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in a usual corpus
 PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
@@ -96,16 +97,19 @@ def default_batch_tokens(model: Model) -> int:
         return CPU_TOKENS
     free = free_on_gpu(model.device)
     row = PACKED_ROW if is_packed(model) else SENTENCE
-    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row)
+    size = model.network.dtype.itemsize
+    return fitting_tokens(free, heads=model.heads, width=_width(model), row=row, size=size)
 
 
-def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE) -> int:
+def fitting_tokens(
+    free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4
+) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
-    A token has a row of weights in every head, of which about ten copies live at once, and some
-    thirty vectors of the network's width, all of four bytes.
+    A token has a row of weights in every head, of which about ten copies of four bytes live at
+    once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
     """
-    each = 4 * (10 * heads * row + 30 * width)
+    each = 4 * 10 * heads * row + size * 30 * width
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
 
@@ -121,17 +125,18 @@ def observe(
     batch_tokens: int,
     choice: Attention = "dense",
     reading: Reading = "raw",
+    counted: Mapping[str, Sums] | None = None,
 ) -> dict[str, State]:
     """The states of all metrics after the examples; no weights outlive their layer.
 
     `choice` says how layers are looked at, `reading` how their weights are read; see
-    `headscope.observe.show`.
+    `headscope.observe.show`. `counted` are sums of metrics that have seen the texts already.
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode():
         return allowance.use(
-            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading)
+            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading, counted or {})
         )
 
 
@@ -142,9 +147,14 @@ def _observe(
     batch_tokens: int,
     choice: Attention,
     reading: Reading,
+    counted: Mapping[str, Sums],
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
-    loop = _make_loop(metrics, states, model.device)
+    for metric in metrics:
+        if metric.name in counted:
+            own = states[metric.name].sums
+            own.update(metric.merge(own, counted[metric.name]))
+    loop = _make_loop(metrics, states, model.device, counted)
     cuts = _read_texts(model, columns, batch_tokens, loop)
     if model.device.type == "cpu":
         for cut in cuts:
@@ -241,14 +251,17 @@ class _Loop:
 
 
 def _make_loop(
-    metrics: Sequence[Metric], states: Mapping[str, State], device: torch.device
+    metrics: Sequence[Metric],
+    states: Mapping[str, State],
+    device: torch.device,
+    counted: Container[str] = (),
 ) -> _Loop:
     ratios = [metric for metric in metrics if isinstance(metric, HeadRatio | MatrixRatio)]
     others = [metric for metric in metrics if not isinstance(metric, HeadRatio | MatrixRatio)]
     return _Loop(
         metrics,
         states,
-        [metric for metric in others if isinstance(metric, TextMetric)],
+        [m for m in others if isinstance(m, TextMetric) and m.name not in counted],
         [metric for metric in others if isinstance(metric, ModelMetric)],
         [metric for metric in others if isinstance(metric, LayerMetric)],
         [metric for metric in others if isinstance(metric, MatrixMetric)],

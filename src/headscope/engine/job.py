@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from headscope import archive
 from headscope.engine.forward import observe
 from headscope.engine.prepare import Readers, read_inputs
 from headscope.errors import RunError
+from headscope.files import pack_arrays
 from headscope.metrics.metric import State, Sums
 from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.text.corpus import Corpus, Shard
@@ -61,7 +61,7 @@ def pack(partial: Partial) -> bytes:
     for name, state in partial.states.items():
         arrays |= {f"{SUMS}/{name}/{key}": value for key, value in state.sums.items()}
         arrays |= {f"{RECORDS}/{name}/{key}": value for key, value in state.records.items()}
-    return archive.pack_arrays(arrays)
+    return pack_arrays(arrays)
 
 
 def load_sums(path: Path) -> tuple[dict[str, Sums], Counts]:
@@ -128,6 +128,7 @@ class Job(WithModel):
                 self.setup.batch_tokens,
                 self.setup.attention,
                 self.setup.reading,
+                made.counts,
             )
         return Partial(states, counts)
 

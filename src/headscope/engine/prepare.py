@@ -3,7 +3,8 @@
 Reading, tokenizing and aligning take longer than a GPU takes for the same sentences, and threads
 would share one interpreter with the work of launching kernels. The processes are forked before the
 first shard: they have the corpus and the tokenizer already, and never touch the GPU. Where every
-sentence is an input, all of them work on the first shard at once, for which the GPU waits.
+sentence is an input, all of them work on the first shard at once, for which the GPU waits. What is
+counted in texts, whatever the network does with them, they count as well.
 """
 
 import multiprocessing
@@ -13,9 +14,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import reduce
 from threading import Lock
 from typing import Any, NoReturn
 
+import torch
+
+from headscope.metrics.metric import CondensingMetric, Metric, Sums, TextMetric
+from headscope.model.inputs.batch import buckets
 from headscope.observe.inputs import Columns, Examples, columns_of
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Shard
@@ -23,6 +29,7 @@ from headscope.text.corpus import Shard
 MOST = 8  # processes; together they prepare more than one GPU takes
 AHEAD = 8  # shards that are read or ready before they are asked for
 PIECE = 1024  # sentences of a shard that one process reads at a time, if it can be cut
+BATCH = 16384  # tokens that are counted at a time
 
 _given: dict[str, Any] = {}  # what a forked process works with
 
@@ -31,10 +38,11 @@ class Readers:
     """Processes that make the inputs of shards, of some before they are asked for."""
 
     def __init__(
-        self, processes: ProcessPoolExecutor, expected: Sequence[Shard], *, by_sentence: bool
+        self, processes: ProcessPoolExecutor, parts: Sequence[Part], expected: Sequence[Shard]
     ) -> None:
         self._processes = processes
-        self._piece = PIECE if by_sentence else None
+        self._parts = parts
+        self._piece = PIECE if all(part.by_sentence for part in parts) else None
         self._expected = deque(expected)
         self._begun: dict[Shard, list[Future[list[Inputs]]]] = {}
         self._lock = Lock()
@@ -47,8 +55,8 @@ class Readers:
             if shard not in self._begun:
                 self._begin(shard)
             pieces = self._begun.pop(shard)
-        of_parts = zip(*(piece.result() for piece in pieces), strict=True)
-        return [join_inputs(of_part) for of_part in of_parts]
+        made = zip(*(piece.result() for piece in pieces), strict=True)
+        return [join_inputs(part, of_part) for part, of_part in zip(self._parts, made, strict=True)]
 
     def _begin(self, shard: Shard) -> None:
         step = self._piece or max(1, len(shard))
@@ -72,7 +80,7 @@ def open_readers(
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(count, context, _begin, (setup, parts)) as processes:
         processes.submit(os.getpid).result()  # all are forked now, while no thread runs
-        yield Readers(processes, shards, by_sentence=all(part.by_sentence for part in parts))
+        yield Readers(processes, parts, shards)
 
 
 def read_inputs(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inputs]:
@@ -81,7 +89,7 @@ def read_inputs(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inp
     return [part.read(setup, shard, sentences) for part in parts]
 
 
-def join_inputs(pieces: Sequence[Inputs]) -> Inputs:
+def join_inputs(part: Part, pieces: Sequence[Inputs]) -> Inputs:
     """What was made of some sentences and of those that follow them."""
     if len(pieces) == 1:
         return pieces[0]
@@ -90,17 +98,45 @@ def join_inputs(pieces: Sequence[Inputs]) -> Inputs:
         skipped.update(piece.skipped)
         words.update(piece.words)
     columns = Columns.join([piece.columns for piece in pieces])
-    return Inputs(Examples(columns, _refuse), skipped, words)
+    counts = {
+        metric.name: reduce(metric.merge, (piece.counts[metric.name] for piece in pieces))
+        for metric in part.metrics
+        if metric.name in pieces[0].counts
+    }
+    return Inputs(Examples(columns, _refuse), skipped, words, counts)
+
+
+def count_texts(metrics: Sequence[Metric], columns: Columns, *, is_causal: bool) -> dict[str, Sums]:
+    """The sums of the metrics that add up numbers of texts, whatever the batches are."""
+    counting = [metric for metric in metrics if isinstance(metric, TextMetric) and _adds(metric)]
+    states = {metric.name: metric.zero(len(columns)) for metric in counting}
+    for rows in buckets(columns.lengths.tolist(), BATCH) if counting else ():
+        batch = columns.cut(rows, pad=0, is_causal=is_causal).annotated
+        for metric in counting:
+            metric.update_text(states[metric.name], batch)
+    return {name: state.sums for name, state in states.items()}
+
+
+def _adds(metric: Metric) -> bool:
+    return not isinstance(metric, CondensingMetric) and not metric.zero(0).records
 
 
 def _begin(setup: Setup, parts: tuple[Part, ...]) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads did not survive the fork
+    torch.set_num_threads(1)  # nor did torch's
     _given.update(setup=setup, parts=parts)
 
 
 def _read(shard: Shard) -> list[Inputs]:
-    found = read_inputs(_given["setup"], _given["parts"], shard)
-    return [replace(each, examples=Examples(columns_of(each.examples), _refuse)) for each in found]
+    setup, parts = _given["setup"], _given["parts"]
+    found = zip(parts, read_inputs(setup, parts, shard), strict=True)
+    return [_count(part, each, is_causal=setup.model.is_causal) for part, each in found]
+
+
+def _count(part: Part, made: Inputs, *, is_causal: bool) -> Inputs:
+    columns = columns_of(made.examples)
+    counts = count_texts(part.metrics, columns, is_causal=is_causal)
+    return replace(made, examples=Examples(columns, _refuse), counts=counts)
 
 
 def _refuse(row: int) -> NoReturn:

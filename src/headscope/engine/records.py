@@ -18,9 +18,9 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.archive import unpack_arrays
 from headscope.engine.edges import edge_rows
 from headscope.engine.second_pass import BLOCK, Block, Chosen, SecondPass, find_part
+from headscope.files import unpack_arrays
 from headscope.metrics.records.maps import (
     COMPONENTS,
     REDUCED,

@@ -19,9 +19,9 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.archive import pack_arrays
 from headscope.engine.edges import Arrays, Edge, EdgesSeen, merged, strongest
 from headscope.engine.forward import Allowance
+from headscope.files import pack_arrays
 from headscope.model.attention import LayerAttention, RowAttention, widen
 from headscope.model.capture.modes import block_rows
 from headscope.model.model import Model

@@ -44,6 +44,9 @@ from headscope.results.replicates import GROUPS
 Terms = tuple[Float[Tensor, "batch head item"], Float[Tensor, "batch head part"]]
 TextTerms = tuple[Float[Tensor, "batch item"], Float[Tensor, "batch part"]]
 NUMERATOR, DENOMINATOR = "numerator", "denominator"
+WEIGHTED = "with a′[i, j] = a[i, j]·‖v_j W_O‖ / Σ_k a[i, k]·‖v_k W_O‖ instead of a[i, j]"
+WEIGHTED_COST = "n·d²: the output projection once more, and another pass over the weights"
+KOBAYASHI = "Kobayashi et al. 2020"
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,13 @@ def document_mean_of_matrices(
     return MatrixRatio(measure, grid, lambda layer: known(values(layer)), axis, shared=False)
 
 
+def by_norms(ratio: HeadRatio, measure: Measure) -> MatrixRatio:
+    """The same ratio of attention weighted by what it gives (`headscope.model.writes`)."""
+    return MatrixRatio(
+        measure, ratio.grid, lambda layer: ratio.terms(layer.normed), ratio.axis, ratio.shared
+    )
+
+
 def known(
     values: Float[Tensor, "*shape"],
 ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
@@ -235,13 +245,25 @@ def add_by_group(
     groups: Int[Tensor, "batch"],
 ) -> None:
     """Add every input to the float64 sums of its group, always in the same order."""
-    wide = terms.double()
-    if not sums.is_cuda:
-        sums.index_add_(0, groups, wide)
-        return
-    # There index_add has no fixed order; a product with zeros and ones has.
-    member = groups == torch.arange(len(sums), device=groups.device)[:, None]
-    sums += (member.double() @ wide.reshape(len(wide), -1)).view(sums.shape)
+    if sums.is_cuda:
+        add_members(sums, terms, members_of(groups))
+    else:
+        sums.index_add_(0, groups, terms.double())
+
+
+def members_of(groups: Int[Tensor, "batch"]) -> Float[Tensor, "group batch"]:
+    """One where an input is of a group, zero elsewhere."""
+    return (groups == torch.arange(GROUPS, device=groups.device)[:, None]).double()
+
+
+def add_members(
+    sums: Float[Tensor, "group *item"],
+    terms: Float[Tensor, "batch *item"],
+    members: Float[Tensor, "group batch"],
+) -> None:
+    """`add_by_group` as a product: on a GPU index_add has no fixed order, a product has."""
+    wide = terms.double().reshape(len(terms), -1)
+    sums.view(len(sums), -1).addmm_(members, wide)
 
 
 def sum_by_group(
@@ -317,37 +339,53 @@ def _add(sums: Sums, groups: np.ndarray, above: np.ndarray, below: np.ndarray) -
 
 
 class RatioGroup:
-    """The sums of several ratios over one shard."""
+    """The sums of several ratios over one shard.
+
+    Terms of one type of number stand side by side; to mix types, each would be copied by itself.
+    """
 
     def __init__(self, metrics: Sequence[HeadRatio | MatrixRatio], device: torch.device) -> None:
         self._metrics = metrics
-        layers, heads = metrics[0].sums.grid.shape
-        sizes = {
-            NUMERATOR: [metric.sums.items for metric in metrics],
-            DENOMINATOR: [metric.sums.parts for metric in metrics],
-        }
-        self._stops = {name: np.cumsum(size)[:-1].tolist() for name, size in sizes.items()}
+        self._device = device
+        self._shape = metrics[0].sums.grid.shape
+        self._slots: dict[torch.dtype, list[_Slot]] = {}  # what stands side by side, in order
         # The layer comes first here, so that what is added to is in one place.
-        self._sums = {
-            name: torch.zeros(layers, GROUPS, heads, sum(size), dtype=torch.float64, device=device)
-            for name, size in sizes.items()
-        }
+        self._sums: dict[torch.dtype, Float[Tensor, "layer group head item"]] = {}
 
     def update(self, layer: Layer) -> None:
         """Add one layer of one batch."""
-        x, y = zip(*(_terms(metric, layer) for metric in self._metrics), strict=True)
-        self._add(NUMERATOR, layer, torch.cat(x, dim=-1))
-        self._add(DENOMINATOR, layer, torch.cat(y, dim=-1))
+        terms: dict[torch.dtype, list[Tensor]] = {}
+        slots: dict[torch.dtype, list[_Slot]] = {}
+        for metric in self._metrics:
+            for name, found in zip((NUMERATOR, DENOMINATOR), _terms(metric, layer), strict=True):
+                terms.setdefault(found.dtype, []).append(found)
+                slots.setdefault(found.dtype, []).append((metric.name, name, found.shape[-1]))
+        if not self._sums:
+            self._slots, self._sums = slots, {kind: self._room(slots[kind]) for kind in slots}
+        assert slots == self._slots  # the same in every layer
+        for kind, found in terms.items():
+            self._add(self._sums[kind][layer.index], torch.cat(found, dim=-1), layer.batch)
 
-    def _add(self, name: str, layer: Layer, terms: Tensor) -> None:
-        add_by_group(self._sums[name][layer.index], terms, layer.batch.groups)
+    def _room(self, slots: Sequence["_Slot"]) -> Tensor:
+        (layers, heads), items = self._shape, sum(size for _, _, size in slots)
+        return torch.zeros(layers, GROUPS, heads, items, dtype=torch.float64, device=self._device)
+
+    def _add(self, sums: Tensor, terms: Tensor, batch: AnnotatedBatch) -> None:
+        if sums.is_cuda:
+            add_members(sums, terms, batch.once("members", partial(members_of, batch.groups)))
+        else:
+            add_by_group(sums, terms, batch.groups)
 
     def finish(self, states: Mapping[str, State]) -> None:
         """Add everything to the states of the metrics."""
-        for name, sums in self._sums.items():
-            parts = sums.transpose(0, 1).tensor_split(self._stops[name], dim=-1)
-            for metric, part in zip(self._metrics, parts, strict=True):
-                states[metric.name].receive(partial(_add_part, states[metric.name], name), part)
+        for kind, sums in self._sums.items():
+            slots = self._slots[kind]
+            parts = sums.transpose(0, 1).split([size for _, _, size in slots], dim=-1)
+            for (metric, name, _), part in zip(slots, parts, strict=True):
+                states[metric].receive(partial(_add_part, states[metric], name), part)
+
+
+_Slot = tuple[str, str, int]  # metric, numerator or denominator, how many numbers
 
 
 def _add_part(state: State, name: str, part: np.ndarray) -> None:

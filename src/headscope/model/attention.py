@@ -167,6 +167,12 @@ class Packing:
         """Whether no text has padding."""
         return len(self.place) == self.shape[0] * self.shape[1]
 
+    @property
+    def positions(self) -> Int[Tensor, "token"]:
+        """The place of every token in its own text, counted from 0."""
+        tokens = torch.arange(len(self.text), device=self.text.device)
+        return tokens - self.firsts[self.text.long()]
+
     def pack(self, values: Shaped[Tensor, "batch token *more"]) -> Shaped[Tensor, "all *more"]:
         """The values of all tokens, text after text."""
         flat = values.flatten(0, 1)
@@ -187,10 +193,8 @@ class PackedAttention:
 
     stack: Stack
     layer: int
-    query: Float[Tensor, "batch head query dim"]  # as the network has it, with padding
-    key: Float[Tensor, "batch key_head key dim"]
-    packed_query: Float[Tensor, "token head dim"]
-    packed_key: Float[Tensor, "token key_head dim"]
+    query: Float[Tensor, "token head dim"]
+    key: Float[Tensor, "token key_head dim"]
     scaling: float
     lse: Float[Tensor, "head token"]
     kind: Kind

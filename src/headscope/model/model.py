@@ -13,7 +13,13 @@ from headscope.model import record
 from headscope.model.attention import Forward, Stack
 from headscope.model.capture.changes import Change, run_changed
 from headscope.model.capture.dense import Expectation, Observer, Validation, capture
-from headscope.model.capture.modes import Modes, PlainObserver, capture_fused, prove_modes
+from headscope.model.capture.modes import (
+    Modes,
+    PlainObserver,
+    agrees_end_to_end,
+    capture_fused,
+    prove_modes,
+)
 from headscope.model.capture.plan import (
     SOURCE_TOKENS,
     TARGET_TOKENS,
@@ -31,6 +37,7 @@ from headscope.model.inputs.batch import (
     buckets,
     can_pad,
     entry,
+    first_tokens,
     make_batch,
     max_positions,
     padding_position,
@@ -258,15 +265,37 @@ class Model:
                 self._bind(batch, logits), self.plan, observer, expected, block, validate
             )
 
-    def forward_fused(self, batch: Batch, observer: PlainObserver, *, logits: bool = True) -> Any:
+    def forward_fused(
+        self,
+        batch: Batch,
+        observer: PlainObserver,
+        *,
+        logits: bool = True,
+        end_to_end: bool = False,
+    ) -> Any:
         """The same by fused kernels, which give no weights but what is needed to find any of them.
 
-        The batch must have no target. Output agrees with that of `forward` up to rounding.
+        The batch must have no target. Output agrees with that of `forward` up to rounding; with
+        `end_to_end`, which needs `lays_end_to_end`, it is that of one text made of all.
         """
         expected = self._expectations(batch, whole=False)
         with torch.no_grad(), self.modes.masks("fused"):
-            run, packing = self._bind(batch, logits), batch.find_packing()
-            return capture_fused(run, self.plan, observer, expected, batch.spans, packing)
+            run, packing = self._bind(batch, logits, end_to_end), batch.find_packing()
+            return capture_fused(
+                run, self.plan, observer, expected, batch.spans, packing, end_to_end=end_to_end
+            )
+
+    @cached_property
+    def lays_end_to_end(self) -> bool:
+        """Whether texts laid end to end, without padding, give what they give apart; proved once.
+
+        They do where kernels keep them apart in every layer and positions can be said.
+        """
+        if self.is_encoder_decoder or not (self._entry.takes_positions and self.can_pad("right")):
+            return False
+        batch = first_tokens(self._probe_batch(), (2, SOURCE_TOKENS, 1, 3), self.pad)
+        run = partial(self.forward_fused, batch, lambda _: None, logits=False)
+        return agrees_end_to_end(lambda laid: run(end_to_end=laid)[0], batch.find_packing())
 
     def forward_changed(
         self, batch: Batch, change: Change, *, gradients: bool = False, logits: bool = True
@@ -293,11 +322,11 @@ class Model:
 
     trace = record.trace
 
-    def _bind(self, batch: Batch, logits: bool) -> Forward:
+    def _bind(self, batch: Batch, logits: bool, end_to_end: bool = False) -> Forward:
         """The network, or as much of it as is needed, with a batch as its inputs."""
         is_whole = batch.target is not None if self.is_encoder_decoder else logits
         network, entry = (self.network, self._entry) if is_whole else self._inner
-        return self._evaluated(network, arguments(entry, batch))
+        return self._evaluated(network, arguments(entry, batch, end_to_end=end_to_end))
 
     def _evaluated(self, network: Any, given: dict[str, Any]) -> Forward:
         def forward(**more: Any) -> Any:

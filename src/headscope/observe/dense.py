@@ -144,11 +144,15 @@ class DenseLayer:
         is_lower = self.batch.is_causal
         return sum_by_offset(self.kept, 0, longest, is_lower, is_lower=is_lower)
 
-    def look(
-        self, start: int, stop: int, keys: int | None = None
-    ) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied; first keys only."""
-        return self.weights[:, :, start:stop, :keys].float()
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return self.weights[:, :, start:stop].float()
+
+    def corner(
+        self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
+    ) -> Float[Tensor, "batch head cell"]:
+        """The weights of some cells within the first `size` rows, as they are."""
+        return self.weights[:, :, query, key].float()
 
     @cached
     def to_special(self) -> Float[Tensor, "batch head query special"]:

@@ -67,12 +67,16 @@ class FusedLayer(LayerSums):
     texts: Sequence[TextAttention]
     places: Sequence[_Places]
 
-    def look(
-        self, start: int, stop: int, keys: int | None = None
-    ) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied; first keys only."""
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
         look = look_at(self.texts, [each.span for each in self.places], self.batch.mask.shape[1])
-        return look(start, stop)[..., :keys]
+        return look(start, stop)
+
+    def corner(
+        self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
+    ) -> Float[Tensor, "batch head cell"]:
+        """The weights of some cells within the first `size` rows, as they are."""
+        return self.look(0, size)[:, :, query, key]
 
     @cached
     def to_first(self) -> Float[Tensor, "batch head query"]:

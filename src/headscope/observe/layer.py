@@ -151,10 +151,14 @@ class Layer(Protocol):
         """
         ...
 
-    def look(
-        self, start: int, stop: int, keys: int | None = None
-    ) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied; first keys only."""
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        ...
+
+    def corner(
+        self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
+    ) -> Float[Tensor, "batch head cell"]:
+        """The weights of some cells within the first `size` rows, as they are."""
         ...
 
 

@@ -64,12 +64,19 @@ class PackedLayer(LayerSums):
     batch: AnnotatedBatch
     attention: PackedAttention
 
-    def look(
-        self, start: int, stop: int, keys: int | None = None
-    ) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied; first keys only."""
-        rows = slice(start, min(stop, self.rows.shape[-1]))
-        return _look(self.attention, self.batch, rows, slice(0, keys))
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied."""
+        return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+
+    def corner(
+        self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
+    ) -> Float[Tensor, "batch head cell"]:
+        """The weights of some cells within the first `size` rows, as they are."""
+        packing, mask = self.attention.packing, self.batch.mask
+        make = partial(_cells, packing, mask, query, key)
+        queries, keys = self.batch.once(f"cells of {size}", make)
+        weights = weights_of_pairs(self.attention, queries, keys)
+        return weights.unflatten(1, (len(mask), len(query))).transpose(0, 1)
 
     @cached
     def to_first(self) -> Float[Tensor, "batch head query"]:
@@ -150,8 +157,8 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
         everything=spread[2],
         own=spread[3],
         columns=spread[4],
-        nats=spread[5].double().sum(-1),
-        distance=spread[6].double().sum(-1),
+        nats=spread[5].sum(-1, dtype=torch.float64),
+        distance=spread[6].sum(-1, dtype=torch.float64),
         on_arcs=_by_text(on_arcs, places.arcs),
         apart=_peaks(attention, found, places.content, batch.sought_from),
         sought_from=batch.sought_from,
@@ -225,14 +232,14 @@ def _paid_to(
 ) -> Float[Tensor, "head token"]:
     """The logarithm of what every token pays to one key of its text; masks not applied."""
     packing = attention.packing
-    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
+    groups = attention.query.shape[1] // attention.key.shape[1]
     width = packing.shape[1]
     tokens = packing.number[
         torch.arange(packing.shape[0], device=key.device) * width + key
     ]  # head text
     heads = torch.arange(len(key), device=key.device)[:, None]
-    keys = widen(attention.packed_key[tokens, heads // groups])  # head text dim
-    queries = widen(attention.packed_query).transpose(0, 1)
+    keys = widen(attention.key[tokens, heads // groups])  # head text dim
+    queries = widen(attention.query).transpose(0, 1)
     scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
     return scores - attention.lse
 
@@ -248,14 +255,23 @@ def _at_offset(
     return queries.int(), keys.masked_fill(~fits, NOTHING).int()
 
 
+def _cells(packing: Packing, mask: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """Query and key of the same cells of every text, if it has them."""
+    tokens = packing.number.unflatten(0, packing.shape)
+    there = mask[:, query] & mask[:, key]
+    keys = tokens[:, key].masked_fill(~there, NOTHING)
+    return tokens[:, query].flatten().int(), keys.flatten().int()
+
+
 def _look(
-    attention: PackedAttention, batch: AnnotatedBatch, rows: slice, keys: slice
+    attention: PackedAttention, batch: AnnotatedBatch, rows: slice
 ) -> Float[Tensor, "batch head query key"]:
-    key = widen(attention.key[:, :, keys])
-    query = widen(attention.query[:, :, rows]).unflatten(1, (key.shape[1], -1))
+    tokens = attention.packing.number.unflatten(0, attention.packing.shape)
+    key = widen(attention.key[tokens]).transpose(1, 2)
+    query = widen(attention.query[tokens[:, rows]]).transpose(1, 2).unflatten(1, (key.shape[1], -1))
     scores = (query @ key[:, :, None].mT).flatten(1, 2) * attention.scaling
     lse = attention.packing.unpack(attention.lse, torch.inf).transpose(0, 1)[..., rows, None]
-    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, keys]
+    seen = batch.mask[:, None, rows, None] & batch.mask[:, None, None, :]
     if attention.kind == "causal":
         seen = seen.tril(rows.start)
     return (scores - lse).exp().masked_fill(~seen, 0.0)
@@ -314,9 +330,9 @@ def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
 
 def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
     """`weights_of_pairs` in plain operations: the reference of the kernel."""
-    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
-    q = widen(attention.packed_query[queries.long()])
-    k = widen(attention.packed_key[keys.clamp(min=0).long()]).repeat_interleave(groups, 1)
+    groups = attention.query.shape[1] // attention.key.shape[1]
+    q = widen(attention.query[queries.long()])
+    k = widen(attention.key[keys.clamp(min=0).long()]).repeat_interleave(groups, 1)
     scores = (q * k).sum(-1).T * attention.scaling
     weights = (scores - attention.lse[:, queries.long()]).exp()
     unseen = keys < 0
@@ -329,9 +345,9 @@ def sum_keys_plainly(
     attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
 ) -> KeySums:
     """`sum_keys` over the matrix of all tokens: the reference of the kernel."""
-    groups = attention.packed_query.shape[1] // attention.packed_key.shape[1]
-    query = widen(attention.packed_query).transpose(0, 1)
-    key = widen(attention.packed_key).repeat_interleave(groups, 1).transpose(0, 1)
+    groups = attention.query.shape[1] // attention.key.shape[1]
+    query = widen(attention.query).transpose(0, 1)
+    key = widen(attention.key).repeat_interleave(groups, 1).transpose(0, 1)
     scores = query @ key.mT * attention.scaling
     counts = visible(attention.packing, attention.kind) & content[:, None] & content
     weights = (scores - attention.lse[..., None]).exp().masked_fill(~counts, 0.0)

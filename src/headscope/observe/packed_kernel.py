@@ -24,7 +24,7 @@ PART = 256  # queries of a text whose offsets one program sums
 
 def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
     """The weights of single pairs."""
-    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    query, key = attention.query.contiguous(), attention.key.contiguous()
     tokens, heads, width = query.shape
     found = torch.empty(heads, len(queries), dtype=torch.float32, device=query.device)
     _weigh_pairs[(triton.cdiv(len(queries), PAIRS), heads)](  # pyright: ignore[reportIndexIssue]
@@ -69,7 +69,7 @@ def sum_keys_on_gpu(
     **launch: int,
 ) -> KeySums:
     """The pass over all pairs."""
-    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    query, key = attention.query.contiguous(), attention.key.contiguous()
     tokens, heads, width = query.shape
     # Queries that do not count get a sum so large that all their weights are zero.
     lse = attention.lse.masked_fill(~content, float("inf")) * LOG2_E
@@ -204,7 +204,7 @@ def find_payers_on_gpu(
     attention: PackedAttention, content: Tensor, chosen: Tensor, sought_from: int = 0
 ) -> Tensor:
     """Who pays most to one key of every text; a program takes one head of a text."""
-    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    query, key = attention.query.contiguous(), attention.key.contiguous()
     tokens, heads, width = query.shape
     lse = attention.lse.masked_fill(~content, float("inf")).contiguous()
     found = torch.empty_like(chosen, dtype=torch.int64, memory_format=torch.contiguous_format)
@@ -256,7 +256,7 @@ def _find_payers(  # noqa: ANN202
 
 def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
     """The weight of every text at each offset; a program takes one head of a part of a text."""
-    query, key = attention.packed_query.contiguous(), attention.packed_key.contiguous()
+    query, key = attention.query.contiguous(), attention.key.contiguous()
     tokens, heads, width = query.shape
     packing, block = attention.packing, 32 if width <= 64 else 16
     lse = attention.lse.masked_fill(~content, float("inf")).contiguous()

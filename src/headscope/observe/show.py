@@ -131,7 +131,8 @@ def show_layers(
             with full_precision():
                 show(fuse_layer(places[seen.layer], seen, annotated))
 
-        model.forward_fused(batch, fuse, logits=False)
+        laid = batch.is_padded and is_packed(model) and model.lays_end_to_end
+        model.forward_fused(batch, fuse, logits=False, end_to_end=laid)
     else:
         _show_rows(model, batch, annotated, places, show, reading)
 

@@ -1,1 +1,138 @@
-"""Figures that know nothing of studies."""
+"""Figures that know nothing of studies.
+
+How every figure looks is said here: quiet, readable in print, safe for colour-blind readers. What a
+reader has set in matplotlib's rcParams, by hand or in a matplotlibrc, stays as it is.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from warnings import catch_warnings, filterwarnings
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.figure import Figure
+from matplotlib.image import imsave
+
+from headscope.theme import FAINT, INK, MAP, PAPER
+from headscope.views.figures import dress
+
+FORMATS = ("svg", "png", "pdf")
+DOTS = 200  # of a PNG per inch
+_STYLE = {
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.titleweight": "regular",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.6,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text: selectable, and in the page's own font
+    "pdf.fonttype": 42,  # whole fonts, which journals ask for
+    "figure.dpi": 100,
+}
+_FURTHER: dict[str, dict[str, Any]] = {
+    "png": {"dpi": DOTS, "facecolor": PAPER},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
+# A label may hold dollar signs and backslashes, which are no formula.
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_TEXT_IS_DATA = {"text.parse_math": False, "text.usetex": False}
+
+
+@contextmanager
+def style(name: str, font: str | None = None) -> Iterator[None]:
+    """Draw in the house style, or with what rcParams say instead; `font` is a family's name.
+
+    The name makes the ids inside an SVG its own and reproducible.
+    """
+    settings: dict[Any, Any] = {**_unset(_STYLE), **_TEXT_IS_DATA, "svg.hashsalt": name}
+    if font is not None:
+        settings |= {"font.family": [font]}
+    with mpl.rc_context(settings), catch_warnings():
+        filterwarnings("ignore", message="Glyph .* missing")  # a label in a script without a font
+        yield
+
+
+def _unset(settings: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The settings that are as matplotlib comes."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if mpl.rcParams[name] == mpl.rcParamsDefault[name]
+    }
+
+
+def add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
+    """Axes at a place given in inches."""
+    whole = figure.get_size_inches()
+    return figure.add_axes((left / whole[0], bottom / whole[1], wide / whole[0], high / whole[1]))
+
+
+def add_bar(
+    figure: Figure, image: ScalarMappable, place: tuple[float, float, float, float], label: str = ""
+) -> Colorbar:
+    """A bar that says what the colours mean; left, bottom, width and height are in inches."""
+    bar = figure.colorbar(image, cax=add_axes(figure, *place), label=label)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.ax.tick_params(labelsize="small", length=2)
+    return bar
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as an <svg> element."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return _NOT_IN_XML.sub("\ufffd", text[text.index("<svg") :])
+
+
+def render(
+    figure: Figure, width: float | None = None, formats: Sequence[str] = FORMATS
+) -> dict[str, bytes]:
+    """The figure as an SVG file and in other formats; `width` in inches keeps its proportions."""
+    if width is not None:
+        wide, high = figure.get_size_inches()
+        figure.set_size_inches(width, high * width / wide)
+    files = {"svg": to_svg(figure).encode("utf-8")}
+    dress(figure)  # unlike an SVG the others need the shapes of all letters
+    figure.set_layout_engine("none")  # the layout is found: finding it again takes a third as long
+    for name, settings in _FURTHER.items():
+        if name in formats:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=name, **settings)
+            files[name] = buffer.getvalue()
+    return files
+
+
+def thumbnail(values: xr.DataArray) -> bytes:
+    """A PNG with one pixel per head, layers downwards; unknown values are transparent."""
+    cells = values.transpose("layer", "head").values.astype(float)
+    known = cells[np.isfinite(cells)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low = min(low, 0.0)
+    buffer = io.BytesIO()
+    masked = np.ma.masked_invalid(cells)
+    top = high if high > low else low + 1.0
+    imsave(buffer, masked, cmap=MAP, vmin=low, vmax=top, format="png")
+    return buffer.getvalue()

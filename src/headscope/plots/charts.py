@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from headscope.plots.style import add_axes, add_bar
+from headscope.plots import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, MAP, SECOND, SERIES, SIGNED
 
 MARKS = ("o", "s", "^", "D")  # series are told apart without colour, too

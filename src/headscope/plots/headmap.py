@@ -21,7 +21,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.style import add_axes, add_bar
+from headscope.plots import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
 
 COLOURS = (SECOND, ACCENT, *SERIES[2:])

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from headscope.plots.style import add_axes, add_bar
+from headscope.plots import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, MAP, SECOND
 
 TICK = 0.16  # inches that the label of a tick needs

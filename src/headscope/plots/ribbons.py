@@ -18,7 +18,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from headscope.plots.style import add_axes
+from headscope.plots import add_axes
 from headscope.theme import ACCENT, FAINT, INK, SECOND
 from headscope.views.labels import label, short
 

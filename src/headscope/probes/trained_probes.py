@@ -27,8 +27,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from headscope.archive import pack_arrays, unpack_arrays
-from headscope.files import seal, unseal, write_bytes
+from headscope.files import pack_arrays, seal, unpack_arrays, unseal, write_bytes
 from headscope.probes.trees import (
     ParseBatch,
     as_control,

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headscope.archive import pack_arrays, unpack_arrays
+from headscope.files import pack_arrays, unpack_arrays
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.loading.network import entries_of, quiet
 from headscope.model.model import Model

@@ -12,8 +12,8 @@ from typing import Any
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.head import read_head
-from headscope.plots.style import FORMATS, style
-from headscope.plots.style import render as render_figure
+from headscope.plots import FORMATS, style
+from headscope.plots import render as render_figure
 from headscope.report.exemplars import Group, csv_rows, show_head
 from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
 from headscope.report.tables import ShownTable, show_table, to_latex

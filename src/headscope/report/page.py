@@ -18,8 +18,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from headscope.head import name_head
+from headscope.plots import thumbnail
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.plots.style import thumbnail
 from headscope.report.exemplars import Group
 from headscope.report.tables import ShownTable, show_number, show_table
 from headscope.results import dataset as results

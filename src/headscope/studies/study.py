@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError
-from headscope.metrics.metric import Grid, Metric
+from headscope.metrics.metric import Grid, Metric, Sums
 from headscope.results.replicates import group_of
 from headscope.studies.option import Option, fill
 from headscope.text.corpus import count_documents
@@ -133,6 +133,7 @@ class Inputs:
     examples: Sequence["Example"]
     skipped: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
+    counts: Mapping[str, Sums] = field(default_factory=dict)  # of metrics that need text alone
 
     @cached_property
     def columns(self) -> "Columns":

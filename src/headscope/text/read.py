@@ -21,10 +21,9 @@ from headscope.errors import CorpusError
 from headscope.files import checksum, is_local, write_text
 from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import COMPRESSED, format_of, suffix_of
-from headscope.text.readers.columns import is_corpus
-from headscope.text.readers.conllu import Fused
+from headscope.text.readers.conll import Fused
 from headscope.text.readers.lines import Layout, document_numbers
-from headscope.text.readers.raw import TEXT, to_sentences
+from headscope.text.readers.raw import TEXT, is_corpus, to_sentences
 from headscope.text.sentence import Sentence
 from headscope.text.sources import (
     DEMO,

@@ -17,25 +17,22 @@ from headscope.errors import CorpusError
 from headscope.files import find_place
 from headscope.text.corpus import read_stored
 from headscope.text.readers import SUFFIXES, format_of, suffix_of
-from headscope.text.readers.columns import (
-    TABLES,
-    HubDataset,
-    Row,
-    find_dataset,
-    is_corpus,
-    is_saved,
-    saved_files,
-)
-from headscope.text.readers.conll2012 import read_conll2012
-from headscope.text.readers.conllu import Fused, read_conllu
+from headscope.text.readers.conll import Fused, read_conll2012, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
 from headscope.text.readers.lines import Layout, document_numbers, read_plain
 from headscope.text.readers.raw import (
     INPUT_NAME,
+    TABLES,
     TEXT,
+    HubDataset,
+    Row,
+    find_dataset,
+    is_corpus,
     is_raw,
+    is_saved,
     read_rows,
     read_standard_input,
+    saved_files,
     to_sentences,
 )
 from headscope.text.segments import joined

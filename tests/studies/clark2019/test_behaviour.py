@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from headscope.studies.clark2019.derived import Thresholds, behaviour
+from headscope.studies.clark2019 import Thresholds, behaviour
 
 NAMES = ("next", "previous", "broad", "cls", "sep", "punct")
 

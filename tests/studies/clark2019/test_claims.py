@@ -6,7 +6,7 @@ import xarray as xr
 
 from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import GROUPS, replicated
-from headscope.studies import norms
+from headscope.studies import additions
 from headscope.studies.clark2019.words import noop
 from tests.report.results import with_sums
 from tests.studies.clark2019.test_findings import claim, put_layers, surface, words
@@ -132,7 +132,7 @@ def test_a_sink_survives_if_half_of_it_is_left(norm: float, noise: float, wanted
     result = surface(noise=0.03)
     result["special_share_norm"] = result["special_share"] * 0 + norm
     result = with_sums(result, ("special_share_norm",), noise)
-    finding = norms.sink_finding("[SEP]", "special_share", {"special": "sep"})
+    finding = additions.sink_finding("[SEP]", "special_share", {"special": "sep"})
     found = judge(finding, replicated(result))
     assert found.verdict == wanted
     assert found.value == pytest.approx(norm / 0.2, rel=0.05)

@@ -19,7 +19,7 @@ from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.studies import find_study
-from headscope.studies.clark2019.surface.parts import segment_inputs
+from headscope.studies.clark2019.surface import segment_inputs
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, Segments

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from headscope.errors import CorpusError
-from headscope.text.readers.conll2012 import read_conll2012
+from headscope.text.readers.conll import read_conll2012
 from headscope.text.sentence import Mention, Sentence
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
-from headscope.text.readers.conllu import Fused, read_conllu
+from headscope.text.readers.conll import Fused, read_conllu
 from headscope.text.sentence import ROOT, Mention, Sentence
 from tests.text.check_treebank import check_file
 from tests.text.random_sentences import sentences, to_conllu

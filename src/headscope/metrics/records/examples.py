@@ -107,8 +107,14 @@ def _best_rows(
     best: Float[Tensor, "batch head"], order: Int[Tensor, "batch"], count: int
 ) -> Int[Tensor, "rank head"]:
     """Places in the batch of each head's best inputs, the earlier in the corpus first on a tie."""
-    ranked = best[order].sort(dim=0, descending=True, stable=True).indices[:count]
-    return order[ranked]
+    if best.dtype != torch.float32:
+        ranked = best[order].sort(dim=0, descending=True, stable=True).indices[:count]
+        return order[ranked]
+    # One number for both: weights are not negative, so their bits are in their order. A stable sort
+    # of all inputs takes ten times as long on a GPU.
+    late = torch.arange(len(order) - 1, -1, -1, device=order.device)
+    code = (best[order].view(torch.int32).long() << 32) | late[:, None]
+    return order[len(order) - 1 - (code.topk(min(count, len(order)), dim=0).values & 0xFFFFFFFF)]
 
 
 def _choose(left: Sums, right: Sums, count: int) -> Sums:

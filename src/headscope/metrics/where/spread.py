@@ -13,7 +13,17 @@ import xarray as xr
 from scipy import stats
 
 from headscope.metrics.metric import Axis, Grid, Variables, label
-from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
+from headscope.metrics.ratio import (
+    KOBAYASHI,
+    WEIGHTED,
+    WEIGHTED_COST,
+    HeadRatio,
+    MatrixRatio,
+    Terms,
+    TextRatio,
+    TextTerms,
+    by_norms,
+)
 from headscope.observe.batch import AnnotatedBatch, pairs_of_queries
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Published, Role
@@ -146,6 +156,16 @@ NULL_SHARE_EVEN = Measure(
     reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Fig. 5",
     cost="n, once for all heads",
 )
+NULL_SHARE_NORM = Measure(
+    "null_share_norm",
+    title="Null attention by what it gives",
+    meaning="Share of what is taken from the first token or the delimiters.",
+    formula=f"the one of null_share {WEIGHTED}",
+    reference=KOBAYASHI,
+    cost=WEIGHTED_COST,
+    more="takes more from null tokens",
+    baselines=(Baseline("null_share_even", "even attention"),),
+)
 
 
 def null_terms(layer: Layer) -> Terms:
@@ -171,6 +191,11 @@ def even_terms(batch: AnnotatedBatch) -> TextTerms:
 def null_share(grid: Grid) -> HeadRatio:
     """Share of attention on null tokens, from the other tokens."""
     return HeadRatio(NULL_SHARE, grid, null_terms)
+
+
+def null_share_norm(grid: Grid) -> MatrixRatio:
+    """Share taken from null tokens, by the other tokens."""
+    return by_norms(null_share(grid), NULL_SHARE_NORM)
 
 
 def null_share_of_all_queries(grid: Grid) -> HeadRatio:

@@ -13,10 +13,14 @@ from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import (
+    KOBAYASHI,
+    WEIGHTED,
+    WEIGHTED_COST,
     HeadRatio,
     MatrixRatio,
     TextRatio,
     TextTerms,
+    by_norms,
     document_mean,
     document_mean_of_matrices,
 )
@@ -73,6 +77,17 @@ SPECIAL_SHARE = Measure(
         {"cls": "[CLS]", "sep": "[SEP]", "punct": "full stops and commas"},
         of="attention",
     ),
+)
+SPECIAL_SHARE_NORM = Measure(
+    "special_share_norm",
+    title="Special tokens by what they give",
+    meaning="Share of what is taken from [CLS], [SEP] or punctuation.",
+    formula=f"the one of special_share {WEIGHTED}",
+    reference=KOBAYASHI,
+    cost=WEIGHTED_COST,
+    more="takes more from these tokens",
+    axes={"special": "Token"},
+    baselines=(Baseline("special_share_even", "even attention"),),
 )
 OFFSET_SHARE_EVEN = Measure(
     "offset_share_even",
@@ -220,6 +235,11 @@ def special_shares(grid: Grid, absent: Collection[str] = ()) -> HeadRatio:
         return shares.masked_fill(missing.to(shares.device), torch.nan)
 
     return document_mean(SPECIAL_SHARE, grid, values, Axis("special", SPECIAL))
+
+
+def special_shares_norm(grid: Grid, absent: Collection[str] = ()) -> MatrixRatio:
+    """Share taken from [CLS], [SEP] and punctuation."""
+    return by_norms(special_shares(grid, absent), SPECIAL_SHARE_NORM)
 
 
 def even_offset_shares(offsets: Sequence[int]) -> TextRatio:

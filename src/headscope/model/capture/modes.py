@@ -146,8 +146,21 @@ def _in_rows(resolved: Callable, given: dict[str, Any]) -> Found:
 def _by_parts(given: dict[str, Any], spans: Sequence[slice], packing: Packing) -> Found:
     output, texts = attend_texts(given, spans)
     if is_packable(given, packing):
-        output, _ = attend_batch(given, packing, "self", 0)
+        output, _ = attend_batch(given, packing, "self", 0, end_to_end=False)
     return output, torch.stack([text.weights(0, text.query.shape[1]) for text in texts])
+
+
+def agrees_end_to_end(run: Callable[[bool], Tensor], packing: Packing) -> bool:
+    """Whether the last hidden states of texts are the same laid end to end and padded.
+
+    Each feature is held to its own largest value: some are a thousand times larger than others.
+    """
+    try:
+        laid, padded = run(True)[0], packing.pack(run(False))
+    except FAILURES:
+        return False
+    slack = 1e-4 if laid.dtype in (torch.float32, torch.float64) else 2e-2
+    return bool(((laid - padded).abs() <= slack * padded.abs().amax(0)).all())
 
 
 def _why_not(plan: Plan, mode: Mode) -> str:
@@ -215,10 +228,13 @@ def capture_fused(
     expected: Mapping[Stack, Expectation],
     spans: Callable[[], Sequence[slice]],
     packing: Packing,
+    *,
+    end_to_end: bool = False,
 ) -> Any:
     """Run the forward pass by fused kernels and show every layer's queries, keys and sums.
 
-    `spans` and `packing` say where the tokens of every text are.
+    `spans` and `packing` say where the tokens of every text are; `end_to_end`, that the network
+    itself was given the texts without padding, as one.
     """
     progress, first = Progress(plan, expected), next(iter(expected))
 
@@ -227,7 +243,9 @@ def capture_fused(
         stack = first if slot is None else slot.stack
         layer = -1 if slot is None else slot.layer
         if is_packable(given, packing):
-            output, found = attend_batch(given, packing, stack, layer)
+            output, found = attend_batch(given, packing, stack, layer, end_to_end=end_to_end)
+        elif end_to_end:
+            raise CaptureError("This attention would not keep texts apart that lie end to end.")
         else:
             output, texts = attend_texts(given, spans())
             if given["query"].device != expected[stack].device:  # a layer on a device of its own
@@ -251,21 +269,23 @@ def is_packable(given: Mapping[str, Any], packing: Packing) -> bool:
 
 
 def attend_batch(
-    given: Mapping[str, Any], packing: Packing, stack: Stack, layer: int
+    given: Mapping[str, Any], packing: Packing, stack: Stack, layer: int, *, end_to_end: bool
 ) -> tuple[Float[Tensor, "batch query head dim"], PackedAttention]:
     """All texts at once, without their padding, whose rows of the output mean nothing."""
     query, key, value = (given[name] for name in ("query", "key", "value"))
     kind, _ = _mask(given.get("attention_mask"), 0, slice(None))
     scaling = scale(given)
     assert scaling is not None and kind is not None
-    parts = [packing.pack(part.transpose(1, 2)) for part in (query, key, value)]
     even = attend_even(query, key, value, scaling, kind) if packing.is_full else None
-    packed, lse = even or attend_packed(parts[0], parts[1], parts[2], scaling, kind, packing)
-    output = packed if packing.is_full else packed[packing.number]
-    seen = PackedAttention(
-        stack, layer, query, key, parts[0], parts[1], scaling, lse, kind, packing
+    parts = [part.transpose(1, 2) for part in (query, key, value)]  # batch token head dim
+    parts = [part[0] if end_to_end else packing.pack(part) for part in parts]
+    q, k = (part.contiguous() for part in parts[:2])  # read again and again by the statistics
+    packed, lse = even or attend_packed(q, k, parts[2], scaling, kind, packing)
+    output = packed if end_to_end or packing.is_full else packed[packing.number]
+    shape = (1, len(packed)) if end_to_end else packing.shape
+    return output.unflatten(0, shape), PackedAttention(
+        stack, layer, q, k, scaling, lse, kind, packing
     )
-    return output.unflatten(0, packing.shape), seen
 
 
 def attend_texts(

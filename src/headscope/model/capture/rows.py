@@ -86,9 +86,11 @@ def _deferrable(make: Callable[..., Tensor | None]) -> Callable[..., Any]:
     def mask(*args: Any, **given: Any) -> Tensor | DeferredMask | None:
         if args or not _deferred.get():
             return make(*args, **given)
-        # One row tells whether there is anything to mask at all.
-        some = make(**{**given, "q_length": 1})
-        return None if some is None else DeferredMask(make, given)  # pyright: ignore[reportArgumentType]
+        deferred = DeferredMask(make, given)  # pyright: ignore[reportArgumentType]
+        if deferred.kind == "causal":
+            return deferred
+        # One row tells whether there is anything to mask at all, but a GPU must be waited for.
+        return None if make(**{**given, "q_length": 1}) is None else deferred
 
     return mask
 

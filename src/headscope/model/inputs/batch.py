@@ -104,6 +104,19 @@ def make_batch(
     return Batch(ids, mask, segments, tuple(rows), lengths, side)
 
 
+def first_tokens(batch: Batch, lengths: Sequence[int], pad: int) -> Batch:
+    """The first tokens of the only text of a batch, as several texts of these lengths."""
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    mask = mask.to(batch.ids.device)
+    return Batch(
+        ids=torch.where(mask, batch.ids[:, : max(lengths)], pad),
+        mask=mask,
+        segments=torch.zeros_like(mask, dtype=torch.long),
+        rows=tuple(range(len(lengths))),
+        lengths=tuple(lengths),
+    )
+
+
 def _rectangle(rows: Sequence[Sequence[int]], fill: int, side: Side) -> Int[Tensor, "batch token"]:
     width = max(len(row) for row in rows)
     missing = [[fill] * (width - len(row)) for row in rows]
@@ -119,6 +132,11 @@ class Entry:
     segments: bool  # token_type_ids mean sentence A and B
     counts_padding: bool  # positions are counted from the padding id, as in RoBERTa
 
+    @property
+    def takes_positions(self) -> bool:
+        """Whether the position of every token can be said."""
+        return "position_ids" in self.accepts and not self.counts_padding
+
 
 def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
     """Look at a network's forward."""
@@ -129,16 +147,19 @@ def entry(network: nn.Module, config: PreTrainedConfig) -> Entry:
     return Entry(accepts, segments, padding_position(network) is not None)
 
 
-def arguments(entry: Entry, batch: Batch) -> dict[str, Any]:
-    """The keyword arguments of one forward pass over a batch."""
-    given: dict[str, Any] = {
-        "input_ids": batch.ids,
-        "attention_mask": batch.mask.long(),
-        "return_dict": True,
-    }
+def arguments(entry: Entry, batch: Batch, *, end_to_end: bool = False) -> dict[str, Any]:
+    """The keyword arguments of one forward pass over a batch, or over its texts end to end."""
+    packing = batch.find_packing() if end_to_end else None
+    ids, mask, segments = (
+        each if packing is None else packing.pack(each)[None]
+        for each in (batch.ids, batch.mask, batch.segments)
+    )
+    given: dict[str, Any] = {"input_ids": ids, "attention_mask": mask.long(), "return_dict": True}
     if entry.segments:
-        given["token_type_ids"] = batch.segments
-    if batch.side == "left" and "position_ids" in entry.accepts and not entry.counts_padding:
+        given["token_type_ids"] = segments
+    if packing is not None:
+        given["position_ids"] = packing.positions[None]
+    elif batch.side == "left" and entry.takes_positions:
         # Position 0 for the first token of each text, wherever the padding is.
         given["position_ids"] = (batch.mask.long().cumsum(-1) - 1).clamp(min=0)
     for off in ("use_cache", "use_mems"):

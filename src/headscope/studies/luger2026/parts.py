@@ -1,36 +1,41 @@
 """The parts of luger2026: texts and made inputs, what is measured on each, and what is left out.
 
 Made inputs are texts with a needle in them, and members of series, each alone.
+
+Texts can be made again, so that top tokens, examples and maps of every head are kept, too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int
 
 from headscope.metrics.metric import Metric
+from headscope.metrics.records.drawn import POINTS, BandedExamples, TokenSample
+from headscope.metrics.records.tokens import TopTokens
 from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
 from headscope.metrics.what.successor import ITEM, Series, Successor
 from headscope.metrics.where import separation, shares
+from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
 from headscope.model.writes import why_no_writes
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.probes.words import find_frame, own_frame
+from headscope.results.records import EDGES, EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.results.replicates import group_of
-from headscope.studies import importance, records
-from headscope.studies.clark2019.surface.parts import (
+from headscope.studies import additions
+from headscope.studies.additions import with_importance
+from headscope.studies.clark2019.surface import (
     find_delimiters,
     longest_period,
     ordinary_tokens,
     repeated_inputs,
 )
-from headscope.studies.importance import with_importance
 from headscope.studies.luger2026.inputs import inputs_again, text_inputs
-from headscope.studies.reading import NO_NEXT
-from headscope.studies.records import with_records
+from headscope.studies.option import NO_NEXT, Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
 
@@ -221,7 +226,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["successor"] = reason
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing | importance.left_out(setup) | records.left_out(setup)
+    return missing | additions.left_out(setup) | records_left_out(setup)
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
@@ -269,3 +274,56 @@ def _of_texts(setup: Setup) -> list[Metric]:
         *repeats.repeats(grid),
         separation.peak_histogram(grid),
     ]
+
+
+RECORD_OPTIONS = (
+    Option("records", bool, True, "whether top tokens, examples and maps are kept"),
+    Option(
+        "points", int, POINTS, "tokens whose queries, keys, values and outputs are kept", least=0
+    ),
+)
+FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES, EDGES)
+AS_ASKED = "left out as asked"
+LONGEST = 2**16  # tokens of an input whose places fit into the files
+
+
+def records_left_out(setup: Setup) -> dict[str, str]:
+    """The files that a run will lack, and why."""
+    if not setup.options["records"]:
+        return dict.fromkeys(FILES, AS_ASKED)
+    if (reason := why_no_records(setup)) is not None:
+        return dict.fromkeys(FILES, reason)
+    missing: dict[str, str] = {}
+    if (reason := why_no_vectors(setup)) is not None:
+        missing[MAPS] = reason
+    if (reason := why_no_writes(setup.model)) is not None:
+        missing |= dict.fromkeys((WRITES, EDGES), reason)
+    if setup.options["points"] == 0:
+        missing |= dict.fromkeys((MAPS, WRITES), AS_ASKED)
+    return missing
+
+
+def with_records(setup: Setup, part: Part) -> Part:
+    """The part with the metrics that choose what is kept, unless they were not asked for."""
+    if not setup.options["records"] or why_no_records(setup) is not None:
+        return part
+    chosen = (
+        TopTokens(setup.grid, vocabulary_size(setup.model.network)),
+        BandedExamples(setup.grid, setup.seed),
+        TokenSample(setup.seed, setup.options["points"]),
+    )
+    return replace(part, metrics=(*part.metrics, *chosen))
+
+
+def why_no_vectors(setup: Setup) -> str | None:
+    """Why queries, keys and values are not seen, or None."""
+    if setup.model.plan.backend.name != "interface":
+        return "this family computes attention outside the attention interface"
+    return None
+
+
+def why_no_records(setup: Setup) -> str | None:
+    """Why nothing can be kept of single inputs, or None."""
+    if setup.context is not None and setup.context > LONGEST:
+        return f"places in an input of more than {LONGEST:,} tokens do not fit into the files"
+    return None

@@ -11,20 +11,17 @@ from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.records.examples import ExampleMap, Exemplars
 from headscope.metrics.records.kinds import KindExemplars
 from headscope.metrics.what import dependencies, labels
-from headscope.metrics.what.expected import ExpectedAlignment
-from headscope.metrics.where import norms as norm_metrics
 from headscope.metrics.where import spread
 from headscope.metrics.where.variability import Variability
 from headscope.model.inputs.encode import encode
 from headscope.model.inputs.tokens import display_text
-from headscope.studies import importance, norms
-from headscope.studies.importance import with_importance
-from headscope.studies.option import Option
-from headscope.studies.reading import ALIGNMENT, ATTENTION, DOCUMENTS, NO_TREES, say_words
+from headscope.studies import additions
+from headscope.studies.additions import with_importance
+from headscope.studies.option import ALIGNMENT, ATTENTION, DOCUMENTS, NO_TREES, Option, say_words
 from headscope.studies.study import Part, Setup, Study
-from headscope.studies.vig2019 import depth, syntax
+from headscope.studies.vig2019 import depth
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
-from headscope.studies.vig2019.findings import FINDINGS
+from headscope.studies.vig2019.findings import FINDINGS, SYNTAX_FINDINGS, SYNTAX_TABLE
 from headscope.studies.vig2019.inputs import (
     document_inputs,
     exemplar_inputs,
@@ -70,7 +67,7 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing["kind_exemplar_weight"] = NO_MATRICES
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing | importance.left_out(setup)
+    return missing | additions.left_out(setup)
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
@@ -110,7 +107,7 @@ def _of_attention(setup: Setup) -> list[Metric]:
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
         metrics.append(spread.null_share_even())
         if setup.reading == "both":
-            metrics.append(norm_metrics.null_share(grid))
+            metrics.append(spread.null_share_norm(grid))
     return metrics
 
 
@@ -146,13 +143,13 @@ def _of_relations(setup: Setup) -> list[Metric]:
 def _of_arcs(setup: Setup) -> list[Metric]:
     if not setup.corpus.has("head"):
         return []
-    both = [norm_metrics.dependency_alignment(setup.grid)] if setup.reading == "both" else []
+    both = [dependencies.dependency_alignment_norm(setup.grid)] if setup.reading == "both" else []
     return [
         *both,
         dependencies.dependency_alignment(setup.grid),
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
-        ExpectedAlignment(setup.grid, setup.model.is_causal),
+        dependencies.ExpectedAlignment(setup.grid, setup.model.is_causal),
         dependencies.DependencySpan(),
     ]
 
@@ -173,11 +170,11 @@ def notes(result: xr.Dataset) -> str:
         f"paper: {null}. Shares are ratios of sums over the whole corpus; bars show two standard "
         "errors over sentences. Layers and heads count from 0."
     )
-    return f"{norms.note(result)}{said} {say_words(result)}".strip()
+    return f"{additions.note(result)}{said} {say_words(result)}".strip()
 
 
-SINK = norms.sink_finding("the null token", "null_share", {})
-READINGS = norms.layer_table(
+SINK = additions.sink_finding("the null token", "null_share", {})
+READINGS = additions.layer_table(
     {"null share": ("null_share", {}), "alignment": ("dependency_alignment", {"form": "either"})}
 )
 
@@ -204,16 +201,16 @@ STUDY = Study(
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
         Option("context", int, None, "inputs are documents of up to this many tokens", least=2),
         ATTENTION,
-        norms.OPTION,
-        importance.OPTION,
+        additions.WEIGHTS,
+        additions.IMPORTANCE,
     ),
     labels=find_labels,
     left_out=left_out,
     parts=parts,
     derive=derive,
     figures=FIGURES,
-    tables=(*TABLES[:2], syntax.TABLE, READINGS, importance.TABLE, *TABLES[2:]),
-    findings=(*FINDINGS, *depth.FINDINGS, *syntax.FINDINGS, SINK),
+    tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
+    findings=(*FINDINGS, *depth.FINDINGS, *SYNTAX_FINDINGS, SINK),
     choices=choose_heads,
     notes=notes,
 )

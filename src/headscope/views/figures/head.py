@@ -14,7 +14,7 @@ from matplotlib.textpath import TextToPath
 
 from headscope.model.inputs.spans import Span
 from headscope.theme import GROUPS, HEADS, PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
-from headscope.views.figures.fonts import points
+from headscope.views.figures import points
 from headscope.views.labels import gaps, is_right_to_left, label, short
 from headscope.views.lines import (
     Drawing,

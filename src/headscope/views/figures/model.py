@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from headscope.errors import ViewError
 from headscope.head import name_head
 from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
-from headscope.views.figures.fonts import points
+from headscope.views.figures import points
 from headscope.views.lines import binned, drawing, lines, opacity, width
 from headscope.views.payload import Scores, ordering_scores
 from headscope.views.state import chosen_stack

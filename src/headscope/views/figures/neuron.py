@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 from headscope.theme import POSITIVE, PRINT_FAINT, PRINT_RULE, SIGN_MAP, head_color
-from headscope.views.figures.fonts import points
+from headscope.views.figures import points
 from headscope.views.labels import label, short
 from headscope.views.lines import opacity, width
 from headscope.views.state import chosen_stack

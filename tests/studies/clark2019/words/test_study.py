@@ -19,8 +19,8 @@ from headscope.probes.words import WordTokens, encode_words, find_frame
 from headscope.report.tables import show_table
 from headscope.results.run import read_exemplars
 from headscope.studies import find_study
+from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
-from headscope.studies.clark2019.words.parts import tree_inputs, window_inputs, window_reach
 from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join

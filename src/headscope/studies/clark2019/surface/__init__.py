@@ -1,1 +1,339 @@
-"""Surface patterns: positions, special tokens, entropy, gradients, clusters (§3, §6)."""
+"""Surface patterns: positions, special tokens, entropy, gradients, clusters (§3, §6).
+
+The first part of clark2019 (§3): segments and repeated random sequences, and what is measured.
+
+Which tokens stand where BERT has [CLS] and [SEP], and a segment put between them.
+
+```
+BERT          [CLS] A [SEP] B [SEP]       the tokenizer's own pair, as the model was trained
+Llama, GPT-2  BOS A EOS B EOS             the nearest equivalent, put there by us
+T5            A EOS B EOS                 what does not exist is left away, and its measures too
+```
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from random import Random
+from typing import Any
+
+from headscope.errors import ModelError
+from headscope.metrics.divergence import HeadDivergence
+from headscope.metrics.gradient import HeadGradient, why_no_gradient
+from headscope.metrics.metric import Metric
+from headscope.metrics.records.examples import ExampleMap
+from headscope.metrics.what import repeats
+from headscope.metrics.what.repeats import repeated_sequences
+from headscope.metrics.where import surface
+from headscope.metrics.where.surface import CLS, PUNCT, SEP
+from headscope.model.inputs.encode import Encoded, encode, select
+from headscope.model.inputs.tokens import display, display_text
+from headscope.model.model import Model
+from headscope.observe.batch import PUNCTUATION
+from headscope.observe.inputs import NO_LABEL, Example
+from headscope.studies.additions import with_importance
+from headscope.studies.study import Inputs, Part, Setup
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.segments import Excerpt, Segment, Segments, segment_of
+from headscope.text.sentence import Sentence
+
+SHORTEST = 2  # tokens: a single one can only look at itself
+EMPTY = "segments without text"
+TOO_SHORT = "segments of fewer than two tokens"
+ALWAYS = (-1, 0, 1)  # offsets of the paper
+OTHER = "other"  # the behaviour of a head without a clear one
+NO_GRADIENTS = "left out as asked (gradients=False)"
+
+
+@dataclass(frozen=True)
+class Delimiters:
+    """The ids that count as [CLS] and [SEP], None where the tokenizer has no such token."""
+
+    cls: int | None
+    sep: int | None
+    own_pair: bool  # the tokenizer knows how to put two texts between them
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The classes that this model cannot have."""
+        found = {"cls": self.cls, "sep": self.sep}
+        return tuple(name for name, index in found.items() if index is None)
+
+
+def find_delimiters(model: Model) -> Delimiters:
+    """[CLS] and [SEP] where the tokenizer has both, else the tokens that begin and end a text."""
+    tokenizer = model.tokenizer
+    cls, sep = _id(model, tokenizer.cls_token_id), _id(model, tokenizer.sep_token_id)
+    if cls is not None and sep is not None:
+        return Delimiters(cls, sep, own_pair=True)
+    begin, end = _id(model, tokenizer.bos_token_id), _id(model, tokenizer.eos_token_id)
+    return Delimiters(begin if cls is None else cls, end if sep is None else sep, own_pair=False)
+
+
+def encode_segment(model: Model, segment: Segment, *, segment_ids: bool) -> Encoded:
+    """A and B between the delimiters; `segment_ids` false makes all of it segment 0."""
+    delimiters = find_delimiters(model)
+    if delimiters.own_pair:
+        encoded = encode(model.tokenizer, segment.first, segment.second)
+    else:
+        encoded = _assemble(model, segment, delimiters)
+    return encoded if segment_ids else replace(encoded, segments=(0,) * len(encoded))
+
+
+def enclose(model: Model, ids: tuple[int, ...]) -> tuple[Encoded, int]:
+    """Bare ids between the delimiters, and the place of the first of them."""
+    delimiters = find_delimiters(model)
+    before = () if delimiters.cls is None else (delimiters.cls,)
+    after = () if delimiters.sep is None else (delimiters.sep,)
+    special = (*(True for _ in before), *(False for _ in ids), *(True for _ in after))
+    return _bare(model, (*before, *ids, *after), special), len(before)
+
+
+def _assemble(model: Model, segment: Segment, delimiters: Delimiters) -> Encoded:
+    first = encode(model.tokenizer, segment.first, special=False)
+    second = encode(model.tokenizer, segment.second, special=False)
+    begin = _delimiter(model, delimiters.cls, 0)
+    middle, end = (_delimiter(model, delimiters.sep, part) for part in (0, 1))
+    second = replace(second, segments=(1,) * len(second), sequence=(1,) * len(second))
+    pieces = [piece for piece in (begin, first, middle, second, end) if piece is not None]
+    return Encoded(
+        text=segment.first,
+        pair=segment.second,
+        ids=sum((piece.ids for piece in pieces), ()),
+        tokens=sum((piece.tokens for piece in pieces), ()),
+        offsets=sum((piece.offsets for piece in pieces), ()),
+        segments=sum((piece.segments for piece in pieces), ()),
+        special=sum((piece.special for piece in pieces), ()),
+        sequence=sum((piece.sequence for piece in pieces), ()),
+    )
+
+
+def _delimiter(model: Model, index: int | None, segment: int) -> Encoded | None:
+    if index is None:
+        return None
+    return replace(_bare(model, (index,), (True,)), segments=(segment,))
+
+
+def _bare(model: Model, ids: tuple[int, ...], special: tuple[bool, ...]) -> Encoded:
+    """Ids that stand for no text."""
+    nothing = (0,) * len(ids)
+    return Encoded(
+        text="",
+        pair=None,
+        ids=ids,
+        tokens=display(model.tokenizer, ids),
+        offsets=((0, 0),) * len(ids),
+        segments=nothing,
+        special=special,
+        sequence=tuple(None if each else 0 for each in special),
+    )
+
+
+def _id(model: Model, index: object) -> int | None:
+    """An id that the network has an embedding for."""
+    return index if isinstance(index, int) and 0 <= index < embeddings(model) else None
+
+
+def embeddings(model: Model) -> int:
+    """How many ids the network has an embedding for."""
+    return model.network.get_input_embeddings().num_embeddings  # pyright: ignore[reportAttributeAccessIssue, reportReturnType]
+
+
+@lru_cache(maxsize=4)
+def segments_of(corpus: Corpus, words: int) -> Segments:
+    """The segments of a corpus; their places are worked out once."""
+    return Segments(corpus, words)
+
+
+def draw_segments(corpus: Corpus, count: int, seed: int, options: Mapping[str, Any]) -> Corpus:
+    """A sample of `count` segments, or the corpus itself if it has no more."""
+    segments = segments_of(corpus, options["max_tokens"])
+    return corpus if count >= len(segments) else segments.sample(count, seed)
+
+
+def segment_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
+    """A segment may end in the next shard."""
+    found = _segments_of(setup).ranges_in(shard.start, shard.stop)
+    return shard.start, found[-1].stop if found else shard.stop
+
+
+def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
+    """One example for every segment that begins among these sentences, cut to the longest."""
+    segments = _segments_of(setup)
+    stop = first + len(sentences)
+    longest = longest_segment(setup)
+    skipped: Counter[str] = Counter()
+    skipped[f"{segments.unit.removesuffix('s')} without a second one to pair"] = (
+        segments.unpaired_in(first, stop)
+    )
+    examples: list[Example] = []
+    for segment, group in _segments(setup, segments, sentences, first):
+        try:
+            encoded = encode_segment(setup.model, segment, segment_ids=setup.options["segment_ids"])
+        except ModelError:
+            skipped[EMPTY] += 1
+            continue
+        if len(encoded) < SHORTEST:
+            skipped[TOO_SHORT] += 1
+            continue
+        fitting = cut_segment(encoded, longest, Random(f"{setup.seed} {segment.number}"))
+        examples.append(_example(setup, fitting, segment.number, group))
+    return Inputs(examples, +skipped)
+
+
+def cut_segment(encoded: Encoded, longest: int, coin: Random) -> Encoded:
+    """At most so many tokens, as the paper's released code cuts.
+
+    One token after the other is taken from the longer half, the second where both are equal: the
+    first or the last one, as the coin falls. Delimiters stay.
+    """
+    room = longest - encoded.sequence.count(None)
+    front, back = [0, 0], [0, 0]
+    length = [encoded.sequence.count(half) for half in (0, 1)]
+    while sum(length) > max(room, 2):
+        half = 0 if length[0] > length[1] else 1
+        (front if coin.random() < 0.5 else back)[half] += 1
+        length[half] -= 1
+    kept, seen = [], [0, 0]
+    for half in encoded.sequence:
+        if half is None:
+            kept.append(True)
+        else:
+            kept.append(front[half] <= seen[half] < front[half] + length[half])
+            seen[half] += 1
+    return select(encoded, kept)
+
+
+def _segments_of(setup: Setup) -> Segments:
+    return segments_of(setup.corpus, setup.options["max_tokens"])
+
+
+def _segments(
+    setup: Setup, segments: Segments, sentences: Excerpt, first: int
+) -> Iterator[tuple[Segment, int]]:
+    """The segments that begin among the sentences, each with its group of documents."""
+    given = [*sentences, *sentences.after]
+    for place in segments.ranges_in(first, first + len(sentences)):
+        own = given[place.start - first : place.stop - first]
+        yield segment_of(place, own), setup.group(own[0], place.start)
+
+
+def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
+    """Random tokens said twice; they belong to no sentence, so the first shard has them all."""
+    if first > 0:
+        return Inputs(())
+    sequences = repeated_sequences(
+        ordinary_tokens(setup),
+        count=setup.options["repeated_sequences"],
+        period=longest_period(setup),
+        seed=setup.seed,
+    )
+    examples = []
+    for number, ids in enumerate(sequences.tolist()):
+        encoded, _ = enclose(setup.model, tuple(ids))
+        examples.append(Example(number, encoded, (False,) * len(encoded)))
+    return Inputs(examples)
+
+
+def longest_period(setup: Setup) -> int:
+    """Tokens until a random sequence repeats: the option, or half of what the model can take."""
+    asked, limit = setup.options["period"], setup.model.max_length
+    if limit is None:
+        return asked
+    around = len(enclose(setup.model, ())[0])
+    return max(1, min(asked, (limit - around) // 2))
+
+
+def longest_segment(setup: Setup) -> int:
+    """The most tokens of a segment: the option, or what the model has positions for."""
+    limit = setup.model.max_length
+    asked = setup.options["max_tokens"]
+    return asked if limit is None else min(asked, limit)
+
+
+def _example(setup: Setup, encoded: Encoded, number: int, group: int) -> Example:
+    labels = {"special": special_labels(setup, encoded), "token": encoded.ids}
+    return Example(number, encoded, (False,) * len(encoded), labels, group=group)
+
+
+def special_labels(setup: Setup, encoded: Encoded) -> list[int]:
+    """[CLS], [SEP], punctuation or none of them, for every token.
+
+    Where one token begins and ends texts (GPT-2), the first of an input is [CLS].
+    """
+    delimiters = find_delimiters(setup.model)
+    labels = []
+    for place, index in enumerate(encoded.ids):
+        if encoded.special[place]:
+            is_cls = index == delimiters.cls and (place == 0 or index != delimiters.sep)
+            labels.append(CLS if is_cls else SEP if index == delimiters.sep else NO_LABEL)
+        else:
+            labels.append(PUNCT if _surface(encoded, place) in PUNCTUATION else NO_LABEL)
+    return labels
+
+
+def _surface(encoded: Encoded, place: int) -> str:
+    """What a token stands for in its text."""
+    start, end = encoded.offsets[place]
+    text = encoded.pair if encoded.sequence[place] == 1 else encoded.text
+    return (text or "")[start:end].strip()
+
+
+def ordinary_tokens(setup: Setup) -> list[int]:
+    """All ids of the tokenizer that are ordinary tokens of the network."""
+    special = set(setup.model.tokenizer.all_special_ids)
+    size = min(len(setup.model.tokenizer), embeddings(setup.model))
+    return [index for index in range(size) if index not in special]
+
+
+def parts(setup: Setup) -> tuple[Part, ...]:
+    """Segments for everything but the scores on repeated sequences."""
+    metrics = (*_of_surface(setup), *_of_heads(setup))
+    of_segments = with_importance(setup, Part(segment_inputs, metrics, reach=segment_reach))
+    start = int(find_delimiters(setup.model).cls is not None)
+    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
+    return of_segments, Part(repeated_inputs, scores, of_corpus=False)
+
+
+def offsets(setup: Setup) -> tuple[int, ...]:
+    """The offsets asked for, with the paper's among them."""
+    return tuple(sorted({*ALWAYS, *setup.options["offsets"]}))
+
+
+def _of_surface(setup: Setup) -> list[Metric]:
+    grid = setup.grid
+    metrics: list[Metric] = [
+        surface.offset_shares(grid, offsets(setup)),
+        surface.even_offset_shares(offsets(setup)),
+        surface.special_shares(grid, find_delimiters(setup.model).absent),
+        surface.even_special_shares(),
+        surface.sep_to_sep(grid),
+        surface.other_to_sep(grid),
+        surface.entropies(grid),
+        surface.entropies_from_cls(grid),
+        surface.confidences(grid),
+        surface.first_token_shares(grid),
+        surface.even_first_token_share(),
+        surface.uniform_line(),
+    ]
+    if setup.reading == "both":
+        metrics.append(surface.special_shares_norm(grid, find_delimiters(setup.model).absent))
+    return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics
+
+
+def _of_heads(setup: Setup) -> list[Metric]:
+    tokens = partial(display_text, setup.model.tokenizer)
+    metrics: list[Metric] = [
+        HeadDivergence(setup.grid, setup.seed),
+        ExampleMap(setup.grid, tokens, setup.options["example_tokens"]),
+    ]
+    if why_no_gradients(setup) is None:
+        share = setup.options["masked_share"]
+        metrics.append(HeadGradient(setup.grid, setup.seed, share))
+    return metrics
+
+
+def why_no_gradients(setup: Setup) -> str | None:
+    """Why no gradients are measured; None if they are."""
+    return why_no_gradient(setup.model) if setup.options["gradients"] else NO_GRADIENTS

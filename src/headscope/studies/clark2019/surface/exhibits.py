@@ -14,11 +14,10 @@ from headscope.plots.charts import Plot, Series, draw_plots
 from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.heads import top_heads
+from headscope.results.heads import names_where, top_heads
 from headscope.results.slices import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
-from headscope.studies.clark2019 import derived
-from headscope.studies.clark2019.derived import OTHER
+from headscope.studies.clark2019.surface import OTHER
 from headscope.studies.study import Figure
 
 SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
@@ -330,8 +329,26 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
     ]
 
 
+def behaviour_rows(result: xr.Dataset) -> list[Row]:
+    """One row per behaviour: which heads have it, and how many; first those without any."""
+    labels = result["behaviour"].transpose("layer", "head").values
+    plain = {"behaviour": OTHER, "heads": int((labels == OTHER).sum()), "which": "no clear pattern"}
+    rows: list[Row] = [plain]
+    for label in sorted({*labels.ravel().tolist()} - {OTHER}):
+        names = names_where(result, labels == label)
+        rows.append({"behaviour": label, "heads": len(names), "which": ", ".join(names)})
+    return rows
+
+
 TABLES = (
-    derived.TABLE,
+    Tabulation(
+        "behaviours",
+        "Behaviours",
+        "Heads whose values exceed the thresholds of the paper's released notebook; of several "
+        "that fit, the later in the order next, previous, broad, [CLS], [SEP], punctuation counts.",
+        ("behaviour",),
+        behaviour_rows,
+    ),
     Tabulation(
         "layers",
         "Layers",

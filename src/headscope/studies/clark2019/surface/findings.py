@@ -18,7 +18,7 @@ from headscope.results.heads import (
     top_heads,
     whole,
 )
-from headscope.studies.reading import NO_NEXT
+from headscope.studies.option import NO_NEXT
 from headscope.wording import counted
 
 LITTLE = 0.1  # of a head's attention

@@ -11,17 +11,17 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from headscope.head import name_head, name_in_paper
+from headscope.plots import add_axes, add_bar
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
-from headscope.plots.style import add_axes, add_bar
 from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
-from headscope.probes.selection import BestHead
 from headscope.probes.trees import PUNCTUATION
 from headscope.results.findings import Found, hold_out
 from headscope.results.heads import top_heads
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
+    BestHead,
     BestResolver,
     best_resolver,
     layer_number,

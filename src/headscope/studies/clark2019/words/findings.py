@@ -7,7 +7,6 @@ import xarray as xr
 
 from headscope.head import name_in_paper
 from headscope.probes.papers import SAME_RELATION, TABLE1, TABLE3
-from headscope.probes.selection import BestHead
 from headscope.probes.trees import ALL
 from headscope.results.findings import (
     DIFFERENCE,
@@ -20,6 +19,7 @@ from headscope.results.findings import (
 )
 from headscope.results.heads import known, whole
 from headscope.studies.clark2019.words.choices import (
+    BestHead,
     best_resolver,
     direction_gaps,
     layer_number,

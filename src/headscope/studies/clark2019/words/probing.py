@@ -35,7 +35,7 @@ from headscope.probes.trees import accuracy, interval_variable
 from headscope.probes.vectors import InputEmbeddings, VectorSource, read_vectors
 from headscope.probes.words import find_frame
 from headscope.results.measure import Measure
-from headscope.studies.clark2019.left_out import why_no_probes
+from headscope.studies.clark2019.words import why_no_probes
 from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus

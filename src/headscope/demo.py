@@ -3,24 +3,44 @@
 Each model has a process of its own, so that both cores of a small machine work. A process writes
 progress to its standard error, which is passed on as it comes. What it found, or the sentence that
 says what is wrong, goes to its standard output and is shown at the end.
+
+python -m headscope.demo MODEL FOLDER [SENTENCES]    the demo of one model
 """
 
+import gc
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING, Any
 
-import headscope
-from headscope.errors import RunError
+import headscope as hs
+from headscope.errors import HeadscopeError, RunError
 from headscope.model.loading.source import find_source
+from headscope.workers.threads import collect_seldom
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
+    from headscope.results.statements import JudgedClaim
+    from headscope.text.corpus import Corpus
 
 MODELS = ("mini-gpt2", "mini-bert")
+STUDIES = ("vig2019", "clark2019")
+TEXT = "The ship left the harbour at dawn, and when the ship came back, its captain was gone."
+VERDICTS = {"yes": "hold", "no": "do not hold", "unclear": "are unclear"}
+SHOWN = 5  # findings of a run that are told at the end; the report has all
+# Well under a minute on two cores: a part of the corpus, and one seed of the probes.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "vig2019": {"sentences": 400},
+    "clark2019": {"sentences": 12, "probe_seeds": 1},
+}
 MARKER = "demo.json"
 USERS_MISTAKE = 2  # exit code of a process that says in one sentence what is wrong
 
@@ -58,7 +78,7 @@ class _Worker:
 
     @classmethod
     def start(cls, model: str, folder: Path, sentences: int | None) -> "_Worker":
-        command = [sys.executable, "-m", "headscope.demo.one_model", model, str(folder)]
+        command = [sys.executable, "-m", "headscope.demo", model, str(folder)]
         command += [] if sentences is None else [str(sentences)]
         threads = max(1, (os.cpu_count() or 1) // len(MODELS))
         process = subprocess.Popen(
@@ -114,10 +134,76 @@ def _claim(folder: Path) -> Path:
                 f"{folder} already has something else in it; nothing was changed. "
                 "Choose an empty or new directory with --out."
             )
-        marker = json.dumps({"headscope": headscope.__version__})
+        marker = json.dumps({"headscope": hs.__version__})
         (folder / MARKER).write_text(marker, encoding="utf-8")
     except OSError as error:
         raise RunError(
             f"The demo cannot write to {folder} ({error.strerror}); choose another with --out."
         ) from error
     return folder
+
+
+def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
+    """Do all of it and say what was found and what to open."""
+    model = hs.load(name)
+    if name == MODELS[0]:
+        yield from _save_views(model, folder / "views")
+    corpus = hs.demo_corpus()
+    for study in STUDIES:
+        yield from _run(study, model, corpus, folder / f"{study}-{name}", sentences)
+
+
+def _save_views(model: "Model", folder: Path) -> Iterator[str]:
+    folder.mkdir(exist_ok=True)
+    trace = model.trace(TEXT)
+    for kind, view in (
+        ("head", trace.head_view()),
+        ("model", trace.model_view()),
+        ("neuron", trace.neuron_view()),
+    ):
+        yield f"View: {view.save(folder / f'{kind}.html')}"
+
+
+def _run(
+    study: str, model: "Model", corpus: "Corpus", path: Path, sentences: int | None
+) -> Iterator[str]:
+    from headscope.results.statements import read_statements
+
+    options = dict(OPTIONS.get(study, {}))
+    if sentences is not None:
+        options["sentences"] = sentences
+    result = hs.study(study, model, corpus, path, **options)
+    found = read_statements(result).findings
+    page = hs.report(path, formats=["svg"])  # what the page needs
+    print(f"{study} on {model.name}: {page}", file=sys.stderr, flush=True)
+    yield f"\n{study} on {model.name}: {_count(found)}"
+    for each in [each for each in found if each.holds == "yes"][:SHOWN]:
+        yield f"  {each.claim} {each.measured}"
+    yield f"  Open {page}"
+
+
+def _count(found: "Sequence[JudgedClaim]") -> str:
+    """How many claims of the paper this small model bears out."""
+    counts = Counter(each.holds for each in found)
+    said = [f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict]]
+    return f"of the paper's claims {', '.join(said)}; for example"
+
+
+def main() -> int:
+    """Print what was found; a user's mistake is one sentence and its own exit code."""
+    name, folder, *count = sys.argv[1:]
+    collect_seldom()
+    try:
+        print("\n".join(show(name, Path(folder), int(count[0]) if count else None)))
+    except HeadscopeError as error:
+        print(error)
+        return USERS_MISTAKE
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        gc.freeze()  # nothing is looked through once more at the end
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

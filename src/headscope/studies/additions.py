@@ -1,8 +1,12 @@
-"""How much each head matters to the loss, as an option of any study, beside what heads measure."""
+"""What any study may have in addition, each by an option.
+
+weights       raw attention and attention weighted by what it gives: does the sink survive?
+importance    how much each head matters to the loss, beside what heads measure
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +14,8 @@ import xarray as xr
 
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
-from headscope.results.findings import CORRELATION, find_interval
+from headscope.results.findings import CORRELATION, Finding, Found, find_interval
+from headscope.results.heads import whole
 from headscope.results.measure import measure_names
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.slices import further_axes, select, slices
@@ -25,8 +30,91 @@ if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch
     from headscope.observe.batch import AnnotatedBatch
 
+WEIGHTS = Option(
+    "weights",
+    str,
+    "raw",
+    "attention as it is, times the norm of what each token gives, or the main measures of both",
+    choices=("raw", "norm", "both"),
+)
+HALF = 0.5
+_NOTES = {
+    "norm": "Every weight a[i, j] is here a[i, j]·‖v_j W_O‖, each row divided by its sum "
+    "(Kobayashi et al. 2020); gradients are those of the weights as they are. ",
+    "both": "Measures whose name ends in norm are of a[i, j]·‖v_j W_O‖, each row divided by its "
+    "sum (Kobayashi et al. 2020). ",
+}
+Sliced = tuple[str, Mapping[str, str]]  # a measure, and where
+
+
+def note(result: xr.Dataset) -> str:
+    """How the weights of a result are read, where it is not as they are."""
+    return _NOTES.get(result.attrs.get("weights", "raw"), "")
+
+
+def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
+    """Both readings of some measures, the first of them always, by layer, heads pooled."""
+    first, _ = next(iter(columns.values()))
+    return Tabulation(
+        "readings",
+        "Attention and what it gives",
+        "Pooled over the heads of each layer, with standard errors: shares of attention, and of "
+        "attention times the norm of what each token gives (‖a·v W_O‖).",
+        (f"{first}_norm",),
+        partial(_layer_rows, columns=columns),
+    )
+
+
+def _layer_rows(result: xr.Dataset, columns: Mapping[str, Sliced]) -> list[dict[str, Any]]:
+    return [
+        {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
+        for layer in result["layer"].values.tolist()
+    ]
+
+
+def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, float]:
+    row: dict[str, float] = {}
+    known = {t: (name, at) for t, (name, at) in columns.items() if f"{name}_norm" in place}
+    for title, (name, at) in known.items():
+        for end, variable in (("", name), (" norm", f"{name}_norm")):
+            row[f"{title}{end}"] = float(select(place[f"{variable}_by_layer"], at))
+            row[f"{title}{end} se"] = float(select(place[f"{variable}_by_layer_se"], at))
+    return row
+
+
+def sink_finding(what: str, name: str, at: Mapping[str, str]) -> Finding:
+    """Whether less than half is left of what raw attention pays."""
+    return Finding(
+        f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
+        "Kobayashi et al. 2020: values of special tokens are small",
+        "mean over heads with norms / mean over heads without, below 0.5; needs weights=both",
+        (name, f"{name}_norm"),
+        partial(_left, name=name, at=at),
+        threshold=HALF,
+        more="below",
+        unit="×",
+        range=(0.0, float("inf")),
+        words=partial(_say, name=name, at=at),
+    )
+
+
+def _left(data: xr.Dataset, name: str, at: Mapping[str, str]) -> xr.DataArray:
+    raw, norm = _means(data, name, at)
+    return norm / raw
+
+
+def _say(data: xr.Dataset, found: Found, name: str, at: Mapping[str, str]) -> str:
+    raw, norm = (float(whole(each)) for each in _means(data, name, at))
+    return f"{norm:.3f} of what is given, {raw:.3f} of attention"
+
+
+def _means(data: xr.Dataset, name: str, at: Mapping[str, str]) -> tuple[xr.DataArray, xr.DataArray]:
+    raw, norm = (select(data[each], at).mean(("layer", "head")) for each in (name, f"{name}_norm"))
+    return raw, norm
+
+
 NAMES = tuple(measure.name for measure in MEASURES)
-OPTION = Option(
+IMPORTANCE = Option(
     "importance", bool, False, "whether the loss without each head is computed: two passes a head"
 )
 FEW = 3  # a measure with more slices than this has no row of its own for each
@@ -80,14 +168,14 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """For every measure of heads, how it goes together with importance over all heads."""
     data, groups = replicated(result), groups_of(result)
     return [
-        _row(data, groups, each.title, each.measure.name, each.at)
+        _correlation_row(data, groups, each.title, each.measure.name, each.at)
         for name in measure_names(result)
         if name not in NAMES and _count(result, name) <= FEW
         for each in slices(result, name)
     ]
 
 
-def _row(
+def _correlation_row(
     data: xr.Dataset, groups: int, title: str, name: str, at: Mapping[str, str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"measure": title}
@@ -101,7 +189,7 @@ def _count(result: xr.Dataset, name: str) -> int:
     return int(np.prod([len(labels) for labels in further_axes(result, name).values()]))
 
 
-TABLE = Tabulation(
+IMPORTANCE_TABLE = Tabulation(
     "importance",
     "Importance and what heads do",
     "Correlation over heads between each measure and what the loss says of a head: removal (its "

@@ -1,1 +1,0 @@
-"""How differently two heads attend: Jensen–Shannon divergence between all pairs of heads."""
