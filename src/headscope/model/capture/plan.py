@@ -73,10 +73,10 @@ Mask = Bool[Tensor, "batch token"]
 
 def check_family(name: str, config: PreTrainedConfig) -> None:
     """Refuse a family whose attention is not a dense matrix, with the reason."""
-    reason, is_dense = REASONS.get(config.model_type), False
-    if reason is not None and config.model_type in _WITH_OPTION:
-        is_dense = getattr(config, "attention_type", None) == "original_full"
-    if reason is not None and not is_dense:
+    has_option = config.model_type in _WITH_OPTION
+    is_dense = has_option and getattr(config, "attention_type", None) == "original_full"
+    reason = None if is_dense else REASONS.get(config.model_type)
+    if reason is not None:
         raise CaptureError(
             f"{name} is a {config.model_type} model, which {reason}; Headscope shows dense softmax "
             "attention only, see docs/models.md."

@@ -270,7 +270,7 @@ class Copy:
             type(network),
             network.config,
             _layers(network),
-            {n: e.cpu() if isinstance(e, Tensor) else e for n, e in entries_of(network)},
+            {name: e.cpu() if isinstance(e, Tensor) else e for name, e in entries_of(network)},
             {name: tensor.cpu() for name, tensor in network.named_buffers()},
             model.device.type,
             model.tokenizer,
