@@ -221,7 +221,7 @@ class Checks:
     """
 
     def __init__(self, validate: Validation) -> None:
-        self._validate = validate
+        self._validate: Validation = validate
         self._waiting: list[tuple[Tensor, int, Expectation, torch.dtype]] = []
 
     def see(self, weights: Tensor, layer: int, expected: Expectation) -> None:

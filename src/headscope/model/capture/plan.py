@@ -265,10 +265,11 @@ def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] 
     found: dict[Stack, int] = dict.fromkeys(reference, 0)
     stacks: list[Stack | None] = []
     for weights in (event.call.weights for event in events):
-        waiting: list[Stack] = [s for s, n in found.items() if n < len(reference[s])]
+        waiting: list[Stack] = [name for name, n in found.items() if n < len(reference[name])]
         slack = _tolerance(weights)
-        same = (s for s in waiting if is_close(weights, reference[s][found[s]], slack))
-        stack = next(same, None)
+        stack: Stack | None = next(
+            (s for s in waiting if is_close(weights, reference[s][found[s]], slack)), None
+        )
         if stack is not None:
             found[stack] += 1
         stacks.append(stack)
