@@ -52,6 +52,7 @@ SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}
 TAGS = tuple(f"tag{n:02d}" for n in range(17))
 RELATIONS = tuple(f"relation{n:02d}" for n in range(45))
 DISTINCT = 10_000  # sentences; more are the same over and over
+FORWARD_TOKENS = (32768, 65536, 131072)  # of a batch, padding included
 MEAN, SHORTEST, LONGEST = 28, 4, 90  # tokens
 STUDY = find_study("vig2019")
 
@@ -120,14 +121,25 @@ def make_setup(model: Model, sentences: list[Sentence], batch_tokens: int) -> Se
     return Setup(model, corpus, STUDY.with_options({}), labels, batch_tokens)  # pyright: ignore[reportArgumentType]
 
 
-def make_batches(setup: Setup, shards: list[Shard]) -> Iterator[Batch]:
-    """The very batches of the study, on the device."""
+def make_batches(setup: Setup, shards: list[Shard], most: int) -> Iterator[Batch]:
+    """The inputs of the study in batches of similar length, on the device."""
     (part,) = STUDY.parts(setup)
     for shard in shards:
         columns = part.inputs(setup, Excerpt(setup.corpus.read(shard)), shard.start).columns
-        for rows in setup.model.buckets(columns.lengths.tolist(), setup.batch_tokens):
+        for rows in setup.model.buckets(columns.lengths.tolist(), most):
             cut = columns.cut(rows, pad=setup.model.pad, is_causal=True)
             yield cut.to(setup.model.device).batch
+
+
+def time_forward(setup: Setup, shards: list[Shard], device: str) -> tuple[float, int, int]:
+    """Seconds of the plain forward pass at the fastest size of batches, that size, and tokens."""
+    found = []
+    for most in FORWARD_TOKENS:
+        batches = list(make_batches(setup, shards, most))
+        forward(setup, batches[:4])
+        taken = min(seconds(lambda: forward(setup, batches), device) for _ in range(2))  # noqa: B023
+        found.append((taken, most, sum(sum(batch.lengths) for batch in batches)))
+    return min(found)
 
 
 def forward(setup: Setup, batches: list[Batch]) -> None:
@@ -176,14 +188,14 @@ class _Computing:
 def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict[str, np.ndarray]]:
     """Everything from sentences to values; the sums of all metrics."""
     setup.model.network.set_attn_implementation("eager")
-    with open_job(setup, shards) as job:
-        for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
-            (folder / f"{shard.index}.npz").write_bytes(content)
     metrics = STUDY.metrics(setup)
     total = {name: metric.zero(0).sums for name, metric in metrics.items()}
-    for shard in shards:
-        sums, _ = files.load_sums(folder / f"{shard.index}.npz")
-        total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
+    with open_job(setup, shards) as job:
+        for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
+            path = folder / f"{shard.index}.npz"
+            path.write_bytes(content)
+            sums, _ = files.load_sums(path)
+            total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
     for name, metric in metrics.items():
         metric.compute(total[name], partial(_records, folder, len(shards), name))
     return total
@@ -209,25 +221,20 @@ def compare(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sen
     batch_tokens = options.batch_tokens or default_batch_tokens(model)
     setup = make_setup(model, sentences, batch_tokens)
     shards = setup.corpus.shards(options.shard)
-    batches = list(make_batches(setup, shards))
-    forward(setup, batches[:4])
+    plain, most, tokens = time_forward(setup, shards, options.device)
     with tempfile.TemporaryDirectory() as folder:
         run_study(setup, shards[:2], Path(folder))
-    times = {
-        "plain forward, sdpa": min(
-            seconds(lambda: forward(setup, batches), options.device) for _ in range(2)
-        )
-    }
+    times = {"plain forward, sdpa": plain}
     times["the study without files"] = seconds(lambda: observe_all(setup, shards), options.device)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         work = partial(run_study, setup, shards, Path(folder))
         times["the study"] = seconds(work, options.device)
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e9
-    tokens = sum(sum(batch.lengths) for batch in batches)
     print(
         f"\n{str(dtype).removeprefix('torch.')}: {len(sentences):,} sentences, {tokens:,} tokens, "
+        f"{size:.1f} GB of shards"
     )
-    print(f"{len(batches)} batches of at most {batch_tokens} tokens, {size:.1f} GB of shards")
+    print(f"batches of at most {batch_tokens} tokens; the forward pass is fastest with {most}")
     for name, taken in times.items():
         print(f"{name:28s}{taken:9.2f} s{taken / times['plain forward, sdpa']:8.2f} ×")
     print_steps(setup, shards[0], options.device)

@@ -55,29 +55,7 @@ _HOME = {
     "study": "headscope.engine.study",
 }
 
-__all__ = [
-    "Corpus",
-    "HeadscopeError",
-    "Mention",
-    "Model",
-    "Sentence",
-    "Span",
-    "Trace",
-    "Word",
-    "annotate",
-    "compare",
-    "demo_corpus",
-    "export",
-    "gallery",
-    "heads",
-    "load",
-    "open_trace",
-    "read_corpus",
-    "read_documents",
-    "report",
-    "site",
-    "study",
-]
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

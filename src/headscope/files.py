@@ -110,22 +110,23 @@ def write_atomically(path: Path, *, kept: str = "") -> Iterator[Path]:
         failure = _disk_failure(error)
         if failure is None:
             raise
+        remains = f"{kept} are kept, so " if kept else ""
         raise RunError(
-            f"{path} cannot be written ({failure.strerror or failure}); {_that_are_kept(kept)}"
+            f"{path} cannot be written ({failure.strerror or failure}); {remains}"
             "make room or choose another place and run the same command again."
         ) from error
 
 
 @contextmanager
-def reading(path: Path, *, kept: str = "") -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn a filesystem that does not answer into one sentence."""
     try:
         with reaching(path):
             yield
     except OSError as error:
         raise RunError(
-            f"{path} cannot be reached ({error.strerror or error}); {_that_are_kept(kept)}"
-            "run the same command again when it can."
+            f"{path} cannot be reached ({error.strerror or error}); run the same command again "
+            "when it can."
         ) from error
 
 
@@ -166,10 +167,6 @@ def _said(error: Exception) -> str:
     """The first line of what another library says."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return shorten(lines[0], _SAID).removesuffix(".")
-
-
-def _that_are_kept(what: str) -> str:
-    return f"{what} are kept, so " if what else ""
 
 
 def _disk_failure(error: BaseException) -> OSError | None:

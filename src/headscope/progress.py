@@ -12,17 +12,13 @@ Item = TypeVar("Item")
 _LINE_EVERY = 10.0  # seconds
 
 
-def _one(item: object) -> int:
-    return 1
-
-
 def show_progress(
     items: Iterable[Item],
     total: int | None,
     noun: str,
     *,
     label: str = "",
-    size: Callable[[Item], int] = _one,
+    size: Callable[[Item], int] = lambda item: 1,
 ) -> Iterator[Item]:
     """Yield the items and report on stderr how many are done, the rate and the time left.
 

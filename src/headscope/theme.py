@@ -137,15 +137,11 @@ def head_color(head: int) -> str:
 
 
 def css_variables(
-    palette: Palette = SCREEN,
-    *,
-    root: str = ":root",
-    prefix: str = "",
-    only: Collection[str] | None = None,
+    *, root: str = ":root", prefix: str = "", only: Collection[str] | None = None
 ) -> str:
     """Custom properties such as `--ink`: light, or dark where the reader's system or the attribute
     `data-theme` of the root says so."""
-    chosen = {f"--{prefix}{n}": c for n, c in palette.items() if only is None or n in only}
+    chosen = {f"--{prefix}{n}": c for n, c in SCREEN.items() if only is None or n in only}
     dark = _block({name: colour.dark for name, colour in chosen.items()}, "dark")
     rules = [
         f"{root} {_block({name: colour.light for name, colour in chosen.items()}, 'light')}",

@@ -35,10 +35,11 @@ def plain(text: str) -> str:
 
     Control characters, also those that turn the direction of writing, are replaced; lines stay.
     """
-    return "".join(char if char == "\n" or _is_shown(char) else "\ufffd" for char in text)
+    return "".join(char if char == "\n" or is_shown(char) else "\ufffd" for char in text)
 
 
-def _is_shown(char: str) -> bool:
+def is_shown(char: str) -> bool:
+    """Whether a character can be seen or joins others: it is no command and turns nothing round."""
     kind = unicodedata.category(char)
     return kind not in ("Cc", "Cs", "Zl", "Zp") and (kind != "Cf" or char in _JOINERS)
 

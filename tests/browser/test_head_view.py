@@ -10,10 +10,11 @@ import torch
 from headscope.model.trace import Trace
 from headscope.views import head_view
 from headscope.views.lines import drawing, lines
-from headscope.views.payload import dequantise, quantise
+from headscope.views.payload import quantise
 from headscope.views.state import parse_pin
 from headscope.views.weights import rollout, shown_weights
 from tests.browser.conftest import Watched
+from tests.views.decoding import dequantise
 from tests.views.traces import (
     encoder_decoder_trace,
     known_trace,

@@ -8,9 +8,10 @@ import pytest
 from headscope.model.trace import Trace
 from headscope.views import model_view
 from headscope.views.lines import binned, drawing, lines
-from headscope.views.payload import dequantise, quantise
+from headscope.views.payload import quantise
 from headscope.views.weights import head_scores
 from tests.browser.conftest import Watched
+from tests.views.decoding import dequantise
 from tests.views.traces import encoder_decoder_trace, known_trace, pair_side, random_trace
 
 pytestmark = pytest.mark.browser

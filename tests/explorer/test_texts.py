@@ -17,11 +17,12 @@ from headscope.explorer.schemas import BusyError, Limits, RefusedError, TextRequ
 from headscope.explorer.texts import Texts
 from headscope.explorer.tracing import answer, count_weights, parse_chat, token_counts
 from headscope.views import window
-from headscope.views.payload import Quantised, dequantise, dequantise_tile
+from headscope.views.payload import Quantised
 from tests.explorer import own_loop
 from tests.explorer.tiny import tiny_model, tiny_translator
 from tests.explorer.wire import unframe
 from tests.model.chats import chat_model
+from tests.views.decoding import dequantise, dequantise_tile
 
 TEXT = "The cat sat on the mat."
 

@@ -95,9 +95,9 @@ def test_accuracies_and_baselines_equal_plain_loops(
     offsets = count_offsets(gold, scored)
     expected = plain_counts(sentences, weights, is_causal, clitics)
     np.testing.assert_array_equal(correct, expected[0])
-    np.testing.assert_array_equal(offsets.scored, expected[1])
-    np.testing.assert_array_equal(offsets.correct, expected[2])
-    assert offsets.words[:, 0].sum() == sum(len(s.words) for s in sentences)
+    np.testing.assert_array_equal(offsets["scored"], expected[1])
+    np.testing.assert_array_equal(offsets["offset_correct"], expected[2])
+    assert offsets["words"][:, 0].sum() == sum(len(s.words) for s in sentences)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -137,7 +137,7 @@ def test_the_root_of_a_sentence_is_not_the_word_before_it() -> None:
     word = Word("Go", 0, 2, head=ROOT, deprel="root")
     gold = make_gold([Sentence("Go", (word,))], Classes.of(["root"]))
     scored = scored_words(gold.heads, gold.words, is_causal=False)
-    assert count_offsets(gold, scored).correct.sum() == 0
+    assert count_offsets(gold, scored)["offset_correct"].sum() == 0
 
 
 @pytest.mark.parametrize(("direction", "expected"), [(0, [False, True]), (1, [True, False])])

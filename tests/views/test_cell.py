@@ -76,7 +76,7 @@ def test_a_long_text_keeps_a_matrix_as_its_picture() -> None:
 
 def test_a_view_is_described_in_words() -> None:
     view = head_view(known_trace(), heads=[0], hide=())
-    assert describe(view.trace, view.kind, view.state).splitlines() == [
+    assert describe(view).splitlines() == [
         "Head view of known · layer 0, head 0 · 3 tokens",
         "one two three",
         "Strongest: L0H0: two → two 0.75; L0H0: three → three 0.60; L0H0: three → two 0.30; "

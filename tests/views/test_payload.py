@@ -11,8 +11,9 @@ from headscope.errors import ViewError
 from headscope.model.trace import Trace
 from headscope.views import head_view, model_view, neuron_view
 from headscope.views.page import embedded_json
-from headscope.views.payload import Quantised, dequantise, unpack
+from headscope.views.payload import Quantised
 from headscope.views.weights import no_rollout
+from tests.views.decoding import dequantise, unpack
 from tests.views.traces import HOSTILE, encoder_decoder_trace, random_trace, side
 
 

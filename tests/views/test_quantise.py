@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from headscope.views.payload import STEPS, dequantise, pack, quantise, unpack
+from headscope.views.payload import STEPS, pack, quantise
+from tests.views.decoding import dequantise, unpack
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 7))
 weights = shapes.flatmap(

@@ -7,7 +7,7 @@ from headscope.errors import ViewError
 from headscope.model.trace import Trace
 from headscope.views import head_view, model_view, neuron_view, window
 from headscope.views.figures import figure
-from headscope.views.payload import dequantise_tile
+from tests.views.decoding import dequantise_tile
 from tests.views.traces import encoder_decoder_trace, random_trace, side
 
 TILE = 4

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from headscope.errors import ViewError
 from headscope.model.attention import Stack
 from headscope.model.trace import Side, StackTrace, Trace
-from headscope.views import View
+from headscope.views.state import Kind
+from headscope.views.view import View, open_view
 
 Tokens = Sequence[str]
 Attention = Any  # one tensor per layer, batch × head × query × key; or all of them stacked
@@ -20,7 +21,27 @@ _KEPT_NONE = (
 Action = Literal["view", "return"]
 
 
-def trace_of(
+def open_weights(
+    kind: Kind,
+    attentions: tuple[Attention | None, ...],
+    token_lists: tuple[Tokens | None, ...],
+    sentence_b_start: int | None,
+    prettify: bool,
+    include: tuple[Sequence[int] | None, Sequence[int] | None],
+    html_action: Action,
+    **settings: Any,
+) -> "Page | None":
+    """A view of these layers and heads of attention weights, one entry per layer."""
+    check_action(html_action)
+    trace = _trace_of(attentions, token_lists, sentence_b_start, prettify)
+    stacks = {name: _part(stack, *include) for name, stack in trace.stacks.items()}
+    if isinstance(settings.get("heads"), int):
+        heads = settings["heads"]
+        raise ViewError(f"heads is {heads}; give a list, such as [{heads}].")
+    return act(open_view(replace(trace, stacks=stacks), kind, **settings), html_action)
+
+
+def _trace_of(
     attentions: tuple[Attention | None, ...],
     token_lists: tuple[Tokens | None, ...],
     sentence_b_start: int | None,
@@ -52,12 +73,6 @@ def trace_of(
             "or cross_attention."
         )
     return _joined(stacks)
-
-
-def restricted(trace: Trace, layers: Sequence[int] | None, heads: Sequence[int] | None) -> Trace:
-    """The trace with only these layers and heads, which keep their numbers."""
-    stacks = {name: _part(stack, layers, heads) for name, stack in trace.stacks.items()}
-    return replace(trace, stacks=stacks)
 
 
 def _joined(stacks: list[StackTrace]) -> Trace:
@@ -118,6 +133,7 @@ def _raw(side: Side, tokens: Tokens) -> Side:
 def _part(
     stack: StackTrace, layers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> StackTrace:
+    """The stack with only these layers and heads, which keep their numbers."""
     wanted_layers = _chosen("layer", layers, stack.layers)
     wanted_heads = _chosen("head", heads, stack.heads)
     places = [stack.heads.index(head) for head in wanted_heads]

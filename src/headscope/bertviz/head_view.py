@@ -2,18 +2,7 @@
 
 from collections.abc import Sequence
 
-from headscope import views
-from headscope.bertviz.attention import (
-    Action,
-    Attention,
-    Page,
-    Tokens,
-    act,
-    check_action,
-    restricted,
-    trace_of,
-)
-from headscope.errors import ViewError
+from headscope.bertviz.attention import Action, Attention, Page, Tokens, open_weights
 
 
 def head_view(
@@ -32,14 +21,14 @@ def head_view(
     html_action: Action = "view",
 ) -> Page | None:
     """The head view of attention weights, one entry per layer."""
-    check_action(html_action)
-    trace = trace_of(
+    return open_weights(
+        "head",
         (attention, encoder_attention, decoder_attention, cross_attention),
         (tokens, encoder_tokens, decoder_tokens),
         sentence_b_start,
         prettify_tokens,
+        (include_layers, None),
+        html_action,
+        layer=layer,
+        heads=heads,
     )
-    chosen = restricted(trace, include_layers, None)
-    if isinstance(heads, int):
-        raise ViewError(f"heads is {heads}; give a list, such as [{heads}].")
-    return act(views.head_view(chosen, layer=layer, heads=heads), html_action)

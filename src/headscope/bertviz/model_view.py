@@ -3,17 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from headscope import views
-from headscope.bertviz.attention import (
-    Action,
-    Attention,
-    Page,
-    Tokens,
-    act,
-    check_action,
-    restricted,
-    trace_of,
-)
+from headscope.bertviz.attention import Action, Attention, Page, Tokens, open_weights
 
 
 def model_view(
@@ -32,12 +22,13 @@ def model_view(
     html_action: Action = "view",
 ) -> Page | None:
     """The model view of attention weights, one entry per layer."""
-    check_action(html_action)
-    trace = trace_of(
+    return open_weights(
+        "model",
         (attention, encoder_attention, decoder_attention, cross_attention),
         (tokens, encoder_tokens, decoder_tokens),
         sentence_b_start,
         prettify_tokens,
+        (include_layers, include_heads),
+        html_action,
+        theme=display_mode,
     )
-    chosen = restricted(trace, include_layers, include_heads)
-    return act(views.model_view(chosen, theme=display_mode), html_action)

@@ -32,26 +32,11 @@ Quantization = Annotated[
 ]
 
 
-def load_model(
-    name: str,
-    *,
-    device: str | None,
-    dtype: str,
-    device_map: str | None,
-    quantization: str | None,
-    revision: str | None = None,
-) -> "Model":
+def load_model(name: str, **options: Any) -> "Model":
     """Load a model as the options say, and tell on stderr what is unusual about it."""
     from headscope.model.loading.load import load
 
-    model = load(
-        name,
-        revision=revision,
-        dtype=dtype,
-        device=device,
-        device_map=device_map,
-        quantization=quantization,
-    )
+    model = load(name, **options)
     for remark in model.remarks:
         typer.echo(plain(remark), err=True)
     return model
@@ -69,14 +54,8 @@ def check(
     """Show how each stack of a model is captured, what is refused and why."""
     from rich.console import Console
 
-    loaded = load_model(
-        model,
-        revision=revision,
-        dtype=dtype,
-        device=device,
-        device_map=device_map,
-        quantization=quantization,
-    )
+    options = {"device": device, "device_map": device_map, "quantization": quantization}
+    loaded = load_model(model, revision=revision, dtype=dtype, **options)
     if as_json:
         typer.echo(json.dumps(_described(loaded), indent=1, ensure_ascii=False))
         return
@@ -131,27 +110,12 @@ def _described(model: "Model") -> dict[str, Any]:
 def _table(model: "Model") -> "Table":
     from rich.table import Table
 
-    table = Table(title=f"{model.name}: {type(model.network).__name__}")
-    for column in (
-        "stack",
-        "layers",
-        "heads",
-        "key/value heads",
-        "backend",
-        "plain",
-        "neuron view",
-    ):
-        table.add_column(column)
+    columns = ("stack", "layers", "heads", "key/value heads", "backend", "plain", "neuron view")
+    table = Table(*columns, title=f"{model.name}: {type(model.network).__name__}")
     for stack in model.stacks:
-        table.add_row(
-            stack.name,
-            str(stack.layers),
-            str(stack.heads),
-            str(stack.key_heads),
-            stack.backend,
-            _yes(stack.plain),
-            _yes(stack.no_neurons is None),
-        )
+        counts = map(str, (stack.layers, stack.heads, stack.key_heads))
+        answers = ("yes" if each else "no" for each in (stack.plain, stack.no_neurons is None))
+        table.add_row(stack.name, *counts, stack.backend, *answers)
     return table
 
 
@@ -206,7 +170,3 @@ def _window(size: int, layers: tuple[int, ...]) -> str:
         f"{where} a token sees only a sliding window of {size} tokens; weights beyond it are zero, "
         "and texts that fit into it are not affected."
     )
-
-
-def _yes(answer: bool) -> str:
-    return "yes" if answer else "no"

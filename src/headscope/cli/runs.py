@@ -1,5 +1,6 @@
 """What is done with finished runs: say what heads look at, compare, report, export, explore."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -143,17 +144,16 @@ def _cells(row: "Row") -> list[str]:
     ]
 
 
-def _lines(comparison: "Comparison") -> list[str]:
+def _lines(comparison: "Comparison") -> Iterator[str]:
     from headscope.results.compare import clear_and_all
 
     clear, count = clear_and_all(comparison)
-    lines = [
+    yield (
         f"{clear:,} of {count:,} differences stand after correction for all of them (q < 0.05); "
         "ordered by how much of the effect the interval guarantees."
-    ]
+    )
     if comparison.matching is not None:
-        lines.append("Chance: share of the matches of strangers that are at least as near.")
-    return lines
+        yield "Chance: share of the matches of strangers that are at least as near."
 
 
 def report(
@@ -248,12 +248,8 @@ def serve(
         if browser:
             webbrowser.open(address)
 
-    load = {
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantization": quantization,
-    }
+    load = {"device": device, "device_map": device_map, "quantization": quantization}
+    load["dtype"] = dtype
     serve_runs(runs or [], model=model, load=load, host=host, port=port, ready=ready)
 
 

@@ -101,9 +101,7 @@ def default_batch_tokens(model: Model) -> int:
     return fitting_tokens(free, heads=model.heads, width=_width(model), row=row, size=size)
 
 
-def fitting_tokens(
-    free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4
-) -> int:
+def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
     A token has a row of weights in every head, of which about ten copies of four bytes live at
@@ -153,7 +151,7 @@ def _observe(
     for metric in metrics:
         if metric.name in counted:
             own = states[metric.name].sums
-            own.update(metric.merge(own, counted[metric.name]))
+            own.update(metric.merge(own, {**own, **counted[metric.name]}))
     loop = _make_loop(metrics, states, model.device, counted)
     cuts = _read_texts(model, columns, batch_tokens, loop)
     if model.device.type == "cpu":
@@ -200,9 +198,11 @@ def _observe_far(
     Another shard may begin as soon as all work of this one has been launched. Nothing here asks
     the GPU for a number, which would leave it idle until the next batch has been launched.
     """
-    with use_threads(1), _turn(cuts) as ready:  # several shards are read at once
-        for cut in ready:
-            _observe_batch(model, cut.to(model.device), loop, choice, reading)
+    sent = (cut.to(model.device) for cut in cuts)
+    with use_threads(1):  # several shards are read at once
+        with _turn(sent) as ready:
+            for cut in ready:
+                _observe_batch(model, cut, loop, choice, reading)
         loop.finish()
         done = torch.cuda.Event() if model.device.type == "cuda" else None
         if done is not None:

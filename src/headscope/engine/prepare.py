@@ -18,6 +18,7 @@ from functools import reduce
 from threading import Lock
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 
 from headscope.metrics.metric import CondensingMetric, Metric, Sums, TextMetric
@@ -78,9 +79,12 @@ def open_readers(
         yield None
         return
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(count, context, _begin, (setup, parts)) as processes:
+    processes = ProcessPoolExecutor(count, context, _begin, (setup, parts))
+    try:
         processes.submit(os.getpid).result()  # all are forked now, while no thread runs
         yield Readers(processes, parts, shards)
+    finally:
+        processes.shutdown(wait=False, cancel_futures=True)  # what follows does not need their end
 
 
 def read_inputs(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inputs]:
@@ -98,23 +102,35 @@ def join_inputs(part: Part, pieces: Sequence[Inputs]) -> Inputs:
         skipped.update(piece.skipped)
         words.update(piece.words)
     columns = Columns.join([piece.columns for piece in pieces])
-    counts = {
-        metric.name: reduce(metric.merge, (piece.counts[metric.name] for piece in pieces))
-        for metric in part.metrics
-        if metric.name in pieces[0].counts
-    }
+    metrics = [metric for metric in part.metrics if any(metric.name in p.counts for p in pieces)]
+    counts = {metric.name: _join_counts(metric, pieces) for metric in metrics}
     return Inputs(Examples(columns, _refuse), skipped, words, counts)
 
 
+def _join_counts(metric: Metric, pieces: Sequence[Inputs]) -> Sums:
+    blank = metric.zero(0).sums
+    return reduce(
+        metric.merge, ({**blank, **piece.counts.get(metric.name, {})} for piece in pieces)
+    )
+
+
 def count_texts(metrics: Sequence[Metric], columns: Columns, *, is_causal: bool) -> dict[str, Sums]:
-    """The sums of the metrics that add up numbers of texts, whatever the batches are."""
+    """The sums of the metrics that add up numbers of texts, whatever the batches are.
+
+    Sums that texts alone do not change are left out: all that is found passes through a pipe.
+    """
     counting = [metric for metric in metrics if isinstance(metric, TextMetric) and _adds(metric)]
     states = {metric.name: metric.zero(len(columns)) for metric in counting}
     for rows in buckets(columns.lengths.tolist(), BATCH) if counting else ():
         batch = columns.cut(rows, pad=0, is_causal=is_causal).annotated
         for metric in counting:
             metric.update_text(states[metric.name], batch)
-    return {name: state.sums for name, state in states.items()}
+    return {metric.name: _changed(metric, states[metric.name].sums) for metric in counting}
+
+
+def _changed(metric: Metric, sums: Sums) -> Sums:
+    blank = metric.zero(0).sums
+    return {key: own for key, own in sums.items() if not np.array_equal(own, blank[key])}
 
 
 def _adds(metric: Metric) -> bool:

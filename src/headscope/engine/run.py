@@ -47,7 +47,7 @@ from headscope.files import (
     unseal,
     write_bytes,
 )
-from headscope.metrics.metric import Metric, Records, Sums
+from headscope.metrics.metric import Metric, Records
 from headscope.results.inspection import inspect_folder, require_file, require_folder
 from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
@@ -147,17 +147,6 @@ class RunFolder:
             clear_unfinished(folder)
         return PieceFiles(folder, ".bin", f"{self._mark} {name}")
 
-    def merge(self, metrics: Mapping[str, Metric], count: int) -> tuple[dict[str, Sums], Counts]:
-        """The sums of all shards, added in shard order."""
-        total = {name: metric.zero(0).sums for name, metric in metrics.items()}
-        counts = Counts()
-        for index in range(count):
-            with reading(self.path):
-                sums, counted = load_sums(self.shards.file(index))
-            total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
-            counts += counted
-        return total, counts
-
     def records(self, metric: str, count: int) -> Records:
         """The records of a metric, read one shard at a time."""
         return bind(self._read_records, metric, count)
@@ -177,6 +166,25 @@ class RunFolder:
     def _load_records(self, metric: str, index: int) -> dict[str, np.ndarray]:
         with reading(self.path):
             return load_records(self.shards.file(index), metric)
+
+
+class Merging:
+    """The sums of the shards of a run, added in their order as they are finished."""
+
+    def __init__(self, run: RunFolder, metrics: Mapping[str, Metric]) -> None:
+        self.sums = {name: metric.zero(0).sums for name, metric in metrics.items()}
+        self.counts = Counts()
+        self._run, self._metrics, self._next = run, metrics, 0
+
+    def advance(self, stop: int) -> None:
+        """Add the shards before `stop` that have not been added yet."""
+        for index in range(self._next, stop):
+            with reading(self._run.path):
+                sums, counts = load_sums(self._run.shards.file(index))
+            for name, metric in self._metrics.items():
+                self.sums[name] = metric.merge(self.sums[name], sums[name])
+            self.counts += counts
+        self._next = max(self._next, stop)
 
 
 def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:

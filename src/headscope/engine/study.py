@@ -24,7 +24,7 @@ from headscope.engine.job import (
 )
 from headscope.engine.prepare import open_readers
 from headscope.engine.records import record_stages
-from headscope.engine.run import PieceFiles, RunFolder, lock_run, open_run
+from headscope.engine.run import Merging, PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Variables
@@ -258,9 +258,10 @@ class _Running:
     def finish(self) -> xr.Dataset:
         """Compute what is missing, and write the result."""
         shards = make_shards(self.setup, _shard_sentences(self.setup.model))
-        self._compute_shards(shards)
+        merging = Merging(self.run, self.study.metrics(self.setup))
+        self._compute_shards(shards, merging)
         with use_threads(self.threads):
-            dataset, counts = self._merge(len(shards))
+            dataset, counts = self._merge(merging, len(shards))
         for stage in (*self.study.stages, *self._record_stages()):
             dataset = self._run_stage(stage, dataset)
         with use_threads(self.threads):
@@ -292,7 +293,8 @@ class _Running:
         said = make_statements(study.tables, study.findings, study.choices, dataset)
         return write_statements(dataset, said)
 
-    def _compute_shards(self, shards: list[Shard]) -> None:
+    def _compute_shards(self, shards: list[Shard], merging: Merging) -> None:
+        """Compute and keep the shards that are missing, and add up what is complete so far."""
         model = self.setup.model
         job = Job(self.setup, self.study.parts, self.threads, model.fingerprint)
         missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
@@ -302,17 +304,18 @@ class _Running:
         with ahead as readers:
             done = pool.run(replace(job, readers=readers), missing)
             kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
-            total = sum(map(len, missing))
-            for _ in show_progress(kept, total, "sentences", label=self.label, size=len):
-                pass
+            total, waiting = sum(map(len, missing)), {shard.index for shard in missing}
+            for shard in show_progress(kept, total, "sentences", label=self.label, size=len):
+                waiting.remove(shard.index)
+                merging.advance(min(waiting, default=len(shards)))
 
-    def _merge(self, shards: int) -> tuple[xr.Dataset, Counts]:
-        metrics = self.study.metrics(self.setup)
-        sums, counts = self.run.merge(metrics, shards)
+    def _merge(self, merging: Merging, shards: int) -> tuple[xr.Dataset, Counts]:
+        merging.advance(shards)
+        counts = merging.counts
         _check_counts(counts, self.study)
         variables: Variables = {}
-        for name, metric in metrics.items():
-            variables |= metric.compute(sums[name], self.run.records(name, shards))
+        for name, metric in self.study.metrics(self.setup).items():
+            variables |= metric.compute(merging.sums[name], self.run.records(name, shards))
         return result.build(variables, _attributes(self.study, self.setup, counts)), counts
 
     def _run_stage(self, stage: Stage[Piece], dataset: xr.Dataset) -> xr.Dataset:

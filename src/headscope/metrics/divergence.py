@@ -12,8 +12,7 @@ divergence_kernel     the same on CUDA, needs Triton, which comes with torch the
 divergence_of_blocks  matrix products without any logarithm, on every device
 ```
 
-Pairwise divergences on any device: squared distances, hence matrix products, no logarithms.
-
+The last takes squared distances, hence no logarithms.
 With 1/s = ∫ e^(−ts) dt twice integrated, x ln x becomes a mixture of exponentials, and for every
 element
 
@@ -27,7 +26,6 @@ then costs one product of the features with themselves: JS = Σ w_k·(E_k(p) −
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -106,10 +104,8 @@ class HeadDivergence:
     grid: Grid
     seed: int = 0  # of the map
     name: str = "head_divergence"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return HEAD_DIVERGENCE, HEAD_POSITION, HEAD_ORDER, NEAREST_HEAD
+    measures: tuple[Measure, ...] = (HEAD_DIVERGENCE, HEAD_POSITION, HEAD_ORDER, NEAREST_HEAD)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         units = len(self.units)
@@ -122,10 +118,8 @@ class HeadDivergence:
         for row, (first, length) in enumerate(zip(firsts, lengths, strict=True)):
             real = slice(first, first + length)
             heads = torch.cat([layer.weights[row, :, real, real] for layer in layers])
-            state.receive(partial(_add, state, length), divergence(heads, causal=batch.is_causal))
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
+            state.add("divergence", divergence(heads, causal=batch.is_causal))
+            state.sums["rows"] += length
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """head_divergence, and where the heads can be laid out, head_position and their order."""
@@ -156,11 +150,6 @@ class HeadDivergence:
             "head_order": label(place, unit),
             "nearest_head": label(nearest, unit, rank),
         }
-
-
-def _add(state: State, rows: int, found: np.ndarray) -> None:
-    state.sums["divergence"][...] += found
-    state.sums["rows"][...] += rows
 
 
 def why_no_map(divergence: Float[np.ndarray, "unit unit"]) -> str | None:
@@ -214,7 +203,7 @@ BLOCKS_AT_ONCE = 64  # on a GPU; on a CPU one block at a time stays in the cache
 
 
 def divergence(
-    weights: Float[Tensor, "unit query key"], *, causal: bool, smoothing: float = SMOOTHING
+    weights: Float[Tensor, "unit query key"], *, causal: bool
 ) -> Float[Tensor, "unit unit"]:
     """Divergences between all heads of a model, summed over the rows of one input (Fig. 6).
 
@@ -222,7 +211,7 @@ def divergence(
     is infinite. Keys that a causal model hides hold s/n in every head and add nothing. The result
     is float64 and may still be on the device of the weights.
     """
-    pieces = _blocks(weights, causal, smoothing)
+    pieces = _blocks(weights, causal, SMOOTHING)
     chosen = choose_implementation(weights.device)
     if chosen == "numba":
         from headscope.metrics import divergence_loop
@@ -232,7 +221,7 @@ def divergence(
         from headscope.metrics import divergence_kernel
 
         return divergence_kernel.divergence_of_blocks(pieces)
-    return divergence_of_blocks(pieces, floor=smoothing / weights.shape[-1])
+    return divergence_of_blocks(pieces, floor=SMOOTHING / weights.shape[-1])
 
 
 def choose_implementation(device: torch.device) -> Implementation:

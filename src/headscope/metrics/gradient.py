@@ -68,10 +68,8 @@ class HeadGradient:
     seed: int
     share: float = MASKED_SHARE
     name: str = "gradient"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return tuple(REDUCTIONS.values())
+    measures: tuple[Measure, ...] = tuple(REDUCTIONS.values())
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         return self._means.zero()
@@ -80,15 +78,13 @@ class HeadGradient:
         self, state: State, model: "Model", batch: Batch, annotated: AnnotatedBatch
     ) -> None:
         """Differentiate the loss of every input of a batch."""
-        predicted = self._predicted(annotated)
-        sums = gradient_importance(model, batch, predicted, self._keys(annotated))
+        ordinary = annotated.mask & ~has_label(annotated, CLS) & ~has_label(annotated, SEP)
+        predicted = choose_predicted(annotated, ordinary, seed=self.seed, share=self.share)
+        sums = gradient_importance(model, batch, predicted, _keys(annotated, predicted))
         count = predicted[:, int(annotated.is_causal) :].sum(-1)[:, None, None]
         for place, layer in enumerate(sums.masked_fill(count == 0, torch.nan)):
             terms = known(torch.cat([layer, layer / count], dim=-1))
             self._means.add(state, place, annotated.groups, *terms)
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """gradient(layer, head, target) for the summed loss, gradient_mean_loss for the mean."""
@@ -108,22 +104,13 @@ class HeadGradient:
         items = tuple(f"{reduction} {target}" for reduction in REDUCTIONS for target in TARGETS)
         return HeadSums("gradient", self.grid, Axis("item", items), shared=False)
 
-    def _predicted(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
-        """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
-        if batch.is_causal:
-            return batch.mask
-        ordinary = batch.mask & ~has_label(batch, CLS) & ~has_label(batch, SEP)
-        numbers = batch.numbers.tolist()
-        chosen = choose_masked(ordinary.cpu().numpy(), numbers, seed=self.seed, share=self.share)
-        return torch.from_numpy(chosen).to(batch.mask.device)
 
-    def _keys(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch key target"]:
-        hidden = torch.zeros_like(batch.mask) if batch.is_causal else self._predicted(batch)
-        shown = batch.mask & ~hidden
-        return (
-            torch.stack([has_label(batch, SEP), has_label(batch, PUNCT), batch.mask], -1)
-            & shown[..., None]
-        )
+def _keys(
+    batch: AnnotatedBatch, predicted: Bool[Tensor, "batch token"]
+) -> Bool[Tensor, "batch key target"]:
+    shown = batch.mask if batch.is_causal else batch.mask & ~predicted
+    classes = [has_label(batch, SEP), has_label(batch, PUNCT), batch.mask]
+    return torch.stack(classes, -1) & shown[..., None]
 
 
 def why_no_gradient(model: "Model") -> str | None:
@@ -135,6 +122,16 @@ def why_no_gradient(model: "Model") -> str | None:
     if not model.is_causal and model.tokenizer.mask_token_id is None:
         return f"the tokenizer of {model.name} has no mask token"
     return None
+
+
+def choose_predicted(
+    batch: AnnotatedBatch, ordinary: Bool[Tensor, "batch token"], *, seed: int, share: float
+) -> Bool[Tensor, "batch token"]:
+    """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
+    if batch.is_causal:
+        return batch.mask
+    chosen = choose_masked(ordinary.cpu().numpy(), batch.numbers.tolist(), seed=seed, share=share)
+    return torch.from_numpy(chosen).to(batch.mask.device)
 
 
 def choose_masked(

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from headscope.metrics.gradient import (
     MASKED_SHARE,
-    choose_masked,
+    choose_predicted,
     hide,
     losses,
     outside_inference,
@@ -29,6 +29,7 @@ from headscope.metrics.gradient import (
 )
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.where.surface import CLS, SEP
 from headscope.model.capture.changes import (
     LayersAbove,
     find_layers,
@@ -107,10 +108,8 @@ class HeadImportance:
     seed: int = 0
     share: float = MASKED_SHARE
     name: str = "importance"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return MEASURES
+    measures: tuple[Measure, ...] = MEASURES
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         of_heads = {each.name: np.zeros((GROUPS, *self.grid.shape)) for each in MEASURES}
@@ -122,18 +121,13 @@ class HeadImportance:
         """Run the batch without each head in turn."""
         predicted = predicted_tokens(annotated, self.seed, self.share)
         counts = count_predicted(predicted, is_causal=annotated.is_causal)
-        put = partial(_put, state, annotated)
-        put("tokens", counts)
-        put("inputs", (counts > 0).double())
         with torch.no_grad():
-            changes = loss_changes(model, batch, predicted, self.grid, self.means())
-        for name, change in changes.items():
-            put(name, change)
+            found = loss_changes(model, batch, predicted, self.grid, self.means())
         gates = gate_gradients(model, batch, predicted, self.grid)
-        put("gate_importance", gates.abs() / counts.clamp(min=1)[:, None, None])
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
+        found["gate_importance"] = gates.abs() / counts.clamp(min=1)[:, None, None]
+        found |= {"tokens": counts, "inputs": (counts > 0).double()}
+        for name, values in found.items():
+            state.add(name, sum_by_group(values, annotated.groups))
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """removal, mean_replacement and gate_importance(layer, head), with errors and sums."""
@@ -154,12 +148,10 @@ def why_no_importance(model: "Model") -> str | None:
 
 
 def predicted_tokens(batch: AnnotatedBatch, seed: int, share: float) -> Bool[Tensor, "batch token"]:
-    """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
-    if batch.is_causal:
-        return batch.mask
-    ordinary = (batch.content & ~_is_delimiter(batch)).cpu().numpy()
-    chosen = choose_masked(ordinary, batch.numbers.tolist(), seed=seed, share=share)
-    return torch.from_numpy(chosen).to(batch.mask.device)
+    """What has a loss; [CLS] and [SEP], where a study marks them, are not ordinary tokens."""
+    special = batch.labels.get("special", torch.full_like(batch.mask, -1, dtype=torch.long))
+    ordinary = batch.content & (special != CLS) & (special != SEP)
+    return choose_predicted(batch, ordinary, seed=seed, share=share)
 
 
 def count_predicted(
@@ -294,23 +286,3 @@ def mean_outputs(
             model.forward_changed(hide(model, batch, predicted), keep, logits=False)
         tokens += float(batch.mask.sum())
     return {layer: found / max(tokens, 1.0) for layer, found in sums.items()}
-
-
-def _is_delimiter(batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
-    """[CLS] and [SEP] where a study marks them; elsewhere they are null."""
-    if "special" not in batch.labels:
-        return torch.zeros_like(batch.mask)
-    return (batch.labels["special"] == 0) | (batch.labels["special"] == 1)
-
-
-def _put(
-    state: State,
-    batch: AnnotatedBatch,
-    name: str,
-    values: Float[Tensor, "batch *item"],
-    place: tuple = (),
-) -> None:
-    def add_to(found: np.ndarray) -> None:
-        state.sums[name][place or ...] += found
-
-    state.receive(add_to, sum_by_group(values, batch.groups))

@@ -53,6 +53,14 @@ class State:
         else:
             apply(*(tensor.cpu().numpy() for tensor in found))
 
+    def add(self, name: str, values: Tensor, place: Any = ...) -> None:
+        """Add values to a sum, or to a part of it: now, or in `settle` if they are on a GPU."""
+
+        def add_to(found: np.ndarray) -> None:
+            self.sums[name][place] += found
+
+        self.receive(add_to, values)
+
     def record(self, name: str, place: tuple[Any, ...], values: Tensor) -> None:
         """Put values into a record: now, or into a copy on the GPU that `settle` fetches."""
         if not is_far(values):

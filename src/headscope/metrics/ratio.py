@@ -99,6 +99,7 @@ class HeadRatio:
     terms: Callable[[Layer], Terms]
     axis: Axis | None = None
     shared: bool = True
+    merge = staticmethod(add)
 
     @property
     def name(self) -> str:
@@ -119,9 +120,6 @@ class HeadRatio:
     def update_layer(self, state: State, layer: Layer) -> None:
         self.sums.add(state, layer.index, layer.batch.groups, *self.terms(layer))
 
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         return self.sums.compute(sums)
 
@@ -135,6 +133,7 @@ class MatrixRatio:
     terms: Callable[[DenseLayer], Terms]
     axis: Axis | None = None
     shared: bool = True
+    merge = staticmethod(add)
 
     @property
     def name(self) -> str:
@@ -155,9 +154,6 @@ class MatrixRatio:
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
         self.sums.add(state, layer.index, layer.batch.groups, *self.terms(layer))
 
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         return self.sums.compute(sums)
 
@@ -169,6 +165,7 @@ class TextRatio:
     measure: Measure
     terms: Callable[[AnnotatedBatch], TextTerms]
     axis: Axis | None = None
+    merge = staticmethod(add)
 
     @property
     def name(self) -> str:
@@ -184,9 +181,6 @@ class TextRatio:
     def update_text(self, state: State, batch: AnnotatedBatch) -> None:
         above, below = self.terms(batch)
         state.receive(partial(_add, state.sums), batch.groups, above.double(), below.double())
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """NAME, NAME_se, and the sums of every group."""
@@ -382,14 +376,10 @@ class RatioGroup:
             slots = self._slots[kind]
             parts = sums.transpose(0, 1).split([size for _, _, size in slots], dim=-1)
             for (metric, name, _), part in zip(slots, parts, strict=True):
-                states[metric].receive(partial(_add_part, states[metric], name), part)
+                states[metric].add(name, part)
 
 
 _Slot = tuple[str, str, int]  # metric, numerator or denominator, how many numbers
-
-
-def _add_part(state: State, name: str, part: np.ndarray) -> None:
-    state.sums[name] += part
 
 
 def _terms(metric: HeadRatio | MatrixRatio, layer: Layer) -> Terms:

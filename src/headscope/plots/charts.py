@@ -63,10 +63,7 @@ def _draw_plot(axes: Axes, plot: Plot) -> None:
         _draw_series(axes, series, SERIES[place % len(MARKS)], MARKS[place % len(MARKS)])
     if plot.level is not None:
         axes.axhline(plot.level, color=FAINT, linewidth=1, linestyle=DASHED)
-    axes.set_title(plot.title)
-    axes.set_xlabel("layer")
-    axes.set_ylabel(plot.y)
-    axes.set_ylim(bottom=0, top=plot.top)
+    axes.set(title=plot.title, xlabel="layer", ylabel=plot.y, ylim=(0, plot.top))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     entries = [handle for handle in axes.get_lines() if handle.get_label()[:1] != "_"]  # pyright: ignore[reportIndexIssue]
     if plot.level is not None or any(series.level is not None for series in plot.series):
@@ -100,8 +97,7 @@ def draw_shares(
     """
     labels = _with_frequency(frequency, axis)
     layers = shares["layer"].values.tolist()
-    wide, high = min(CELL * len(layers), WIDEST), ROW * len(labels)
-    wide = max(wide, 1.2)
+    wide, high = max(min(CELL * len(layers), WIDEST), 1.2), ROW * len(labels)
     text = mpl.rcParams["font.size"] * 0.833 * 0.6 / 72 * max(map(len, labels)) + 0.1
     panel = wide + GAP + BAR + BAR_TEXT
     figure = Figure(figsize=(MARGIN + text + 2 * panel, FOOT + high + TITLE))
@@ -152,8 +148,7 @@ def _label_doublings(axes: Axes, reach: float) -> None:
 
 
 def _finish_grid(axes: Axes, title: str, layers: list[int]) -> None:
-    axes.set_title(title)
-    axes.set_xlabel("layer")
+    axes.set(title=title, xlabel="layer")
     step = max(1, -(-len(layers) // 12))
     axes.set_xticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]],
                     fontsize="small")  # fmt: skip
@@ -170,9 +165,7 @@ def draw_curve(values: xr.DataArray, errors: xr.DataArray, x: str, y: str) -> Fi
         places, values - 2 * errors, values + 2 * errors, color=ACCENT, alpha=0.2, linewidth=0
     )
     axes.plot(places, values, color=ACCENT, linewidth=1.4, marker="o", markersize=2.6)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel=x, ylabel=y, ylim=(0, None))
     axes.set_xticks([place for place in places.tolist() if place == 1 or place % 5 == 0])
     return figure
 
@@ -188,9 +181,7 @@ def draw_scatters(panels: list[tuple[str, xr.DataArray, xr.DataArray, float]], x
             left.values.ravel(), right.values.ravel(), c=layers.ravel(), cmap=MAP, s=14,
             linewidths=0.3, edgecolors=FAINT,
         )  # fmt: skip
-        axes.set_xlabel(x)
-        axes.set_ylabel(name)
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel=x, ylabel=name, ylim=(0, None))
         text = f"r = {r:.2f}".replace("-", "−") if np.isfinite(r) else "r undefined"
         axes.set_title(text, color=SECOND, fontsize="medium")
     if image is not None:

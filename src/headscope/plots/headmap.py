@@ -11,7 +11,7 @@ Everything is placed in inches, so that names, points, legend and margins are kn
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import product, zip_longest
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +21,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from headscope.head import name_head
 from headscope.plots import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
 
@@ -43,13 +44,11 @@ NAMES = 40  # along a side of the matrix
 
 def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) -> Figure:
     """Two maps of the same heads; `plain` is the label of heads without a clear behaviour."""
-    labels = behaviour.transpose("layer", "head").values.ravel()
-    groups = [plain, *sorted(set(labels.tolist()) - {plain})]
-    lines = -(-len(groups) // ENTRIES)
+    labels, groups, legend = _grouped(behaviour, plain)
     wide = 2 * MARGIN + 2 * SIDE + 2 * GAP + BAR + BAR_TEXT
     place, high = _fit(positions.transpose("unit", "axis").values)
-    figure = Figure(figsize=(wide, TITLE + high + LINE * lines + 2 * MARGIN))
-    bottom = MARGIN + LINE * lines
+    figure = Figure(figsize=(wide, TITLE + high + legend + 2 * MARGIN))
+    bottom = MARGIN + legend
     left, right = (
         add_axes(figure, MARGIN + shift, bottom, SIDE, high) for shift in (0, SIDE + GAP)
     )
@@ -60,32 +59,34 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
     image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
     _add_bar(figure, image, MARGIN + 2 * (SIDE + GAP), bottom, "layer", high, whole=True)
     for axes, title in ((left, "by behaviour"), (right, "by layer")):
-        axes.set_title(title)
-        _clear(axes, high)
+        axes.set(title=title, xlim=(0, SIDE), ylim=(0, high), xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
     return figure
+
+
+def _grouped(behaviour: xr.DataArray, plain: str) -> tuple[np.ndarray, list[str], float]:
+    """The label of every head, every label once, and the inches that their legend needs."""
+    labels = behaviour.transpose("layer", "head").values.ravel()
+    groups = [plain, *sorted(set(labels.tolist()) - {plain})]
+    return labels, groups, LINE * -(-len(groups) // ENTRIES)
 
 
 def draw_head_scatter(x: xr.DataArray, y: xr.DataArray, behaviour: xr.DataArray,
                       plain: str, names: tuple[str, str]) -> Figure:  # fmt: skip
     """Heads by two of their measures; `plain` is the label of heads without a clear behaviour."""
     values = [each.transpose("layer", "head").values.ravel() for each in (x, y)]
-    labels = behaviour.transpose("layer", "head").values.ravel()
-    units = [f"L{layer}H{head}" for layer in x["layer"].values for head in x["head"].values]
-    groups = [plain, *sorted(set(labels.tolist()) - {plain})]
-    lines = -(-len(groups) // ENTRIES)
-    wide, bottom = AXIS_TEXT + WIDE + MARGIN, MARGIN + LINE * lines + AXIS_TEXT
+    labels, groups, legend = _grouped(behaviour, plain)
+    units = [name_head(*each) for each in product(x["layer"].values, x["head"].values)]
+    wide, bottom = AXIS_TEXT + WIDE + MARGIN, MARGIN + legend + AXIS_TEXT
     figure = Figure(figsize=(wide, bottom + SIDE + MARGIN))
     axes = add_axes(figure, AXIS_TEXT, bottom, WIDE, SIDE)
     scales = [_Scale.of(each, size) for each, size in zip(values, (WIDE, SIDE), strict=True)]
     place = np.stack([scale.inches(each) for scale, each in zip(scales, values, strict=True)], 1)
     clear = np.flatnonzero(labels != plain)
     _by_behaviour(axes, Names(place, clear, SIDE, WIDE), labels, groups, np.array(units))
-    axes.set_xlim(0, WIDE)
-    axes.set_ylim(0, SIDE)
+    axes.set(xlim=(0, WIDE), ylim=(0, SIDE), xlabel=names[0], ylabel=names[1])
     axes.set_xticks(*scales[0].ticks, fontsize="small")
     axes.set_yticks(*scales[1].ticks, fontsize="small")
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
     _add_legend(figure, axes)
     return figure
 
@@ -168,14 +169,6 @@ def _fit(points: np.ndarray) -> tuple[np.ndarray, float]:
     scale = (SIDE - 2 * INSIDE) / max(float((high - low).max()), 1e-12)
     tall = float(np.clip((high - low)[1] * scale + 2 * INSIDE, LOWEST, SIDE))
     return (points - (low + high) / 2) * scale + (SIDE / 2, tall / 2), tall
-
-
-def _clear(axes: Axes, high: float) -> None:
-    axes.set_xlim(0, SIDE)
-    axes.set_ylim(0, high)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_visible(False)
 
 
 def _by_behaviour(

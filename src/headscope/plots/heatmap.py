@@ -100,14 +100,11 @@ def _draw_grid(axes: Axes, panel: Panel, size: tuple[float, float]) -> AxesImage
     low = 0.0 if panel.from_zero or not known.size else float(known.min())
     top = float(known.max()) if known.size and known.max() > low else low + 1.0
     image = axes.imshow(values, cmap=MAP, vmin=low, vmax=top, aspect="auto", interpolation="none")
-    axes.set_title(panel.title)
-    axes.set_xlabel("head")
-    axes.set_ylabel("layer")
+    axes.set(title=panel.title, xlabel="head", ylabel="layer")
     axes.set_xticks(*_ticks(range(values.shape[1]), size[0]))
     axes.set_yticks(*_ticks(panel.values["layer"].values.tolist(), size[1]))
     axes.tick_params(length=0, labelsize="small")
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     return image
 
 
@@ -129,11 +126,8 @@ def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
         axes.errorbar(values, places, xerr=noise, fmt="none", ecolor=FAINT, elinewidth=0.9)
     if panel.baseline is not None and np.isfinite(panel.baseline):
         axes.axvline(panel.baseline, color=SECOND, linewidth=1.1, linestyle=(0, (3, 2)))
-    axes.set_ylim(len(values) - 0.5, -0.5)
-    axes.set_yticks([])
-    axes.set_xlabel(unit)
+    axes.set(ylim=(len(values) - 0.5, -0.5), yticks=[], xlabel=unit, xlim=(0, None))
     axes.tick_params(labelsize="small")
-    axes.set_xlim(left=0)
     _end_ticks(axes)
     axes.spines["left"].set_visible(False)
 
@@ -190,9 +184,7 @@ def _draw_strips(axes: Axes, panel: Strips, high: float) -> AxesImage:
     # Few places hold most of the weight; the square root keeps the others to be seen.
     image = axes.imshow(flat, cmap=MAP, norm=PowerNorm(0.5, vmin=0), aspect="auto",
                         interpolation="none")  # fmt: skip
-    axes.set_title(panel.title)
-    axes.set_xlabel(panel.x)
-    axes.set_ylabel("layer")
+    axes.set(title=panel.title, xlabel=panel.x, ylabel="layer")
     shown = [place for place, tick in enumerate(panel.ticks) if tick]
     axes.set_xticks(shown, [panel.ticks[place] for place in shown])
     numbers, names = _ticks(values["layer"].values.tolist(), high)

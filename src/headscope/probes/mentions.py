@@ -12,7 +12,7 @@ What coreference can do without a network: three systems that pick an earlier me
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 from headscope.text.sentence import Mention, Sentence, Word
@@ -40,8 +40,8 @@ _FEMALE = (
     "margaret sandra emily anna anne laura rebecca helen amy ruth julia maria jane alice emma kate "
     "rachel claire diana sophie"
 )
+_GENDERS = dict.fromkeys(_MALE.split(), "Masc") | dict.fromkeys(_FEMALE.split(), "Fem")
 _PLURAL = "people men women children police folks parents guys"
-_GENDERS: dict[str, str] = dict.fromkeys(_MALE.split(), "Masc")
 _PLURALS = frozenset(_PLURAL.split())
 _NUMBER_OF_TAG = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
 _NUMBER_OF_FEATURE = {"Sing": "Sing", "Plur": "Plur", "Ptan": "Plur"}
@@ -58,11 +58,7 @@ class Agreement:
 
     def allows(self, other: "Agreement") -> bool:
         """Whether nothing known of one contradicts the other."""
-        pairs = (
-            (self.number, other.number),
-            (self.gender, other.gender),
-            (self.person, other.person),
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
         return all(a is None or b is None or a == b for a, b in pairs)
 
 
@@ -82,8 +78,6 @@ PRONOUNS = (
     | _entries("they them their theirs themselves these those", "Plur", None, "3")
     | _entries("who whom whose which", None, None, "3")
 )
-
-_GENDERS |= dict.fromkeys(_FEMALE.split(), "Fem")
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ the words that govern one with it. In a causal model it applies where the head c
 word. All other words are those to which it does not apply.
 """
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from headscope.metrics.gradient import MASKED_SHARE, choose_masked, differentiate
+from headscope.metrics.gradient import MASKED_SHARE, choose_predicted, differentiate
 from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
 from headscope.metrics.ratio import ratio_variables, sum_by_group
 from headscope.observe.batch import AnnotatedBatch
@@ -124,7 +123,7 @@ class NoopSums:
         """Count the words of a batch."""
         counts = {"words_applying": known.applies.sum(2), "words": known.words.sum(1)}
         for name, values in counts.items():
-            state.sums[name] += sum_by_group(values, batch.groups).cpu().numpy()
+            state.add(name, sum_by_group(values, batch.groups))
 
     def add(
         self,
@@ -138,8 +137,8 @@ class NoopSums:
         of_words = paid @ known.pieces.to(paid.dtype).transpose(1, 2)  # batch head word
         applies = torch.einsum("bhw,bdwc->bhdc", of_words, known.applies.to(paid.dtype))
         total = torch.einsum("bhw,bw->bh", of_words, known.words.to(paid.dtype))
-        found = (sum_by_group(each, batch.groups) for each in (applies, total))
-        state.receive(partial(_add, state, index), *found)
+        for name, values in (("applies", applies), ("total", total)):
+            state.add(name, sum_by_group(values, batch.groups), (slice(None), index))
 
     def compute(self, sums: Sums) -> Variables:
         """PREFIX_applies and PREFIX_not, of dependents and of governors, with errors and sums."""
@@ -161,11 +160,6 @@ class NoopSums:
         return found
 
 
-def _add(state: State, index: int, applies: np.ndarray, total: np.ndarray) -> None:
-    state.sums["applies"][:, index] += applies
-    state.sums["total"][:, index] += total
-
-
 @dataclass(frozen=True)
 class Noop:
     """Attention of words to null tokens, where each relation applies and where it does not."""
@@ -175,15 +169,13 @@ class Noop:
     is_causal: bool
     row: From = "mean"
     name: str = "noop"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return NOOP_APPLIES, NOOP_NOT
+    measures: tuple[Measure, ...] = (NOOP_APPLIES, NOOP_NOT)
+    merge = staticmethod(add)
 
     @property
     def sums(self) -> NoopSums:
         """The numbers that are added up."""
-        return NoopSums(self.grid, self.classes, "noop")
+        return NoopSums(self.grid, self.classes, self.name)
 
     def zero(self, inputs: int) -> State:
         return self.sums.zero()
@@ -196,9 +188,6 @@ class Noop:
         """Add what the words pay to null tokens."""
         batch = layer.batch
         self.sums.add(state, layer.index, batch, self._known(batch), layer.to_null)
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         return self.sums.compute(sums)
@@ -218,14 +207,13 @@ class NoopGradient:
     seed: int = 0
     share: float = MASKED_SHARE
     name: str = "noop_gradient"
-    sums: NoopSums = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sums", NoopSums(self.grid, self.classes, self.name))
+    measures: tuple[Measure, ...] = (NOOP_GRADIENT_APPLIES, NOOP_GRADIENT_NOT)
+    merge = staticmethod(add)
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        return NOOP_GRADIENT_APPLIES, NOOP_GRADIENT_NOT
+    def sums(self) -> NoopSums:
+        """The numbers that are added up."""
+        return NoopSums(self.grid, self.classes, self.name)
 
     def zero(self, inputs: int) -> State:
         return self.sums.zero()
@@ -245,19 +233,11 @@ class NoopGradient:
 
         differentiate(model, batch, predicted, reduce)
 
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         return self.sums.compute(sums)
 
     def _predicted(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
-        """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
-        if batch.is_causal:
-            return batch.mask
-        ordinary, numbers = batch.content.cpu().numpy(), batch.numbers.tolist()
-        chosen = choose_masked(ordinary, numbers, seed=self.seed, share=self.share)
-        return torch.from_numpy(chosen).to(batch.mask.device)
+        return choose_predicted(batch, batch.content, seed=self.seed, share=self.share)
 
 
 def gradient_to(

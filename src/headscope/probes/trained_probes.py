@@ -70,15 +70,13 @@ class Seeds:
 
     def uniform(self, shape: tuple[int, ...], inputs: int) -> nn.Parameter:
         """Even between ±1/√inputs."""
-        drawn = [self._draw(shape, seed) for seed in range(self.first, self.first + self.count)]
+        seeds = range(self.first, self.first + self.count)
+        drawn = [torch.rand(shape, generator=torch.Generator().manual_seed(s)) for s in seeds]
         return self._parameter((torch.stack(drawn) * 2 - 1) * inputs**-0.5)
 
     def constant(self, shape: tuple[int, ...], value: float) -> nn.Parameter:
         """The same number everywhere."""
         return self._parameter(torch.full((self.count, *shape), value))
-
-    def _draw(self, shape: tuple[int, ...], seed: int) -> Tensor:
-        return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
 
     def _parameter(self, values: Float[Tensor, "seed *shape"]) -> nn.Parameter:
         return nn.Parameter(values.to(self.device))
@@ -118,7 +116,6 @@ class AttentionProbe:
         return self.root.add(torch.einsum("sk,bxky->sbxy", self.weights, batch.maps))
 
     def parameters(self) -> list[nn.Parameter]:
-        """Everything that is learned."""
         return [self.weights, self.root.scalars]
 
     def arc_weights(self, batch: ParseBatch) -> Float[Tensor, "seed map"]:
@@ -147,7 +144,6 @@ class AttentionWordsProbe:
         return self.root.add((left + right.transpose(1, 3)).permute(2, 0, 1, 3))
 
     def parameters(self) -> list[nn.Parameter]:
-        """Everything that is learned."""
         return [self.weights, self.root.scalars]
 
     def arc_weights(self, batch: ParseBatch) -> Float[Tensor, "seed map"]:
@@ -209,7 +205,6 @@ class DistanceWordsProbe:
         return scores.squeeze(-1).unflatten(1, shape)
 
     def parameters(self) -> list[nn.Parameter]:
-        """Everything that is learned."""
         return [self.hidden, self.bias, self.out]
 
 

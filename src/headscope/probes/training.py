@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from headscope.probes.trained_probes import (
     AttentionWordsProbe,
     DistanceWordsProbe,
     Learner,
+    Probe,
     Seeds,
     count_parameters,
     restore,
@@ -72,6 +73,7 @@ TRAIN_SHARE = 0.8
 FEWEST_DOCUMENTS = 5  # with fewer, four fifths cannot be cut at documents
 NO_CLASSES = Classes.of(())
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the training after which the probes are tested
+BY_PROBE = ("curve", "right", "arc_weights", "parameters")  # of an outcome
 CONTROL = " control"  # ends the name of a probe that learns the control task
 
 
@@ -107,15 +109,13 @@ class ProbeStream:
     control_seed: int | None = None  # of the control task, if it is wanted
     reading: Reading = "raw"  # of the network's weights
 
-    def read(self, sentences: Sequence[Sentence]) -> Iterator[ParseBatch]:
-        """Batches of the sentences that are trees and can be aligned, the shortest first."""
-        for batch, _ in self.read_numbered(sentences):
-            yield batch
-
-    def read_numbered(
+    def read(
         self, sentences: Sequence[Sentence], order: random.Random | None = None
     ) -> Iterator[tuple[ParseBatch, list[int]]]:
-        """The same with the places of the sentences, and in random order if one is given."""
+        """Batches of the sentences that are trees and can be aligned, and the places of these.
+
+        The shortest come first, or a random order if one is given.
+        """
         places = [place for place, each in enumerate(sentences) if tree_fault(each.words) is None]
         made = encode_words(self.model, [sentences[place] for place in places], self.sharing)
         known = [
@@ -178,30 +178,21 @@ class Outcome:
     def pack(self) -> bytes:
         """The outcome as the content of a file."""
         arrays = {"words": self.words, "vectors": np.array(self.vectors)}
-        arrays |= {f"curve/{name}": counts for name, counts in self.curve.items()}
-        arrays |= {f"right/{name}": counts for name, counts in self.right.items()}
-        arrays |= {f"arc_weights/{name}": means for name, means in self.arc_weights.items()}
-        arrays |= {f"parameters/{name}": np.array(size) for name, size in self.parameters.items()}
+        for kind in BY_PROBE:
+            found = getattr(self, kind).items()
+            arrays |= {f"{kind}/{name}": np.asarray(value) for name, value in found}
         return pack_arrays(arrays)
 
     @classmethod
     def unpack(cls, content: bytes) -> "Outcome":
         """The outcome that `pack` was called on."""
         arrays = unpack_arrays(content)
-
-        def named(kind: str) -> dict[str, np.ndarray]:
-            found = {key.partition("/"): array for key, array in arrays.items()}
-            return {name: array for (begin, _, name), array in found.items() if begin == kind}
-
-        sizes = {name: int(size) for name, size in named("parameters").items()}
-        return cls(
-            right=named("right"),
-            words=arrays["words"],
-            curve=named("curve"),
-            arc_weights=named("arc_weights"),
-            parameters=sizes,
-            vectors=str(arrays["vectors"]),
-        )
+        found: dict[str, Any] = {kind: {} for kind in BY_PROBE}
+        for key, array in arrays.items():
+            kind, _, name = key.partition("/")
+            if name:
+                found[kind][name] = int(array) if kind == "parameters" else array
+        return cls(words=arrays["words"], vectors=str(arrays["vectors"]), **found)
 
 
 def make_learners(
@@ -218,18 +209,18 @@ def make_learners(
 
     With `has_control` each has a twin that learns the control task.
     """
-    makers = {
-        "distances_words": lambda: DistanceWordsProbe(size, seeds),
-        "random_attention_words": lambda: AttentionWordsProbe(
-            maps, size, seeds, has_special=has_special
-        ),
-        "attention": lambda: AttentionProbe(maps, seeds, has_special=has_special),
-        "attention_words": lambda: AttentionWordsProbe(maps, size, seeds, has_special=has_special),
-    }
-    found = {name: Learner.of(makers[name](), rate) for name in GROUPS[group]}
-    twins = GROUPS[group] if has_control else ()
-    return found | {
-        f"{name}{CONTROL}": Learner.of(makers[name](), rate, is_control=True) for name in twins
+
+    def make(name: str) -> Probe:
+        if name == "distances_words":
+            return DistanceWordsProbe(size, seeds)
+        if name == "attention":
+            return AttentionProbe(maps, seeds, has_special=has_special)
+        return AttentionWordsProbe(maps, size, seeds, has_special=has_special)
+
+    return {
+        f"{name}{end}": Learner.of(make(name), rate, is_control=end == CONTROL)
+        for end in (("", CONTROL) if has_control else ("",))
+        for name in GROUPS[group]
     }
 
 
@@ -246,7 +237,9 @@ def train(
     total, seen = sum(map(len, chunks)), sum(map(len, chunks[:done]))
     for number, chunk in enumerate(chunks[done:], start=done + 1):
         start, order = seen, random.Random(f"{schedule.seed} {number}")
-        for batch, _ in stream.read_numbered(_shuffled(corpus, chunk, schedule.seed), order):
+        sentences = corpus.read(chunk)
+        random.Random(f"{schedule.seed} {chunk.start}").shuffle(sentences)
+        for batch, _ in stream.read(sentences, order):
             # Steps on single sentences are too small to share among threads.
             with use_threads(1):
                 for learner in learners.values():
@@ -278,7 +271,7 @@ def evaluate(
     counts = _Counts()
     for shard in corpus.shards(CHUNK):
         sentences = corpus.read(shard)
-        for batch, places in stream.read_numbered(sentences):
+        for batch, places in stream.read(sentences):
             groups = [group(sentences[place], shard.start + place) for place in places]
             counts.add(learners, batch, np.array(groups))
     means = {name: total / max(counts.arcs, 1) for name, total in counts.relied.items()}
@@ -327,12 +320,6 @@ def is_embedding(network: nn.Module, name: str) -> bool:
     return isinstance(owner, nn.Embedding) or any(part == "embeddings" for part in parts)
 
 
-def _shuffled(corpus: Corpus, chunk: Shard, seed: int) -> list[Sentence]:
-    sentences = corpus.read(chunk)
-    random.Random(f"{seed} {chunk.start}").shuffle(sentences)
-    return sentences
-
-
 @dataclass
 class _Counts:
     """Counts over the batches of a test."""
@@ -349,19 +336,13 @@ class _Counts:
         found = {RIGHT_BRANCHING: attached}
         found |= {name: learner.count(batch)[0] for name, learner in learners.items()}
         for name, counts in found.items():
-            self._add_right(name, counts, groups)
+            right = self.right.setdefault(name, np.zeros((REPLICATE_GROUPS, len(counts))))
+            np.add.at(right, groups, counts.T.cpu().numpy())
         np.add.at(self.words, groups, words.cpu().numpy())
         self.arcs += int((batch.heads >= 0).sum())
         for name, learner in learners.items():
             self._add_curve(name, learner, batch, found[name].sum(1))
             self._add_arc_weights(name, learner, batch)
-
-    def _add_right(
-        self, name: str, counts: Float[Tensor, "seed batch"], groups: np.ndarray
-    ) -> None:
-        if name not in self.right:
-            self.right[name] = np.zeros((REPLICATE_GROUPS, len(counts)))
-        np.add.at(self.right[name], groups, counts.T.cpu().numpy())
 
     def _add_curve(
         self, name: str, learner: Learner, batch: ParseBatch, now: Float[Tensor, "seed"]

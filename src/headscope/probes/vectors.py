@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -46,7 +46,6 @@ class WordVectors:
 
     @property
     def size(self) -> int:
-        """Length of a vector."""
         return self.table.shape[1]
 
     def look_up(self, words: Sequence[str]) -> Float[np.ndarray, "word dim"]:
@@ -58,7 +57,6 @@ class WordVectors:
         return found
 
     def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
-        """The vectors of a sentence's words."""
         return torch.from_numpy(self.look_up(tokens.names))
 
 
@@ -78,7 +76,6 @@ class InputEmbeddings:
 
     @property
     def size(self) -> int:
-        """Length of a vector."""
         return self.table.shape[1]
 
     @property
@@ -162,18 +159,14 @@ def _text_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    open_text = partial(gzip.open, mode="rt") if path.suffix == ".gz" else open
     try:
-        with _open(path) as file:
+        with open_text(path, encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield number, line.rstrip("\n")
     except (UnicodeDecodeError, OSError, EOFError) as error:
         raise CorpusError(f"{path} cannot be read as text: {error}.") from None
-
-
-def _open(path: Path) -> IO[str]:
-    open_text = partial(gzip.open, mode="rt") if path.suffix == ".gz" else open
-    return open_text(path, encoding="utf-8")
 
 
 def _is_header(line: str) -> bool:

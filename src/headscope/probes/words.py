@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -289,7 +289,13 @@ def make_units(
         placed = [u if u >= 0 else width + EXTRA + u for u in units_of(sentence)]
         start = length - len(placed) if side == "left" else 0
         unit[index, start : start + len(placed)] = torch.tensor(placed, dtype=torch.long)
-    return _units(unit.to(device), torch.tensor(list(words), device=device), width, row)
+    places = torch.arange(width + EXTRA, device=device)
+    keys = (unit.to(device)[..., None] == places).float()
+    pieces = keys if row == "mean" else keys * (keys.cumsum(1) == 1)  # the first of every unit
+    queries = pieces.transpose(1, 2)
+    queries = queries / queries.sum(-1, keepdim=True).clamp(min=1)
+    is_word = places[:width] < torch.tensor(list(words), device=device)[:, None]
+    return Units(keys, queries.contiguous(), is_word)
 
 
 def word_maps(
@@ -328,21 +334,19 @@ def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch he
 
 
 def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
-    """The units of a batch, made once for all layers."""
-    return batch.once(f"units {row}", lambda: batch_units(batch, row))
+    """The units of a batch that was padded on the right, made once for all layers."""
 
+    def make() -> Units:
+        lengths, words = batch.mask.sum(1).tolist(), batch.labels[WORD].tolist()
+        return make_units(
+            [row_words[:length] for row_words, length in zip(words, lengths, strict=True)],
+            [len(sentence.words) for sentence in batch.sentences],
+            tokens=batch.mask.shape[1],
+            row=row,
+            device=batch.mask.device,
+        )
 
-def batch_units(batch: AnnotatedBatch, row: From = "mean") -> Units:
-    """The units of a batch that was padded on the right."""
-    lengths = batch.mask.sum(1).tolist()
-    words = batch.labels[WORD].tolist()
-    return make_units(
-        [row_words[:length] for row_words, length in zip(words, lengths, strict=True)],
-        [len(sentence.words) for sentence in batch.sentences],
-        tokens=batch.mask.shape[1],
-        row=row,
-        device=batch.mask.device,
-    )
+    return batch.once(f"units {row}", make)
 
 
 def token_units(tokens: Sequence[WordTokens], batch: Batch, row: From = "mean") -> Units:
@@ -372,18 +376,3 @@ def all_word_maps(
     with torch.no_grad():
         network.forward(batch, keep, logits=False)
     return torch.cat(maps, dim=1)
-
-
-def _units(
-    unit: Int[Tensor, "batch token"], words: Int[Tensor, "batch"], width: int, row: From
-) -> Units:
-    places = torch.arange(width + EXTRA, device=unit.device)
-    keys = (unit[..., None] == places).float()
-    queries = (keys if row == "mean" else _first_pieces(keys)).transpose(1, 2)
-    queries = queries / queries.sum(-1, keepdim=True).clamp(min=1)
-    return Units(keys, queries.contiguous(), places[:width] < words[:, None])
-
-
-def _first_pieces(keys: Float[Tensor, "batch token unit"]) -> Float[Tensor, "batch token unit"]:
-    """Only the first token of every unit."""
-    return keys * (keys.cumsum(1) == 1)

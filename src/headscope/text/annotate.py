@@ -87,13 +87,12 @@ def output_of(doc: "Doc", item: Item) -> list[Sentence]:
 
 def missing_fields(sentence: Sentence) -> list[str]:
     """What no word of the sentence has; heads and relations are one tree, given or not."""
-    fields = [name for name in (*_TAGS, *_TREE) if _lacks(sentence, name)]
-    has_tree = not all(name in fields for name in _TREE)
-    return [name for name in fields if not (has_tree and name in _TREE)]
-
-
-def _lacks(sentence: Sentence, name: str) -> bool:
-    return all(getattr(word, name) is None for word in sentence.words)
+    fields = [
+        name
+        for name in (*_TAGS, *_TREE)
+        if all(getattr(word, name) is None for word in sentence.words)
+    ]
+    return fields if {*_TREE} <= {*fields} else [name for name in fields if name in _TAGS]
 
 
 def _doc_of_words(sentence: Sentence, pipeline: "Language") -> "Doc":
@@ -334,10 +333,9 @@ class Parse:
 
 
 def _batches(source: Iterable[Item]) -> Iterator[Batch]:
-    stream, number = iter(source), 0
-    while items := tuple(islice(stream, BATCH)):
-        yield Batch(number, items)
-        number += 1
+    stream = iter(source)
+    chunks = iter(lambda: tuple(islice(stream, BATCH)), ())
+    return (Batch(number, items) for number, items in enumerate(chunks))
 
 
 def _in_order(done: Iterable[tuple[Batch, Parsed]]) -> Iterator[Parsed]:

@@ -3,12 +3,12 @@
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from headscope.errors import CorpusError
 from headscope.files import find_place, is_local
@@ -18,6 +18,9 @@ from headscope.text.sentence import Sentence
 from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
 from headscope.text.table import derive, to_sentences
 from headscope.wording import counted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Field = Literal["words", "upos", "xpos", "feats", "head", "deprel", "mentions", "paragraphs"]
 
@@ -151,12 +154,23 @@ class Corpus:
         return (list(run) for _, run in groupby(self, key=attrgetter("document")))
 
     def _decode(self, rows: Sequence[int]) -> Iterator[Sentence]:
-        size = self.storage.facts.group_rows
-        for group, run in groupby(rows, key=lambda row: row // size):
-            table = self.storage.group(group)
-            within = [row - group * size for row in run]
-            whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
-            yield from to_sentences(table if whole else table.take(within))
+        return chain.from_iterable(map(to_sentences, _tables(self.storage, rows, ())))
+
+
+def columns_of(corpus: Corpus, *names: str) -> "Iterator[pa.Table]":
+    """Some columns of the sentences, a row group at a time; no other is decoded."""
+    return _tables(corpus.storage, corpus.rows, names)
+
+
+def _tables(storage: Storage, rows: Sequence[int], names: Sequence[str]) -> "Iterator[pa.Table]":
+    """These rows, in order; all columns unless some are named."""
+    size = storage.facts.group_rows
+    for group, run in groupby(rows, key=lambda row: row // size):
+        table = storage.group(group)
+        table = table.select(list(names)) if names else table
+        within = [row - group * size for row in run]
+        whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
+        yield table if whole else table.take(within)
 
 
 def read_stored(path: Path) -> Iterator[Sentence]:
@@ -173,23 +187,17 @@ def read_stored(path: Path) -> Iterator[Sentence]:
 
 def values_of(corpus: Corpus, field: Field) -> set[str]:
     """All tags or relations that occur; only columns are read."""
-    size = corpus.storage.facts.group_rows
     found: set[str | None] = set()
-    for group, run in groupby(corpus.rows, key=lambda row: row // size):
-        column = corpus.storage.group(group).column(field)
-        within = [row - group * size for row in run]
-        chosen = column if len(within) == len(column) else column.take(within)
-        found.update(chosen.combine_chunks().flatten().unique().to_pylist())
+    for table in columns_of(corpus, field):
+        found.update(table.column(0).combine_chunks().flatten().unique().to_pylist())
     return {value for value in found if value is not None}
 
 
 def count_documents(corpus: Corpus, most: int) -> int:
     """How many documents have a name, counted up to `most`; only their column is read."""
-    size = corpus.storage.facts.group_rows
     found: set[str] = set()
-    for group, run in groupby(corpus.rows, key=lambda row: row // size):
-        column = corpus.storage.group(group).column("document")
-        found.update(column.take([row - group * size for row in run]).unique().to_pylist())
+    for table in columns_of(corpus, "document"):
+        found.update(table.column(0).unique().to_pylist())
         found.discard("")
         if len(found) >= most:
             return most

@@ -9,8 +9,9 @@ The bundled corpus: short articles with tags, trees and coreference.
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
@@ -38,7 +39,6 @@ from headscope.text.storage import FORMAT
 from headscope.wording import counted
 
 READERS = 2  # raise when a reader gives other sentences for the same file
-_BLOCK = 1 << 20
 
 
 def demo_corpus() -> Corpus:
@@ -154,12 +154,12 @@ def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sen
 
 
 def _some(sentences: Iterable[Sentence], name: str) -> Iterator[Sentence]:
-    found = False
-    for sentence in sentences:
-        found = True
-        yield sentence
-    if not found:
+    stream = iter(sentences)
+    first = next(stream, None)
+    if first is None:
         raise CorpusError(f"There is no sentence in {name}; give one that has some.")
+    yield first
+    yield from stream
 
 
 def _name(files: Sequence[Path]) -> str:
@@ -174,19 +174,13 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def _make_writable(directory: Path) -> None:
-    try:
+    with suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(directory) from error
-    if not os.access(directory, os.W_OK):
-        raise _unwritable(directory)
-
-
-def _unwritable(directory: Path) -> CorpusError:
-    return CorpusError(
-        f"The corpus cannot be converted into {directory}, which cannot be written to; "
-        "set HEADSCOPE_CACHE to a directory that can."
-    )
+    if not directory.is_dir() or not os.access(directory, os.W_OK):
+        raise CorpusError(
+            f"The corpus cannot be converted into {directory}, which cannot be written to; "
+            "set HEADSCOPE_CACHE to a directory that can."
+        )
 
 
 def _key(paths: Sequence[Path], options: str) -> str:
@@ -202,8 +196,6 @@ def _digest(path: Path) -> bytes:
     content = blake2b(ending.encode(), digest_size=16)
     try:
         with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                content.update(block)
+            return file_digest(file, lambda: content).digest()
     except OSError as error:
         raise CorpusError(f"Cannot read {path} ({error.strerror}); check the path.") from error
-    return content.digest()

@@ -31,7 +31,7 @@ from typing import Any, Literal, overload
 from unicodedata import category, east_asian_width, name
 
 from headscope.errors import CorpusError
-from headscope.text.corpus import Corpus, Shard
+from headscope.text.corpus import Corpus, Shard, columns_of
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 Unit = Literal["paragraphs", "sentences"]
@@ -184,11 +184,8 @@ def places(corpus: Corpus) -> Iterator[Place]:
 
 
 def _columns(corpus: Corpus, *names: str) -> Iterator[tuple[Any, ...]]:
-    size = corpus.storage.facts.group_rows
-    for group, rows in groupby(corpus.rows, key=lambda row: row // size):
-        table = corpus.storage.group(group).select(list(names))
-        chosen = table.take([row - group * size for row in rows])
-        yield from zip(*(column.to_pylist() for column in chosen.columns), strict=True)
+    for table in columns_of(corpus, *names):
+        yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 def join(sentences: Sequence[Sentence]) -> Sentence:

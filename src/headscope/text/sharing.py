@@ -165,7 +165,10 @@ def _check_words(words: Sequence[Word], text: str) -> None:
     """
     for index, word in enumerate(words):
         beside = words[max(index - 1, 0) : index + 2]
-        is_fused = any(other is not word and _overlap(word, other) for other in beside)
+        is_fused = any(
+            other is not word and word.start < other.end and other.start < word.end
+            for other in beside
+        )
         follows = index == 0 or words[index - 1].start <= word.start
         if not follows or not 0 <= word.start < word.end <= len(text):
             raise _differs(f"The word {word.text!r} says it is at {word.start}–{word.end}")
@@ -174,10 +177,6 @@ def _check_words(words: Sequence[Word], text: str) -> None:
                 f"The word {word.text!r} is not in the text, which has "
                 f"{text[word.start : word.end]!r} at {word.start}–{word.end}"
             )
-
-
-def _overlap(one: Word, other: Word) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 def _differs(what: str) -> AlignmentError:

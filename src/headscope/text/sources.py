@@ -143,36 +143,21 @@ class Reading:
 
 def read_sentences(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
     """Stream the sentences of one file; `names` are for the documents that have none."""
+    in_lines = how.layout in (None, "sentences")
     match format_of(path).name:
-        case "Parquet" | "Arrow":
-            return _read_table(path, names, how)
         case "CoNLL-U":
             return read_conllu(path, names, fused=how.fused, counts=how.counts)
         case "CoNLL-2012":
             return read_conll2012(path, names)
-        case "JSONL":
-            return _read_objects(path, names, how)
-        case _:
-            return _read_text(path, names, how)
-
-
-def _read_table(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
-    if is_corpus(path):
-        return read_stored(path)
-    return to_sentences(read_rows(path, how.column), names, how.layout or "running")
-
-
-def _read_objects(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
-    is_usual = how.layout in (None, "sentences") and how.column == TEXT
-    if is_usual or not is_raw(path):
-        return read_jsonl(path, names)
-    return to_sentences(read_rows(path, how.column), names, how.layout or "sentences")
-
-
-def _read_text(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
-    if how.layout in ("running", "documents"):
-        return to_sentences(read_rows(path), names, how.layout)
-    return read_plain(path, names, layout=how.layout or "sentences")
+        case "Parquet" | "Arrow" if is_corpus(path):
+            return read_stored(path)
+        case "JSONL" if (in_lines and how.column == TEXT) or not is_raw(path):
+            return read_jsonl(path, names)
+        case "text" if in_lines or how.layout == "paragraphs":
+            return read_plain(path, names, layout=how.layout or "sentences")
+        case kind:
+            usual = "sentences" if kind == "JSONL" else "running"
+            return to_sentences(read_rows(path, how.column), names, how.layout or usual)
 
 
 @dataclass(frozen=True)

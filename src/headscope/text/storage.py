@@ -331,7 +331,8 @@ def write_parquet(
     `counts` is looked at in the end, when reading the sentences has filled it.
     """
     fingerprint, rows = Fingerprint(), 0
-    with _replacing(path) as temporary, _writer(temporary) as writer:
+    how = {"compression": "zstd", "write_statistics": False, "write_page_checksum": True}
+    with _replacing(path) as temporary, pq.ParquetWriter(temporary, SCHEMA, **how) as writer:
         for table in _tables(sentences, group_rows, fingerprint):
             writer.write_table(table)
             rows += table.num_rows
@@ -360,12 +361,6 @@ def _facts(rows: int, fingerprint: Fingerprint, group_rows: int) -> Facts:
     if rows == 0:
         raise CorpusError("There are no sentences to make a corpus of; give at least one.")
     return Facts(rows, fingerprint.hexdigest(), fingerprint.fields, group_rows)
-
-
-def _writer(path: Path) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        path, SCHEMA, compression="zstd", write_statistics=False, write_page_checksum=True
-    )
 
 
 @contextmanager

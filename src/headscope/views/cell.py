@@ -15,6 +15,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
@@ -28,12 +29,12 @@ from headscope.theme import HEAD_MAP, PRINT_FAINT
 from headscope.views.figures import figure, styled
 from headscope.views.lines import binned, drawing, opacity
 from headscope.views.page import frame
-from headscope.views.state import Kind, ViewState, chosen_stack
-from headscope.views.view import describe, title
+from headscope.views.state import ViewState
+from headscope.views.view import describe, stack_of, title
 from headscope.views.weights import chosen_weights, reference, shown_weights
 
 if TYPE_CHECKING:
-    from headscope.model.trace import StackTrace, Trace
+    from headscope.model.trace import StackTrace
     from headscope.views.view import View
 
 MOST_BYTES = 4_000_000  # of the page that a cell keeps
@@ -46,6 +47,7 @@ _COLORS = 64
 _CELL = 24  # pixels of a head in the mosaic of the model view
 _LEAST_INCHES = 3  # of the mosaic
 _MATRIX = 128  # pixels of a head that is shown alone
+_MAP = LinearSegmentedColormap.from_list("head", HEAD_MAP)
 
 # JupyterLab says "Error displaying widget" where the kernel is gone, beside the page that works.
 _STYLE = (
@@ -61,10 +63,10 @@ def show(view: "View") -> None:
 
     shell = get_ipython()
     if shell is None:
-        print(describe(view.trace, view.kind, view.state))
+        print(describe(view))
         return
     if not hasattr(shell, "kernel"):
-        display({"text/plain": describe(view.trace, view.kind, view.state)}, raw=True)
+        display({"text/plain": describe(view)}, raw=True)
         return
     for bundle in outputs(view):
         display(bundle, raw=True)
@@ -72,34 +74,28 @@ def show(view: "View") -> None:
 
 def outputs(view: "View") -> Iterator[dict[str, Any]]:
     """The outputs of a cell, by media type, the one that works everywhere first."""
-    said = describe(view.trace, view.kind, view.state)
-    png = base64.b64encode(_picture(view)).decode("ascii")
+    said = describe(view)
+    png = base64.b64encode(small_picture(view)).decode("ascii")
     key = png[-_KEY:]
     yield {"image/png": png, "text/plain": said}
-    yield {"text/html": _STYLE + _kept(view, key), "text/plain": _name(view)}
+    yield {"text/html": _STYLE + _kept(view, key), "text/plain": title(view)}
     if find_spec("anywidget") is not None:
         view.widget.picture = key
         made = view.widget._repr_mimebundle_()
         data = made[0] if isinstance(made, tuple) else made or {}
-        yield {**data, "text/plain": _name(view)}
-
-
-def _picture(view: "View") -> bytes:
-    with catch_warnings():
-        simplefilter("ignore")  # a letter that no font has is a box in the picture, not in the page
-        return small_picture(view.trace, view.kind, view.state)
+        yield {**data, "text/plain": title(view)}
 
 
 def _kept(view: "View", key: str) -> str:
     """The page in a frame; of a large one the shown layer alone, or a sentence on what to do."""
     size = _page_bytes(view)
     if size <= MOST_BYTES:
-        return frame(view.html(), _name(view), picture=key)
+        return frame(view.html(), title(view), picture=key)
     part = _shown_layer(view)
     whole = f"The page of all layers has {size / 1e6:.1f} MB, a cell keeps {MOST_BYTES / 1e6:g} MB"
     if part is not None and _page_bytes(part) <= MOST_BYTES:
         said = f"{whole}: without a kernel, layer {view.state.layer} alone is shown here."
-        return frame(part.html(), _name(view), picture=key) + _note(said)
+        return frame(part.html(), title(view), picture=key) + _note(said)
     said = f"{whole}: without a kernel, only the picture is shown here."
     return _note(f'{said} All of it goes into a file: <code>view.save("view.html")</code>.', key)
 
@@ -111,21 +107,16 @@ def _note(said: str, key: str | None = None) -> str:
 
 def _page_bytes(view: "View") -> float:
     if view.payload.is_long:
-        return sum(_matrix_bytes(view.trace))
+        matrices = chain.from_iterable(one.weights.values() for one in view.trace.stacks.values())
+        return sum(2 * weights.numel() for weights in matrices)
     return _CODE_BYTES + sum(map(len, view.payload.blocks)) * 4 / 3
-
-
-def _matrix_bytes(trace: "Trace") -> Iterator[int]:
-    for stack in trace.stacks.values():
-        yield from (2 * weights.numel() for weights in stack.weights.values())
 
 
 def _shown_layer(view: "View") -> "View | None":
     """The view of a trace that has nothing but the shown layer; the model view needs them all."""
     if view.kind == "model" or view.state.weights == "rollout":
         return None
-    stack = chosen_stack(view.trace, view.state.stack)
-    layer = view.state.layer
+    stack, layer = stack_of(view), view.state.layer
     by_layer = ("weights", "query", "key", "value", "scaling", "bias", "sink", "value_norms")
     kept = {
         name: {layer: values[layer]}
@@ -137,49 +128,45 @@ def _shown_layer(view: "View") -> "View | None":
     return replace(view, trace=trace, state=replace(view.state, layers=(layer,)))
 
 
-def _name(view: "View") -> str:
-    return title(view.trace, view.kind, view.state)
-
-
-def small_picture(trace: "Trace", kind: Kind, state: ViewState) -> bytes:
+def small_picture(view: "View") -> bytes:
     """A PNG of a few dozen kilobytes."""
-    with styled(trace, ".png"):
-        drawn = _figure(trace, kind, state)
-        buffer = io.BytesIO()
-        drawn.savefig(buffer, format="png", dpi=_DPI)
+    buffer, result = io.BytesIO(), io.BytesIO()
+    with catch_warnings():
+        simplefilter("ignore")  # a letter that no font has is a box in the picture, not in the page
+        with styled(view.trace, ".png"):
+            _figure(view).savefig(buffer, format="png", dpi=_DPI)
     colors = Image.open(buffer).convert("RGB").quantize(_COLORS)
-    result = io.BytesIO()
     colors.save(result, format="PNG", optimize=True)
     return result.getvalue()
 
 
-def _figure(trace: "Trace", kind: Kind, state: ViewState) -> Figure:
-    stack = chosen_stack(trace, state.stack)
-    if kind == "model":
-        return _mosaic(trace, state)
+def _figure(view: "View") -> Figure:
+    stack, state = stack_of(view), view.state
+    if view.kind == "model":
+        return _mosaic(view)
     long = max(len(stack.queries), len(stack.keys)) > _MOST_TOKENS
     if long and state.unit != "span" and state.direction != "text":
-        return _matrix(trace, kind, state)
-    return figure(trace, kind, replace(state, mass=min(state.mass, _MOST_MASS)))
+        return _matrix(view)
+    return figure(view.trace, view.kind, replace(state, mass=min(state.mass, _MOST_MASS)))
 
 
-def _matrix(trace: "Trace", kind: Kind, state: ViewState) -> Figure:
+def _matrix(view: "View") -> Figure:
     """The mean of the shown heads as a matrix: attending tokens down, attended tokens across."""
-    heads = state.heads if kind == "head" else (state.head,)
-    stack = chosen_stack(trace, state.stack)
+    stack, state = stack_of(view), view.state
+    heads = state.heads if view.kind == "head" else (state.head,)
     picture = _tile(stack, state, shown_weights(stack, state, heads)[1], _MATRIX)
     drawn = Figure(figsize=(4.2, 4.5))
     axes = drawn.add_axes((0.08, 0.06, 0.86, 0.8))
-    axes.imshow(picture, cmap=_colors(), vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+    axes.imshow(picture, cmap=_MAP, vmin=0, vmax=1, interpolation="nearest", aspect="auto")
     axes.set(xticks=[], yticks=[], xlabel="attended tokens", ylabel="attending tokens")
-    drawn.text(0.5, 0.93, title(trace, kind, state), ha="center", color=PRINT_FAINT, wrap=True)
+    drawn.text(0.5, 0.93, title(view), ha="center", color=PRINT_FAINT, wrap=True)
     return drawn
 
 
-def _mosaic(trace: "Trace", state: ViewState) -> Figure:
+def _mosaic(view: "View") -> Figure:
     """Every layer (down) and head (across) as a small matrix, in one image."""
+    stack, state = stack_of(view), view.state
     heads = [0] if state.weights == "rollout" else list(state.heads)
-    stack = chosen_stack(trace, state.stack)
     step = _CELL + 2
     image = np.zeros((len(state.layers) * step, len(heads) * step))
     for row, layer in enumerate(state.layers):
@@ -194,24 +181,19 @@ def _mosaic(trace: "Trace", state: ViewState) -> Figure:
     drawn = Figure(figsize=(0.5 + wide, 0.7 + tall))
     room = drawn.get_size_inches()
     axes = drawn.add_axes((0.4 / room[0], 0.05 / room[1], wide / room[0], tall / room[1]))
-    axes.imshow(image, cmap=_colors(), vmin=0, vmax=1, interpolation="nearest")
+    axes.imshow(image, cmap=_MAP, vmin=0, vmax=1, interpolation="nearest")
     middle = _CELL / 2
-    axes.set_yticks([row * step + middle for row in range(len(state.layers))])
-    axes.set_yticklabels([name_layer(layer) for layer in state.layers])
-    axes.set_xticks([column * step + middle for column in range(len(heads))])
-    axes.set_xticklabels([name_within_layer(head) for head in heads])
+    rows, columns = (np.arange(len(shown)) * step + middle for shown in (state.layers, heads))
+    axes.set_yticks(rows, list(map(name_layer, state.layers)))
+    axes.set_xticks(columns, list(map(name_within_layer, heads)))
     axes.tick_params(length=0, colors=PRINT_FAINT, labelsize="small")
     axes.xaxis.tick_top()
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    drawn.text(0.5, 1 - 0.14 / room[1], trace.model, ha="center", va="center", color=PRINT_FAINT)
+    axes.spines[:].set_visible(False)
+    high = 1 - 0.14 / room[1]
+    drawn.text(0.5, high, view.trace.model, ha="center", va="center", color=PRINT_FAINT)
     return drawn
 
 
 def _tile(stack: "StackTrace", state: ViewState, weights: np.ndarray, most: int) -> np.ndarray:
     small = binned(drawing(weights, stack, state), most)
     return opacity(small.weights.mean(0) / reference(state.weights, weights))
-
-
-def _colors() -> LinearSegmentedColormap:
-    return LinearSegmentedColormap.from_list("head", HEAD_MAP)

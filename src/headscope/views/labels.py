@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
+from headscope.wording import is_shown
+
 SPACE = "\u2423"  # ␣
 LONGEST_IN_PRINT = 22
 CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
@@ -89,17 +91,9 @@ _DIRECTIONS = {"L": "left", "R": "right", "AL": "right"}
 def _visible(char: str) -> str:
     if char in _NAMED:
         return _NAMED[char]
-    category = unicodedata.category(char)
-    if category in ("Cc", "Cs", "Zl", "Zp") or (category == "Cf" and char not in _JOINERS):
-        return _code_point(char)
-    return " " if category == "Zs" else char
-
-
-_JOINERS = "\u200c\u200d"  # emoji sequences and Indic scripts need them
-
-
-def _code_point(char: str) -> str:
-    return f"‹U+{ord(char):04X}›"
+    if not is_shown(char):
+        return f"‹U+{ord(char):04X}›"
+    return " " if unicodedata.category(char) == "Zs" else char
 
 
 def _spaces(tokens: Sequence[str], text: str) -> Iterator[bool]:

@@ -174,10 +174,12 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
     elif name in ("head", "heads"):
         _require_numbers("Head", value, stack.heads)
     elif SETTINGS[name].choices:
+        choices = SETTINGS[name].choices
         for one in (value,) if isinstance(value, str) else value:
-            _require_choice(name, one, tuple(SETTINGS[name].choices))
-    elif name == "mass":
-        _check_mass(value)
+            if one not in choices:
+                raise ViewError(f"{name} is {one!r}; choose {', '.join(choices)}.")
+    elif name == "mass" and not (isinstance(value, int | float) and 0 < value <= 1):
+        raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
     elif name == "window":
         _check_window(value, stack)
     elif name == "spans":
@@ -186,20 +188,10 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
         _check_pin(value, len(stack.queries.tokens), len(stack.keys.tokens))
 
 
-def _check_mass(mass: Any) -> None:
-    if not (isinstance(mass, int | float) and 0 < mass <= 1):
-        raise ViewError(f"mass is {mass}; give a share above 0 and up to 1.")
-
-
 def _require_numbers(what: str, asked: int | Sequence[int], captured: Sequence[int]) -> None:
     for number in (asked,) if isinstance(asked, int) else asked:
         if number not in captured:
             raise ViewError(f"{what} {number} is not in this trace; it has {span(captured)}.")
-
-
-def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ViewError(f"{name} is {value!r}; choose {', '.join(choices)}.")
 
 
 def _check_window(window: Sequence[int], stack: "StackTrace") -> None:

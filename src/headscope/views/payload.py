@@ -66,29 +66,10 @@ def _pack_levels(weights: np.ndarray, scales: np.ndarray) -> bytes:
     return pack(np.rint(weights * steps[:, None, None]).astype("<u2"))
 
 
-def dequantise_tile(data: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    """The part as the browser sees it."""
-    size = 4 * shape[0]
-    scales = np.frombuffer(data[:size], "<f4").astype(np.float64)
-    return dequantise(Quantised(data[size:], tuple(scales.tolist())), shape)
-
-
-def dequantise(block: Quantised, shape: tuple[int, ...]) -> np.ndarray:
-    """The weights as the browser sees them."""
-    levels = unpack(block.data, np.dtype("<u2"), shape).astype(np.float64)
-    return levels * (np.array(block.scales)[:, None, None] / STEPS)
-
-
 def pack(array: np.ndarray) -> bytes:
     """Byte planes of a little-endian array, deflated."""
     flat = np.ascontiguousarray(array).view(np.uint8).reshape(-1, array.itemsize)
     return zlib.compress(np.ascontiguousarray(flat.T).tobytes(), _LEVEL)
-
-
-def unpack(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The array that `pack` was given."""
-    planes = np.frombuffer(zlib.decompress(data), np.uint8).reshape(dtype.itemsize, -1)
-    return np.ascontiguousarray(planes.T).view(dtype).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)

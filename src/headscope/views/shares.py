@@ -234,9 +234,8 @@ def _draw(shares: Shares, source: str) -> Figure:
         place = (_LEFT + column * (_MAP[0] + 0.2), _TOP + row * (_MAP[1] + _GAP), *_MAP)
         axes = _axes(figure, place)
         shown = _map(axes, above.sel(to=to).values, most)
-        mean = (float(part.sel({"from": source, "to": to}).mean())
-                for part in (shares.share, shares.expected))  # fmt: skip
-        _name(axes, to, *mean)
+        mean = shares.data.sel({"from": source, "to": to}).mean()
+        _name(axes, to, float(mean["share"]), float(mean["expected"]))
         if column == 0:
             axes.set_ylabel("layer", fontsize=points(7), color=PRINT_FAINT)
     edge = _LEFT + across * (_MAP[0] + 0.2)
@@ -301,8 +300,7 @@ def _by_layer(axes: "Axes", shares: Shares, source: str, targets: list[str]) -> 
     said = "layer; mean of its heads, dotted: by length alone"
     axes.set_xlabel(said, fontsize=points(7), color=PRINT_FAINT)
     axes.tick_params(length=2, labelsize=points(6.5), colors=PRINT_FAINT)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(
         frameon=False, fontsize=points(6.5), loc="lower left", bbox_to_anchor=(-0.01, 1.0),
         ncols=min(5, len(targets)), borderaxespad=0.2,

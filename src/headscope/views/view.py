@@ -55,14 +55,14 @@ class View:
 
     def html(self) -> str:
         """A self-contained page: no network, works from a file."""
-        return page(self.payload, without_script(self.trace, self.kind, self.state))
+        return page(self.payload, without_script(self))
 
     def iframe(self, *, height: int | None = None) -> Frame:
         """The page in a frame, as a string of HTML that a notebook also shows.
 
         Without a height, in pixels, the frame is made as high as its page where the host allows it.
         """
-        return frame(self.html(), title(self.trace, self.kind, self.state), height)
+        return frame(self.html(), title(self), height)
 
     def save(
         self,
@@ -201,8 +201,7 @@ class Gallery:
     def html(self) -> str:
         """The page as text."""
         texts = [
-            (name, _text(view), view.payload, without_script(view.trace, view.kind, view.state))
-            for name, view in self.views
+            (name, _text(view), view.payload, without_script(view)) for name, view in self.views
         ]
         return gallery_page(self.title, texts)
 
@@ -252,7 +251,7 @@ def _named(texts: Any) -> "list[tuple[str, Trace | View]]":
 
 
 def _text(view: View) -> str:
-    side = chosen_stack(view.trace, view.state.stack).queries
+    side = stack_of(view).queries
     return label(side.text) if side.text else " ".join(map(label, side.tokens))
 
 
@@ -269,32 +268,34 @@ class Listed:
         return f"{self.head}: {self.query} → {self.key} {self.weight:.2f}"
 
 
-def title(trace: "Trace", kind: Kind, state: ViewState) -> str:
+def stack_of(view: View) -> "StackTrace":
+    """The attention that is shown, of those that the model has."""
+    return chosen_stack(view.trace, view.state.stack)
+
+
+def title(view: View) -> str:
     """What is shown, in one line."""
-    stack = chosen_stack(trace, state.stack)
+    stack, state, kind = stack_of(view), view.state, view.kind
     shown = {"head": _heads(state), "neuron": name_head(state.layer, state.head)}
     size = f"{counted(len(stack.layers), 'layers')} × {counted(len(stack.heads), 'heads')}"
     tokens = counted(len(stack.queries), "tokens")
-    return f"{kind.capitalize()} view of {trace.model} · {shown.get(kind, size)} · {tokens}"
+    return f"{kind.capitalize()} view of {view.trace.model} · {shown.get(kind, size)} · {tokens}"
 
 
-def describe(trace: "Trace", kind: Kind, state: ViewState) -> str:
+def describe(view: View) -> str:
     """What is shown, of which text, and its strongest lines."""
-    text = chosen_stack(trace, state.stack).queries.text
-    found = "; ".join(map(str, strongest_lines(trace, kind, state)))
-    said = [title(trace, kind, state), short(label(text), _LONGEST_TEXT)]
+    found = "; ".join(map(str, strongest_lines(view)))
+    said = [title(view), short(label(stack_of(view).queries.text), _LONGEST_TEXT)]
     return "\n".join([*said, f"Strongest: {found}"] if found else said)
 
 
-def strongest_lines(
-    trace: "Trace", kind: Kind, state: ViewState, most: int = _LISTED
-) -> list[Listed]:
+def strongest_lines(view: View) -> list[Listed]:
     """The strongest lines of what is drawn; of the model view those of its enlarged head."""
-    stack = chosen_stack(trace, state.stack)
-    wanted = state.heads if kind == "head" else (state.head,)
+    stack, state = stack_of(view), view.state
+    wanted = state.heads if view.kind == "head" else (state.head,)
     heads, weights = shown_weights(stack, state, wanted)
     picture = drawing(weights, stack, state)
-    found = _of_queries(_chosen(lines(picture, 1.0)), picture, _queries(kind, state, stack))
+    found = _of_queries(_chosen(lines(picture, 1.0)), picture, _queries(view))
     together = picture_name(state)
     names = [name_head(state.layer, h) if together is None else together for h in heads]
     return [
@@ -302,20 +303,20 @@ def strongest_lines(
         for head, query, key, weight in sorted(
             zip(found.head, found.query, found.key, found.weight, strict=True),
             key=lambda line: -line[3],
-        )[:most]
+        )[:_LISTED]
     ]
 
 
-def without_script(trace: "Trace", kind: Kind, state: ViewState) -> str:
+def without_script(view: View) -> str:
     """What a page says where its script may not run: plain HTML, text as text."""
-    text = short(label(chosen_stack(trace, state.stack).queries.text), 10 * _LONGEST_TEXT)
+    text = short(label(stack_of(view).queries.text), 10 * _LONGEST_TEXT)
     rows = "".join(
         f"<tr><td>{one.head}<td>{html.escape(one.query)}<td>{html.escape(one.key)}"
         f"<td>{one.weight:.3f}"
-        for one in strongest_lines(trace, kind, state)
+        for one in strongest_lines(view)
     )
     return (
-        f"<h1>{html.escape(title(trace, kind, state))}</h1>"
+        f"<h1>{html.escape(title(view))}</h1>"
         "<p>This view is drawn by JavaScript, which is turned off here or forbidden by the policy "
         "of the page around it. Open the file in a window of its own to use it. The strongest "
         "lines in words:</p>"
@@ -333,12 +334,12 @@ def _heads(state: ViewState) -> str:
     return f"layer {state.layer}, head{'s' * (len(state.heads) > 1)} {span(state.heads)}"
 
 
-def _queries(kind: Kind, state: ViewState, stack: "StackTrace") -> tuple[int, ...] | None:
+def _queries(view: View) -> tuple[int, ...] | None:
     """The only tokens whose lines are shown: pinned ones, in the neuron view always one."""
-    side, numbers = ("k", ()) if state.pinned is None else parse_pin(state.pinned)
+    side, numbers = ("k", ()) if view.state.pinned is None else parse_pin(view.state.pinned)
     if side == "q":
         return numbers
-    return (len(stack.queries) - 1,) if kind == "neuron" else None
+    return (len(stack_of(view).queries) - 1,) if view.kind == "neuron" else None
 
 
 def _chosen(found: Lines) -> Lines:

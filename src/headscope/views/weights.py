@@ -39,15 +39,10 @@ def checked_weights(stack: "StackTrace", layer: int) -> np.ndarray:
     return weights
 
 
-def numbers_of(tensor: Any) -> np.ndarray:
-    """A tensor of any device and precision as a float32 array."""
-    return tensor.detach().cpu().float().numpy()
-
-
 def array_of(parts: Mapping[int, Any], layer: int) -> np.ndarray:
     """One layer of a trace as a float32 array; a stored trace has it without torch."""
     read = getattr(parts, "array", None)
-    return numbers_of(parts[layer]) if read is None else read(layer)
+    return parts[layer].detach().cpu().float().numpy() if read is None else read(layer)
 
 
 def times(shape: Iterable[int]) -> str:

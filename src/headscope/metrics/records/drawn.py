@@ -95,11 +95,8 @@ class TokenSample:
     seed: int
     count: int = POINTS
     name: str = "sample"
+    measures: tuple[Measure, ...] = (SAMPLE_INPUT,)
     _fields: ClassVar[tuple[str, str]] = ("input", "position")
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (SAMPLE_INPUT,)
 
     def zero(self, inputs: int) -> State:
         return State({name: np.full(self.count, NOTHING) for name in self._fields})
@@ -138,10 +135,7 @@ class BandedExamples:
     each: int = EACH
     top: int = TOP
     name: str = "band_examples"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (EXAMPLE_PEAK,)
+    measures: tuple[Measure, ...] = (EXAMPLE_PEAK,)
 
     def zero(self, inputs: int) -> State:
         drawn, top = (*self.grid.shape, BINS, self.each), (*self.grid.shape, self.top)

@@ -52,10 +52,7 @@ class Exemplars:
     count: int = 5
     with_self: bool = False  # whether a token's attention to itself may be an exemplar
     name: str = "exemplars"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (EXEMPLAR_WEIGHT,)
+    measures: tuple[Measure, ...] = (EXEMPLAR_WEIGHT,)
 
     def zero(self, inputs: int) -> State:
         return State({name: np.full((*self.grid.shape, self.count), NONE) for name in FIELDS})
@@ -136,10 +133,7 @@ class ExampleMap:
     decode: Callable[[Sequence[int]], Sequence[str]]  # ids to readable tokens
     size: int = 32
     name: str = "example"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (EXAMPLE_MAP,)
+    measures: tuple[Measure, ...] = (EXAMPLE_MAP,)
 
     def zero(self, inputs: int) -> State:
         weights = np.zeros((*self.grid.shape, self.size, self.size))

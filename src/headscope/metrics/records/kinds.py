@@ -99,10 +99,7 @@ class KindExemplars:
     seed: int = 0
     with_self: bool = False  # whether a token's attention to itself may be an exemplar
     name: str = "kind_exemplars"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (KIND_EXEMPLAR_WEIGHT,)
+    measures: tuple[Measure, ...] = (KIND_EXEMPLAR_WEIGHT,)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -60,10 +60,7 @@ class TopTokens:
     least: int = LEAST
     table: int = TABLE
     name: str = "top_tokens"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (TOP_TOKEN_SHARE,)
+    measures: tuple[Measure, ...] = (TOP_TOKEN_SHARE,)
 
     def zero(self, inputs: int) -> State:
         nothing = np.zeros(0)

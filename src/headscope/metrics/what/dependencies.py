@@ -150,6 +150,7 @@ MEAN_DEPENDENCY_SPAN = Measure(
     cost="none beyond dependency_probability",
     published=(Published("mean span", VIG, 3.89),),
 )
+SPANS = (DEPENDENCY_PROBABILITY, DEPENDENCY_WITHIN, MEAN_DEPENDENCY_SPAN)
 
 
 def alignment_terms(layer: Layer) -> Terms:
@@ -198,10 +199,8 @@ class DependencySpan:
     """
 
     name: str = "dependency_span"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return DEPENDENCY_PROBABILITY, DEPENDENCY_WITHIN, MEAN_DEPENDENCY_SPAN
+    measures: tuple[Measure, ...] = SPANS
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         sums = {name: np.zeros((GROUPS, LONGEST + 1)) for name in ("pairs", "related")}
@@ -223,10 +222,7 @@ class DependencySpan:
             "span": torch.bincount(group, separation.double(), minlength=GROUPS),
         }
         for name, values in found.items():
-            state.sums[name] += values.cpu().numpy()
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
+            state.add(name, values)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """P(dependency | separation), share of arcs within, mean span, with errors and sums."""
@@ -265,10 +261,8 @@ class ExpectedAlignment:
     is_causal: bool
     longest: int = APART
     name: str = "dependency_expected"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (DEPENDENCY_EXPECTED,)
+    measures: tuple[Measure, ...] = (DEPENDENCY_EXPECTED,)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         bins = offset_bins(self.longest, is_causal=self.is_causal)
@@ -287,25 +281,18 @@ class ExpectedAlignment:
             "arcs": count_arcs_by_offset(batch, self.longest),
         }
         for name, values in found.items():
-            state.sums[name] += sum_by_group(values, batch.groups).cpu().numpy()
+            state.add(name, sum_by_group(values, batch.groups))
 
     def update_layer(self, state: State, layer: Layer) -> None:
         """Add the weight of one layer at every offset."""
         weight = sum_by_group(layer.by_offset(self.longest), layer.batch.groups)
-        state.receive(partial(_add_weight, state, layer.index), weight)
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
+        state.add("weight", weight, (slice(None), layer.index))
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """dependency_expected(layer, head, form) with its errors; see `contributions`."""
         x, y = contributions(sums["weight"], sums["pairs"], sums["arcs"])
         numerator = label(x, GROUP, *self.grid.axes, FORM)
         return pooled_variables(self.name, numerator, label(y, GROUP, *self.grid.axes))
-
-
-def _add_weight(state: State, index: int, weight: Float[np.ndarray, "group head bin"]) -> None:
-    state.sums["weight"][:, index] += weight
 
 
 def contributions(

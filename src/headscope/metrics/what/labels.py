@@ -4,7 +4,10 @@ A tag belongs to a word and is copied to each of its pieces. Each share stands n
 label occurs among the tokens, and to what a head would give it that spread its attention evenly.
 """
 
-from functools import partial
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
@@ -133,56 +136,46 @@ DEPREL_TO_EVEN = Measure(
 )
 
 
-def label_to_terms(layer: Layer, label: str, size: int) -> Terms:
-    """Σ a[i,j]·[label(j) = l] for every label l, and Σ a[i,j]."""
-    return layer.columns @ layer.batch.one_hot(label, size), layer.total[..., None]
-
-
-def label_from_terms(layer: Layer, label: str, size: int) -> Terms:
-    """Σ a[i,j]·[label(i) = l] for every label l, and Σ a[i,j]."""
-    return layer.rows @ layer.batch.one_hot(label, size), layer.total[..., None]
-
-
-def frequency_terms(batch: AnnotatedBatch, label: str, size: int) -> TextTerms:
-    """How many content tokens carry each label, and how many there are."""
-    content = batch.content.double()
-    return sum_by_label(batch, label, size, content), content.sum(1, keepdim=True)
-
-
-def even_to_terms(batch: AnnotatedBatch, label: str, size: int) -> TextTerms:
-    """The terms of `label_to_terms` with every weight 1 over the same pairs."""
-    received = pairs_of_keys(batch)
-    return sum_by_label(batch, label, size, received), received.sum(1, keepdim=True)
-
-
-def even_from_terms(batch: AnnotatedBatch, label: str, size: int) -> TextTerms:
-    """The terms of `label_from_terms` with every weight 1 over the same pairs."""
-    paid = pairs_of_queries(batch)
-    return sum_by_label(batch, label, size, paid), paid.sum(1, keepdim=True)
-
-
 def label_to(measure: Measure, grid: Grid, axis: Axis) -> HeadRatio:
-    """Share of attention that each label receives."""
-    return HeadRatio(measure, grid, partial(label_to_terms, label=axis.name, size=len(axis)), axis)
+    """Share of attention that each label l receives: Σ a[i,j]·[label(j) = l] / Σ a[i,j]."""
+
+    def terms(layer: Layer) -> Terms:
+        return layer.columns @ layer.batch.one_hot(axis.name, len(axis)), layer.total[..., None]
+
+    return HeadRatio(measure, grid, terms, axis)
 
 
 def label_from(measure: Measure, grid: Grid, axis: Axis) -> HeadRatio:
-    """Share of attention that each label pays."""
-    return HeadRatio(
-        measure, grid, partial(label_from_terms, label=axis.name, size=len(axis)), axis
-    )
+    """Share of attention that each label l pays: Σ a[i,j]·[label(i) = l] / Σ a[i,j]."""
+
+    def terms(layer: Layer) -> Terms:
+        return layer.rows @ layer.batch.one_hot(axis.name, len(axis)), layer.total[..., None]
+
+    return HeadRatio(measure, grid, terms, axis)
 
 
 def label_frequency(measure: Measure, axis: Axis) -> TextRatio:
     """Share of the content tokens that carry each label."""
-    return TextRatio(measure, partial(frequency_terms, label=axis.name, size=len(axis)), axis)
+    return _of_tokens(measure, axis, lambda batch: batch.content.double())
 
 
 def even_to(measure: Measure, axis: Axis) -> TextRatio:
-    """What each label would receive from a head that spreads its attention evenly."""
-    return TextRatio(measure, partial(even_to_terms, label=axis.name, size=len(axis)), axis)
+    """`label_to` with every weight 1 over the same pairs: attention that is spread evenly."""
+    return _of_tokens(measure, axis, pairs_of_keys)
 
 
 def even_from(measure: Measure, axis: Axis) -> TextRatio:
-    """What each label would pay in a head that spreads its attention evenly."""
-    return TextRatio(measure, partial(even_from_terms, label=axis.name, size=len(axis)), axis)
+    """`label_from` with every weight 1 over the same pairs."""
+    return _of_tokens(measure, axis, pairs_of_queries)
+
+
+def _of_tokens(
+    measure: Measure, axis: Axis, weigh: Callable[[AnnotatedBatch], Float[Tensor, "batch token"]]
+) -> TextRatio:
+    """What the tokens that carry each label weigh, of what all tokens do."""
+
+    def terms(batch: AnnotatedBatch) -> TextTerms:
+        weight = weigh(batch)
+        return sum_by_label(batch, axis.name, len(axis), weight), weight.sum(1, keepdim=True)
+
+    return TextRatio(measure, terms, axis)

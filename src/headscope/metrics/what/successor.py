@@ -10,7 +10,7 @@ Values are those of x behind the tokens that begin a text, as the network comput
 """
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,10 +78,8 @@ class Successor:
     grid: Grid
     series: tuple[Series, ...]
     name: str = "successor"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return SUCCESSOR, SUCCESSOR_EVEN
+    measures: tuple[Measure, ...] = (SUCCESSOR, SUCCESSOR_EVEN)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         heads = np.zeros((GROUPS, *self.grid.shape))
@@ -127,9 +125,9 @@ class Successor:
             for layer in self.grid.layers
         ]
         even = 1 / self.candidates.sum(1).double().to(item.device)[item]
-        self._put(state, "right", torch.stack(found, 1), annotated)
-        self._put(state, "even", even, annotated)
-        self._put(state, "items", torch.ones_like(even), annotated)
+        sums = {"right": torch.stack(found, 1), "even": even, "items": torch.ones_like(even)}
+        for name, values in sums.items():
+            state.add(name, sum_by_group(values, annotated.groups))
 
     def _judge(
         self,
@@ -154,12 +152,6 @@ class Successor:
             right.append(logits.masked_fill(others, -torch.inf).argmax(-1) == wanted)
         return torch.stack(right, -1).double()
 
-    def _put(self, state: State, name: str, values: Tensor, batch: AnnotatedBatch) -> None:
-        state.receive(partial(_add, state, name), sum_by_group(values, batch.groups))
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         """successor(layer, head) and successor_even, with errors over the items."""
         items = label(sums["items"], GROUP)
@@ -167,7 +159,3 @@ class Successor:
         heads = items.expand_dims(head=right["head"], layer=right["layer"])
         even = ratio_variables("successor_even", label(sums["even"], GROUP), items)
         return pooled_variables(self.name, right, heads.transpose(*right.dims)) | even
-
-
-def _add(state: State, name: str, found: np.ndarray) -> None:
-    state.sums[name] += found

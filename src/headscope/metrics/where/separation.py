@@ -184,10 +184,8 @@ class DistanceSpread:
 
     grid: Grid
     name: str = "distance_spread"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (DISTANCE_SPREAD,)
+    measures: tuple[Measure, ...] = (DISTANCE_SPREAD,)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         return State({name: np.zeros((GROUPS, *self.grid.shape)) for name in MOMENTS})
@@ -196,9 +194,6 @@ class DistanceSpread:
         found = torch.stack([layer.total.double(), layer.distance.double(), layer.spans.squares], 1)
         moments = sum_by_group(found, layer.batch.groups)
         state.receive(partial(_add, state, layer.index), moments)
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """distance_spread(layer, head) with its errors, and its value for every layer."""

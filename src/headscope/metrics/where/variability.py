@@ -50,10 +50,8 @@ class Variability:
     is_causal: bool
     size: int = 10  # N, counted from the start of the input, the null token included
     name: str = "variability"
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (VARIABILITY,)
+    measures: tuple[Measure, ...] = (VARIABILITY,)
+    merge = staticmethod(add)
 
     def zero(self, inputs: int) -> State:
         """Room for one corner per input."""
@@ -71,13 +69,11 @@ class Variability:
         rows = layer.batch.once_on_host("rows", lambda batch: torch.from_numpy(batch.rows))
         here = slice(None, len(query))  # cells are in the order of the input's length
         state.record("corners", (rows, layer.index, slice(None), here), corner)
-        found = corner.sum(0, dtype=torch.float64)
-        state.receive(partial(_add, state.sums["weight"][layer.index, :, here]), found)
+        state.add("weight", corner.sum(0, dtype=torch.float64), (layer.index, slice(None), here))
         if layer.index == 0:  # the same in all
             state.record("valid", (rows, here), valid)
             state.record("group", (rows,), layer.batch.groups[:, None])
-            count = valid.sum(0, dtype=torch.float64)
-            state.receive(partial(_add, state.sums["count"][:, 0, here]), count)
+            state.add("count", valid.sum(0, dtype=torch.float64), (slice(None), 0, here))
 
     def condense(self, state: State) -> None:
         """Replace the corners of a large shard by sums that need no input of their own."""
@@ -96,9 +92,6 @@ class Variability:
         query, key = torch.from_numpy(cells.T.copy()).to(batch.mask.device)
         return query, key, batch.pairs_of(0, self.size)[:, query, key]
 
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        return add(left, right)
-
     def compute(self, sums: Sums, records: Records) -> Variables:
         """variability(layer, head), its error taking the mean as known, and the sums."""
         mean = sums["weight"] / np.maximum(sums["count"], 1)
@@ -115,10 +108,6 @@ class Variability:
         query, key = np.indices((self.size, self.size)).reshape(2, -1)
         cells = np.stack([query, key], 1)[(key <= query) & (key > 0) | (not self.is_causal)]
         return cells[np.argsort(cells.max(1), kind="stable")]
-
-
-def _add(sums: np.ndarray, found: np.ndarray) -> None:
-    sums += found
 
 
 def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:

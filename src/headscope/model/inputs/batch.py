@@ -108,13 +108,8 @@ def first_tokens(batch: Batch, lengths: Sequence[int], pad: int) -> Batch:
     """The first tokens of the only text of a batch, as several texts of these lengths."""
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     mask = mask.to(batch.ids.device)
-    return Batch(
-        ids=torch.where(mask, batch.ids[:, : max(lengths)], pad),
-        mask=mask,
-        segments=torch.zeros_like(mask, dtype=torch.long),
-        rows=tuple(range(len(lengths))),
-        lengths=tuple(lengths),
-    )
+    ids = torch.where(mask, batch.ids[:, : max(lengths)], pad)
+    return Batch(ids, mask, torch.zeros_like(ids), tuple(range(len(lengths))), tuple(lengths))
 
 
 def _rectangle(rows: Sequence[Sequence[int]], fill: int, side: Side) -> Int[Tensor, "batch token"]:

@@ -307,7 +307,7 @@ def read_conll2012(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
 
 def _sentences_2012(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
     document, begun, count = None, 0, 0
-    block = _Block2012(path)
+    rows: list[tuple[int, list[str]]] = []  # line number and columns of every word of a sentence
     for number, line in enumerate(read_lines(path), start=1):
         if line.startswith("#begin document"):
             document, begun, count = _document(path, number, line, documents), number, 0
@@ -316,25 +316,15 @@ def _sentences_2012(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
                 raise mistake(
                     path, number, "words outside a document; add `#begin document (name)`."
                 )
-            _read_row_2012(line, number, block)
-        elif block.words and document is not None:
+            rows.append((number, _columns_2012(path, number, line)))
+        elif rows and document is not None:
             count += 1
-            yield _finish_2012(block, document, count)
-            block = _Block2012(path)
+            yield _sentence_2012(rows, document, count)
+            rows = []
         if line.startswith("#end document"):
             document = None
     if document is not None:
         raise mistake(path, begun, f"the document {document} never ends; add `#end document`.")
-
-
-@dataclass
-class _Block2012:
-    """One sentence while its lines come in."""
-
-    path: Path
-    words: list[Word] = field(default_factory=list)
-    length: int = 0  # characters so far
-    mentions: MentionBuilder = field(default_factory=MentionBuilder)
 
 
 def _document(path: Path, number: int, line: str, documents: Iterator[str]) -> str:
@@ -347,22 +337,25 @@ def _document(path: Path, number: int, line: str, documents: Iterator[str]) -> s
     return f"{name}; part {begin['part']}" if begin["part"] else name
 
 
-def _read_row_2012(line: str, number: int, block: _Block2012) -> None:
+def _columns_2012(path: Path, number: int, line: str) -> list[str]:
     columns = line.split()
     if len(columns) < _COLUMNS_2012:
-        raise mistake(
-            block.path,
-            number,
-            f"{len(columns)} columns where CoNLL-2012 has at least {_COLUMNS_2012}.",
-        )
-    index = len(block.words)
-    form = _ESCAPES.get(columns[_WORD], columns[_WORD])
-    start = block.length + 1 if index else 0
-    block.length = start + len(form)
-    tag = columns[_TAG]
-    block.words.append(Word(form, start, block.length, xpos=None if tag in _NOTHING else tag))
-    if columns[-1] not in _NOTHING:
-        _read_brackets(columns[-1], index, number, block.mentions)
+        said = f"{len(columns)} columns where CoNLL-2012 has at least {_COLUMNS_2012}."
+        raise mistake(path, number, said)
+    return columns
+
+
+def _sentence_2012(rows: list[tuple[int, list[str]]], document: str, count: int) -> Sentence:
+    words: list[Word] = []
+    mentions, text = MentionBuilder(), ""
+    for index, (number, columns) in enumerate(rows):
+        form, tag = _ESCAPES.get(columns[_WORD], columns[_WORD]), columns[_TAG]
+        text += f" {form}" if index else form
+        span = len(text) - len(form), len(text)
+        words.append(Word(form, *span, xpos=None if tag in _NOTHING else tag))
+        if columns[-1] not in _NOTHING:
+            _read_brackets(columns[-1], index, number, mentions)
+    return Sentence(text, tuple(words), mentions.finish(), document, 0, str(count))
 
 
 def _read_brackets(column: str, index: int, line: int, into: MentionBuilder) -> None:
@@ -377,8 +370,3 @@ def _read_brackets(column: str, index: int, line: int, into: MentionBuilder) -> 
             into.open(opened, index, line)
         if not bracket["open"]:
             into.close(bracket["single"] or bracket["close"], index + 1, line)
-
-
-def _finish_2012(block: _Block2012, document: str, count: int) -> Sentence:
-    text = " ".join(word.text for word in block.words)
-    return Sentence(text, tuple(block.words), block.mentions.finish(), document, 0, str(count))

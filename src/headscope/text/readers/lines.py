@@ -104,7 +104,7 @@ def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
             return
         if len(raw) > LONGEST_LINE:
             raise mistake(name, number, f"a line of more than {LONGEST_LINE:,} bytes; cut it.")
-        skipped = len(_BYTE_ORDER_MARK) if offset == 0 and _has_mark(raw) else 0
+        skipped = len(_BYTE_ORDER_MARK) if offset == 0 and raw.startswith(_BYTE_ORDER_MARK) else 0
         try:
             yield raw[skipped:].decode().rstrip("\r\n")
         except UnicodeDecodeError as error:
@@ -128,10 +128,6 @@ def whole_number(digits: str) -> int | None:
 def quoted(value: object) -> str:
     """A value for a message, cut where it is long."""
     return shorten(repr(value), _SHOWN)
-
-
-def _has_mark(raw: bytes) -> bool:
-    return raw.startswith(_BYTE_ORDER_MARK)
 
 
 def _not_utf8(path: Path | str, offset: int) -> CorpusError:

@@ -186,12 +186,14 @@ def read_column(path: Path, column: str) -> Iterator[Row]:
 
 def rows_of(file: Any, column: str, name: Path | str) -> Iterator[Row]:
     """The texts of one column of an open table in any of the formats."""
-    with _opened(file) as table:
-        check_column(column, table.schema_arrow.names, name)
-        _check_type(table.schema_arrow.field(column), name)
-        wanted = [each for each in (column, NAMES) if each in table.schema_arrow.names]
-        for batch in table.iter_batches(columns=wanted):
-            yield from _rows(batch, column)
+    is_parquet = file.read(4) == b"PAR1"
+    file.seek(0)
+    table = _Parquet(file) if is_parquet else _Arrow(file)
+    check_column(column, table.schema.names, name)
+    _check_type(table.schema.field(column), name)
+    wanted = [each for each in (column, NAMES) if each in table.schema.names]
+    for batch in table.batches(wanted):
+        yield from _rows(batch, column)
 
 
 def is_corpus(path: Path) -> bool:
@@ -216,26 +218,23 @@ def check_column(column: str, known: list[str], name: Path | str) -> None:
 
 
 class _Arrow:
-    """An Arrow file or stream with the two names of a ParquetFile that are used here."""
+    """An Arrow file or stream."""
 
     def __init__(self, file: Any) -> None:
-        is_file = file.read(len(_ARROW_FILE)) == _ARROW_FILE
+        self._is_file = file.read(len(_ARROW_FILE)) == _ARROW_FILE
         file.seek(0)
-        self._reader: Any = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-        self._is_file = is_file
-        self.schema_arrow: pa.Schema = self._reader.schema
+        self._reader: Any = pa.ipc.open_file(file) if self._is_file else pa.ipc.open_stream(file)
+        self.schema: pa.Schema = self._reader.schema
 
-    def iter_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        for batch in self._whole():
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        reader = self._reader
+        several = (
+            map(reader.get_batch, range(reader.num_record_batches)) if self._is_file else reader
+        )
+        for batch in several:
             chosen = batch.select(columns)
             for start in range(0, chosen.num_rows, _ROWS):
                 yield chosen.slice(start, _ROWS)
-
-    def _whole(self) -> Iterator[pa.RecordBatch]:
-        if not self._is_file:
-            return iter(self._reader)
-        count = self._reader.num_record_batches
-        return (self._reader.get_batch(index) for index in range(count))
 
 
 class _Parquet:
@@ -243,17 +242,10 @@ class _Parquet:
 
     def __init__(self, file: Any) -> None:
         self._file = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
-        self.schema_arrow: pa.Schema = self._file.schema_arrow
+        self.schema: pa.Schema = self._file.schema_arrow
 
-    def iter_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         return self._file.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
-
-
-@contextmanager
-def _opened(file: Any) -> Iterator[_Arrow | _Parquet]:
-    is_parquet = file.read(4) == b"PAR1"
-    file.seek(0)
-    yield _Parquet(file) if is_parquet else _Arrow(file)
 
 
 def _check_type(field: pa.Field, name: Path | str) -> None:
@@ -309,7 +301,7 @@ class HubDataset:
 
     def _rows(self) -> Any:
         try:
-            library: Any = import_module("datasets")  # this file has the same name
+            library: Any = import_module("datasets")
         except ImportError as error:
             raise CorpusError(
                 f"There is no file or directory {self.name}; check the path, or install "

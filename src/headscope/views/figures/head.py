@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 from matplotlib.textpath import TextToPath
 
+from headscope.head import name_within_layer
 from headscope.model.inputs.spans import Span
 from headscope.theme import GROUPS, HEADS, PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
 from headscope.views.figures import points
@@ -107,19 +108,21 @@ def _draw_lines(
     shift = _shift(shown.head[order], len(heads) if sharing == 1 else 1)
     starts, ends = _middle(shown.query[order]) + shift, _middle(shown.key[order]) + shift
     left, right = _depth(True, vertical), _depth(False, vertical)
-    paths = [_curve(left, a, right, b, vertical) for a, b in zip(starts, ends, strict=True)]
+    paths = [curve(left, a, right, b, vertical) for a, b in zip(starts, ends, strict=True)]
     colors = np.array([to_rgb(head_color(heads[place])) for place in shown.head[order]])
+    colors = np.column_stack([colors.reshape(-1, 3), opacity(strength, sharing)])
+    draw_curves(axes, paths, colors, strength)
+
+
+def draw_curves(axes: "Axes", paths: list[Path], colors: Any, strength: np.ndarray) -> None:
+    """Lines whose width says how strong they are."""
     axes.add_collection(
-        PathCollection(
-            paths,
-            facecolors="none",
-            edgecolors=np.column_stack([colors.reshape(-1, 3), opacity(strength, sharing)]),
-            linewidths=width(strength),
-        )
+        PathCollection(paths, facecolors="none", edgecolors=colors, linewidths=width(strength))
     )
 
 
-def _curve(left: float, start: float, right: float, end: float, vertical: bool) -> Path:
+def curve(left: float, start: float, right: float, end: float, vertical: bool = True) -> Path:
+    """A line that leaves and arrives straight; turned where tokens stand in rows."""
     middle = (left + right) / 2
     points = [(left, start), (middle, start), (middle, end), (right, end)]
     turned = points if vertical else [(y, x) for x, y in points]
@@ -205,7 +208,8 @@ def _draw_title(figure: Figure, text: str, heads: list[int], state: "ViewState")
     for place, head in enumerate(heads):
         across = 0.5 + (place - (len(heads) - 1) / 2) * step
         style = {"color": head_color(head), "weight": "bold", "size": points(7)}
-        figure.text(across, 1 - 2.2 * line, f"H{head}", style, ha="center", va="center")
+        name = name_within_layer(head)
+        figure.text(across, 1 - 2.2 * line, name, style, ha="center", va="center")
 
 
 def draw_text(trace: "Trace", stack: "StackTrace", state: "ViewState", picture: Drawing) -> Figure:

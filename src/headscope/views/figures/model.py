@@ -8,7 +8,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 
 from headscope.errors import ViewError
-from headscope.head import name_head
+from headscope.head import name_head, name_layer
 from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
 from headscope.views.figures import points
 from headscope.views.lines import binned, drawing, lines, opacity, width
@@ -89,7 +89,7 @@ def _thumbnail(
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set(color=PRINT_RULE, linewidth=0.6)
-    name = f"L{layer}" if state.weights == "rollout" else name_head(layer, head)
+    name = name_layer(layer) if state.weights == "rollout" else name_head(layer, head)
     axes.set_title(name, fontsize=points(6), color=PRINT_FAINT, pad=2)
     small = binned(picture, _MOST_BINS[state.thumbnail])
     if state.thumbnail == "matrix":

@@ -1,18 +1,18 @@
 """The neuron view on paper: queries, lines to the keys, vectors as strips, how they add up, and the
 numbers that lead to each weight."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.collections import PathCollection
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
-from matplotlib.path import Path
 
 from headscope.theme import POSITIVE, PRINT_FAINT, PRINT_RULE, SIGN_MAP, head_color
 from headscope.views.figures import points
+from headscope.views.figures.head import curve, draw_curves
 from headscope.views.labels import label, short
-from headscope.views.lines import opacity, width
+from headscope.views.lines import opacity
 from headscope.views.state import chosen_stack
 from headscope.views.weights import (
     Neurons,
@@ -55,13 +55,11 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, wide), ylim=(tall, 0))
     axes.axis("off")
-    _draw_queries(axes, neurons, [label(token) for token in stack.queries.tokens], query, order)
+    _draw_queries(axes, neurons, stack.queries.tokens, query, order)
     _draw_links(axes, parts, query, head_color(state.head))
     _draw_vectors(axes, neurons, parts, query, order)
     _draw_sums(axes, parts.products[:, order] * neurons.scaling, parts.scores)
-    _draw_words(
-        axes, [label(token) for token in stack.keys.tokens], label(stack.queries.tokens[query])
-    )
+    _draw_words(axes, stack.keys.tokens, stack.queries.tokens[query])
     _draw_numbers(axes, columns, parts)
     title = f"{trace.model} · layer {state.layer} · head {state.head}"
     axes.text(0.1, 0.5 * _PITCH, title, color=PRINT_FAINT, va="center")
@@ -79,33 +77,24 @@ def _columns(neurons: Neurons, parts: Parts, query: int) -> list[tuple[str, np.n
 
 
 def _draw_queries(
-    axes: "Axes", neurons: Neurons, labels: list[str], query: int, order: np.ndarray
+    axes: "Axes", neurons: Neurons, tokens: Sequence[str], query: int, order: np.ndarray
 ) -> None:
     """Every token that looks, with its query; the chosen one bold."""
     _heading(axes, _QUERY + 0.06, "queries")
     _strip(axes, neurons.query[:, order], _QUERY + 0.06, _row(0), _most(neurons), _OWN)
-    for row, text in enumerate(labels):
+    for row, token in enumerate(tokens):
         weight = "bold" if row == query else "normal"
-        axes.text(_QUERY, _row(row), short(text, 15), ha="right", va="center", weight=weight)
+        shown = short(label(token), 15)
+        axes.text(_QUERY, _row(row), shown, ha="right", va="center", weight=weight)
 
 
 def _draw_links(axes: "Axes", parts: Parts, query: int, color: str) -> None:
     """The weights as lines from the chosen token to the keys."""
     left, right = _QUERY + _OWN + 0.1, _KEYS - 0.04
-    middle, start = (left + right) / 2, _row(query)
     seen = np.flatnonzero(opacity(parts.weights) >= 1 / 255)
-    paths = [
-        Path(
-            [(left, start), (middle, start), (middle, _row(key)), (right, _row(key))],
-            [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4],
-        )
-        for key in seen.tolist()
-    ]
     colors = [to_rgba(color, float(alpha)) for alpha in opacity(parts.weights[seen])]
-    widths = width(parts.weights[seen])
-    axes.add_collection(
-        PathCollection(paths, facecolors="none", edgecolors=colors, linewidths=widths)
-    )
+    paths = [curve(left, _row(query), right, _row(key)) for key in seen.tolist()]
+    draw_curves(axes, paths, colors, parts.weights[seen])
 
 
 def _draw_vectors(
@@ -156,37 +145,27 @@ def _strip(
         axes.pcolormesh(across, edges, cells[None], cmap=_COLORS, vmin=-1, vmax=1, linewidth=0)
 
 
-def _draw_words(axes: "Axes", keys: list[str], query: str) -> None:
-    axes.text(_KEYS, _row(-1), short(query, 15), va="center", weight="bold")
-    for row, text in enumerate(keys):
-        axes.text(_KEYS, _row(row), short(text, 15), va="center")
+def _draw_words(axes: "Axes", keys: Sequence[str], query: str) -> None:
+    axes.text(_KEYS, _row(-1), short(label(query), 15), va="center", weight="bold")
+    for row, token in enumerate(keys):
+        axes.text(_KEYS, _row(row), short(label(token), 15), va="center")
 
 
 def _draw_numbers(axes: "Axes", columns: list[tuple[str, np.ndarray]], parts: Parts) -> None:
-    start = _STEPS
+    style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": points(7)}
     named = [*columns, ("weight", parts.weights)]
     for column, (name, values) in enumerate(named):
-        edge = start + (column + 1) * _FIGURE
-        axes.text(
-            edge, _row(-2), name, ha="right", va="center", color=PRINT_FAINT, fontsize=points(7)
-        )
+        edge = _STEPS + (column + 1) * _FIGURE
+        axes.text(edge, _row(-2), name, **style, color=PRINT_FAINT)
         for row, value in enumerate(values):
             text = "masked" if np.isneginf(value) else f"{value:.3f}".replace("-", "−")
-            axes.text(edge, _row(row), text, ha="right", va="center", fontsize=points(7))
-    left = start + len(named) * _FIGURE + 0.08
+            axes.text(edge, _row(row), text, **style)
+    left = _STEPS + len(named) * _FIGURE + 0.08
     rows = [_row(row) for row in range(len(parts.weights))]
     axes.barh(rows, _BAR * parts.weights, height=0.5 * _PITCH, left=left, color=POSITIVE)
     if parts.sink > 0:
         text = f"learned sink: {parts.sink:.3f}"
-        axes.text(
-            left,
-            _row(len(rows)),
-            text,
-            ha="right",
-            va="center",
-            fontsize=points(7),
-            color=PRINT_FAINT,
-        )
+        axes.text(left, _row(len(rows)), text, **style, color=PRINT_FAINT)
 
 
 def _row(index: int) -> float:

@@ -73,18 +73,18 @@ def best_heads(
 
 def counts_of(result: xr.Dataset) -> RelationCounts:
     """The counts that a result was computed from."""
-    correct = result["relation_accuracy_numerator"]
-    scored = result["relation_accuracy_denominator"]
-    words = result["offset_accuracy_denominator"]
-    offsets = result["offset_accuracy_scored_numerator"]
+
+    # Other variables of a result may have further offsets.
+    known = result.sel(offset=list(OFFSETS))
+
+    def counts(name: str, *axes: str) -> np.ndarray:
+        return known[name].transpose("group", *axes, "relation").values
+
     return RelationCounts(
-        correct.transpose("group", "layer", "head", "direction", "relation").values,
-        scored.transpose("group", "direction", "relation").values,
-        words.transpose("group", "relation").values,
-        # Other variables of a result may have further offsets.
-        offsets.sel(offset=list(OFFSETS))
-        .transpose("group", "direction", "offset", "relation")
-        .values,
+        counts("relation_accuracy_numerator", "layer", "head", "direction"),
+        counts("relation_accuracy_denominator", "direction"),
+        counts("offset_accuracy_denominator"),
+        counts("offset_accuracy_scored_numerator", "direction", "offset"),
     )
 
 

@@ -14,8 +14,8 @@ from headscope.head import name_head, name_in_paper
 from headscope.plots import add_axes, add_bar
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
-from headscope.probes.coreference import CANDIDATES, KINDS
-from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
+from headscope.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
+from headscope.probes.relations import published_relation
 from headscope.probes.trees import PUNCTUATION
 from headscope.results.findings import Found, hold_out
 from headscope.results.heads import top_heads
@@ -27,6 +27,7 @@ from headscope.studies.clark2019.words.choices import (
     layer_number,
     relation_rows,
 )
+from headscope.studies.clark2019.words.probing import TABLE3
 from headscope.studies.study import Figure
 from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 

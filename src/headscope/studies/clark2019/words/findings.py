@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_in_paper
-from headscope.probes.papers import SAME_RELATION, TABLE1, TABLE3
+from headscope.probes.relations import SAME_RELATION, TABLE1
 from headscope.probes.trees import ALL
 from headscope.results.findings import (
     DIFFERENCE,
@@ -27,6 +27,7 @@ from headscope.studies.clark2019.words.choices import (
     relation_row,
     resolver_gap,
 )
+from headscope.studies.clark2019.words.probing import TABLE3
 
 FEW = 20  # words of a relation that a best head can be chosen by
 HALF = 0.5
