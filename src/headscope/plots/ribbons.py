@@ -9,7 +9,8 @@ Every token has the same height in every panel, so that short texts are short:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
@@ -49,10 +50,17 @@ class Ribbon:
     # What the head should find: its words are marked, the others grey, and a pair that the head
     # does not look at is dotted. None where nothing is sought.
     gold: Pairs | None = None
-    full: float = field(init=False)  # the weight from which on a line has its full colour
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "full", _full_colour(self.drawn))
+    @cached_property
+    def full(self) -> float:
+        """The weight from which on a line has its full colour.
+
+        Twice the median over queries of their largest weight, so that a broad head can be seen.
+        """
+        largest = self.drawn.max(1, initial=0)
+        if not (largest > 0).any():
+            return 1.0
+        return float(np.clip(2 * np.median(largest[largest > 0]), FULLEST, 1))
 
     @property
     def drawn(self) -> np.ndarray:
@@ -87,14 +95,6 @@ def read_ribbon(example: xr.DataArray, title: str, *, with_null: bool = False) -
         frozenset(jumps | ({len(tokens)} if whole > int(places[-1]) + 1 else set())),
         frozenset() if with_null else frozenset(null),
     )
-
-
-def _full_colour(weights: np.ndarray) -> float:
-    """Twice the median over queries of their largest weight, so that a broad head can be seen."""
-    largest = weights.max(1, initial=0)
-    if not (largest > 0).any():
-        return 1.0
-    return float(np.clip(2 * np.median(largest[largest > 0]), FULLEST, 1))
 
 
 def draw_ribbons(ribbons: Sequence[Ribbon], columns: int) -> Figure:
