@@ -174,7 +174,8 @@ def align_flat(
     of_word, of_token = _sentence_of(words.count), _sentence_of(tokens.count)
     doubtful = np.zeros(len(sizes), dtype=bool)
     doubtful[of_word[_misplaced_words(sizes, words, of_word)]] = True
-    doubtful[of_token[_misplaced_tokens(sizes, tokens, of_token)]] = True
+    outside = (tokens.start < 0) | (tokens.start > tokens.end) | (tokens.end > sizes[of_token])
+    doubtful[of_token[outside & ~tokens.special]] = True
     usable = np.flatnonzero(~doubtful[of_word])
     start, end = (base[of_word] + words.start)[usable], (base[of_word] + words.end)[usable]
     left, right = base[of_token] + tokens.start, base[of_token] + tokens.end
@@ -221,13 +222,6 @@ def _misplaced_words(
     behind = np.concatenate([[0], words.end[:-1]]) > words.start
     same_sentence = np.concatenate([[-1], of_word[:-1]]) == of_word
     return wrong | ~words.is_there | (behind & same_sentence)
-
-
-def _misplaced_tokens(
-    sizes: np.ndarray, tokens: FlatTokens, of_token: np.ndarray
-) -> Bool[np.ndarray, "token"]:
-    wrong = (tokens.start < 0) | (tokens.start > tokens.end) | (tokens.end > sizes[of_token])
-    return wrong & ~tokens.special
 
 
 def _partly_uncovered(
