@@ -30,8 +30,7 @@ from random import Random
 from typing import Any, Literal, overload
 from unicodedata import category, east_asian_width, name
 
-from headscope.errors import CorpusError
-from headscope.text.corpus import Corpus, Shard, columns_of
+from headscope.text.corpus import Corpus, Shard, columns_of, draw
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 Unit = Literal["paragraphs", "sentences"]
@@ -102,12 +101,8 @@ class Segments:
 
     def sample(self, n: int, seed: int) -> Corpus:
         """A corpus of n segments drawn without replacement: all their sentences, in order."""
-        if not 0 < n <= len(self):
-            raise CorpusError(
-                f"Cannot draw {n:,} of {len(self):,} segments of {self.unit}; "
-                f"ask for 1 to {len(self):,}."
-            )
-        ranges = [self.ranges[i] for i in sorted(Random(seed).sample(range(len(self)), n))]
+        drawn = draw(n, len(self), f"{len(self):,} segments of {self.unit}", seed)
+        ranges = [self.ranges[number] for number in drawn]
         return self.corpus.select([i for each in ranges for i in range(each.start, each.stop)])
 
     def _read(self, place: Range) -> Segment:

@@ -46,7 +46,10 @@ Labels = tuple[str, ...]
 def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
     """The state a view opens with: what the caller said, else what there is most to learn from."""
     asked = {name: value for name, value in wanted.items() if value is not None}
-    _check_names(kind, asked)
+    known = settings_of(kind)
+    for name in asked:
+        if name not in known:
+            raise ViewError(f"The {kind} view has no setting {name!r}; it has {', '.join(known)}.")
     stack = chosen_stack(trace, asked.pop("stack", None))
     if stack.keys.turns and "spans" not in asked and kind != "neuron":
         asked["spans"] = turns(stack.keys)
@@ -145,13 +148,6 @@ def _with_window(asked: dict[str, Any], stack: "StackTrace") -> dict[str, Any]:
     own = stack.keys is stack.queries or stack.keys == stack.queries
     both = (start, start) if own else (start, 0) if found[0][0] == "q" else (0, start)
     return {**asked, "window": both}
-
-
-def _check_names(kind: Kind, asked: Iterable[str]) -> None:
-    known = settings_of(kind)
-    for name in asked:
-        if name not in known:
-            raise ViewError(f"The {kind} view has no setting {name!r}; it has {', '.join(known)}.")
 
 
 def checked(state: ViewState, stack: "StackTrace") -> ViewState:

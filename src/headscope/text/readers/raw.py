@@ -288,9 +288,8 @@ class HubDataset:
 
     def read(self, column: str) -> Iterator[Row]:
         """The texts of one column."""
-        rows = iter(self._rows())
         try:
-            for row in rows:
+            for row in self._rows():
                 check_column(column, list(row), self.name)
                 name = row.get(NAMES)
                 yield Row(self._text(row[column], column), "" if name is None else str(name))
@@ -309,12 +308,9 @@ class HubDataset:
             ) from error
         # Without the network only what was downloaded before can be read, and that not as a stream.
         streaming = not any(os.environ.get(name, "0") not in ("", "0") for name in _OFFLINE)
-        try:
-            return library.load_dataset(
-                self.name, self.configuration, split=self.split, streaming=streaming
-            )
-        except Exception as error:
-            raise self._unreachable(error) from error
+        return library.load_dataset(
+            self.name, self.configuration, split=self.split, streaming=streaming
+        )
 
     def _text(self, value: object, column: str) -> str:
         if value is not None and not isinstance(value, str):
