@@ -83,36 +83,19 @@ class Option:
             raise self._refusal(text) from None
 
     def _check(self, value: Any) -> Any:
-        if self.type is bool:
-            return self._check_bool(value)
-        if self.type is str:
-            return self._check_text(value)
-        if self.type == list[int]:
-            return self._check_list(value)
-        if self.type == dict[str, float]:
-            return self._check_dict(value)
-        return self._check_number(value, self.type)
-
-    def _check_bool(self, value: Any) -> bool:
-        text = str(value).lower()
-        if text not in (*YES, *NO):
-            raise self._refusal(value)
-        return text in YES
-
-    def _check_text(self, value: Any) -> str:
-        if not isinstance(value, str) or not value or (self.choices and value not in self.choices):
-            raise self._refusal(value)
-        return value
-
-    def _check_list(self, value: Any) -> list[int]:
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            raise self._refusal(value)
-        return [self._check_number(each, int) for each in value]
-
-    def _check_dict(self, value: Any) -> dict[str, float]:
-        if not isinstance(value, Mapping) or set(value) - set(self.choices):
-            raise self._refusal(value)
-        return {key: self._check_number(each, float) for key, each in value.items()}
+        if self.type in (int, float):
+            return self._check_number(value, self.type)
+        if self.type is bool and (text := str(value).lower()) in (*YES, *NO):
+            return text in YES
+        is_text = isinstance(value, str)
+        if self.type is str and is_text and value and value in (self.choices or (value,)):
+            return value
+        if self.type == list[int] and isinstance(value, Sequence) and not is_text:
+            return [self._check_number(each, int) for each in value]
+        is_map = isinstance(value, Mapping) and not set(value) - set(self.choices)
+        if self.type == dict[str, float] and is_map:
+            return {key: self._check_number(each, float) for key, each in value.items()}
+        raise self._refusal(value)
 
     def _check_number(self, value: Any, kind: Any) -> Any:
         wanted: Any = Integral if kind is int else Real

@@ -16,7 +16,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
-from headscope.metrics.records.examples import corpus_order
+from headscope.metrics.records.examples import (
+    FIELDS,
+    NONE,
+    corpus_order,
+    exemplar_variables,
+    name_fields,
+)
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import separation
@@ -28,8 +34,6 @@ BANDS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, None))  # tokens apart, both ends
 STRONGEST = 3
 RANDOM = "random"
 PICKS = (*map(str, range(1, STRONGEST + 1)), RANDOM)
-NOTHING = -1.0
-FIELDS = ("weight", "sentence", "query", "key")
 
 KIND_EXEMPLAR_WEIGHT = Measure(
     "kind_exemplar_weight",
@@ -110,7 +114,7 @@ class KindExemplars:
 
     def zero(self, inputs: int) -> State:
         shape = (*self.grid.shape, len(self.kinds))
-        sums = {name: np.full((*shape, len(PICKS)), NOTHING) for name in FIELDS}
+        sums = {name: np.full((*shape, len(PICKS)), NONE) for name in FIELDS}
         return State(sums | {"order": np.full(shape, np.inf)})
 
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
@@ -136,10 +140,8 @@ class KindExemplars:
         found: Float[np.ndarray, "field pick head kind"],
         order: Float[np.ndarray, "head kind"],
     ) -> None:
-        fields = dict(zip(FIELDS, np.moveaxis(found, 1, -1), strict=True))
-        fields["sentence"] = numbers[fields["sentence"].astype(np.int64)].astype(np.float64)
-        there = fields["weight"] > 0
-        challenger = {name: _fill(np.where(there, fields[name], NOTHING)) for name in FIELDS}
+        fields = name_fields(np.moveaxis(found, 1, -1), numbers)
+        challenger = {name: _fill(values) for name, values in fields.items()}
         own = {name: sums[index] for name, sums in state.sums.items()}
         for name, values in _better(own, challenger | {"order": order}).items():
             state.sums[name][index] = values
@@ -151,10 +153,7 @@ class KindExemplars:
     def compute(self, sums: Sums, records: Records) -> Variables:
         """kind_exemplar_weight, _sentence, _query, _key by layer, head, kind, pick; -1: none."""
         axes = Axis("kind", self.kinds), Axis("pick", PICKS)
-        weight = np.where(sums["weight"] > 0, sums["weight"], np.nan)
-        variables = {"kind_exemplar_weight": self.grid.array(weight.astype(np.float32), *axes)}
-        places = {f"kind_exemplar_{name}": sums[name].astype(np.int32) for name in FIELDS[1:]}
-        return variables | {name: self.grid.array(each, *axes) for name, each in places.items()}
+        return exemplar_variables("kind_exemplar", self.grid, sums, *axes, bits=32)
 
 
 @dataclass(frozen=True)
@@ -250,7 +249,7 @@ def _strongest(
 def _fill(values: Float[np.ndarray, "head kind pick"]) -> Float[np.ndarray, "head kind pick"]:
     """A pick for every place: a batch of fewer inputs has fewer of the strongest."""
     missing = len(PICKS) - values.shape[-1]
-    none = np.full((*values.shape[:-1], missing), NOTHING)
+    none = np.full((*values.shape[:-1], missing), NONE)
     return np.concatenate([values[..., :-1], none, values[..., -1:]], axis=-1)
 
 

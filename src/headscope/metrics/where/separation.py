@@ -147,7 +147,8 @@ def _per_row(values: Rows) -> Callable[[AnnotatedBatch], TextTerms]:
 
 def _even_distance(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
     before, after = _around(batch)
-    return (before * (before + 1) + after * (after + 1))[..., None] / 2 * _even(batch)
+    steps = (before * (before + 1) + after * (after + 1)) / 2
+    return (steps * even_weights(batch))[..., None]
 
 
 def _even_entropy(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
@@ -157,14 +158,14 @@ def _even_entropy(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
 def _even_histogram(axis: Axis, batch: AnnotatedBatch) -> Float[Tensor, "batch query bin"]:
     starts = torch.tensor(axis.labels, device=batch.mask.device, dtype=torch.float64)
     last = torch.where(starts == 0, 0.0, 2 * starts - 1)
-    ways = _around(batch)
 
     def reached(far: Float[Tensor, "batch query"]) -> Float[Tensor, "batch query bin"]:
         return (torch.minimum(far[..., None], last) - starts + 1).clamp(min=0)
 
-    both = reached(ways[0]) + reached(ways[1])
+    before, after = _around(batch)
+    both = reached(before) + reached(after)
     both[..., 0] = 1  # the token itself
-    return both * _even(batch)
+    return both * even_weights(batch)[..., None]
 
 
 def _around(batch: AnnotatedBatch) -> tuple[Float[Tensor, "batch query"], ...]:
@@ -172,10 +173,6 @@ def _around(batch: AnnotatedBatch) -> tuple[Float[Tensor, "batch query"], ...]:
     before = (batch.mask.double().cumsum(1) - 1).clamp(min=0)
     after = batch.mask.double().sum(1, keepdim=True) - 1 - before
     return before, torch.zeros_like(before) if batch.is_causal else after.clamp(min=0)
-
-
-def _even(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
-    return even_weights(batch)[..., None]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,12 @@ from torch import Tensor
 
 from headscope.metrics.metric import Grid
 from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
-from headscope.metrics.where.surface import SINK_THRESHOLD, even_on_offset, even_weights
+from headscope.metrics.where.surface import (
+    SINK_THRESHOLD,
+    even_on_offset,
+    even_received,
+    even_weights,
+)
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Role
@@ -118,9 +123,8 @@ EvenlyPaid = Callable[[AnnotatedBatch], Float[Tensor, "batch"]]
 def shares(grid: Grid, *, is_causal: bool) -> list[HeadRatio | TextRatio]:
     """All shares that a head can have, and those of even attention; a causal one sees no next."""
     found: list[HeadRatio | TextRatio] = []
-    for measure, even, share in zip(DECLARED, EVENS, _SHARES, strict=True):
+    for measure, even, (missing, paid, evenly) in zip(DECLARED, EVENS, _SHARES, strict=True):
         if not (is_causal and measure is NEXT_SHARE):
-            missing, paid, evenly = share
             found.append(HeadRatio(measure, grid, _terms(paid, missing)))
             found.append(TextRatio(even, _even_terms(evenly, missing)))
     return found
@@ -167,10 +171,7 @@ def even_to_first(batch: AnnotatedBatch) -> Float[Tensor, "batch"]:
 
 def even_to_delimiters(batch: AnnotatedBatch) -> Float[Tensor, "batch"]:
     """`to_delimiters` of attention that is the same everywhere."""
-    weights = even_weights(batch)
-    total = weights.sum(1, keepdim=True)
-    received = weights.flip(1).cumsum(1).flip(1) if batch.is_causal else total
-    return (received * _is_delimiter(batch)).sum(1)
+    return (even_received(batch) * _is_delimiter(batch)).sum(1)
 
 
 def _is_delimiter(batch: AnnotatedBatch) -> Float[Tensor, "batch token"]:

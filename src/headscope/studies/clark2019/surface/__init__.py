@@ -27,6 +27,7 @@ from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import repeated_sequences
 from headscope.metrics.where import surface
 from headscope.metrics.where.surface import CLS, PUNCT, SEP
+from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import Encoded, encode, select
 from headscope.model.inputs.tokens import display, display_text
 from headscope.model.model import Model
@@ -97,16 +98,9 @@ def _assemble(model: Model, segment: Segment, delimiters: Delimiters) -> Encoded
     middle, end = (_delimiter(model, delimiters.sep, part) for part in (0, 1))
     second = replace(second, segments=(1,) * len(second), sequence=(1,) * len(second))
     pieces = [piece for piece in (begin, first, middle, second, end) if piece is not None]
-    return Encoded(
-        text=segment.first,
-        pair=segment.second,
-        ids=sum((piece.ids for piece in pieces), ()),
-        tokens=sum((piece.tokens for piece in pieces), ()),
-        offsets=sum((piece.offsets for piece in pieces), ()),
-        segments=sum((piece.segments for piece in pieces), ()),
-        special=sum((piece.special for piece in pieces), ()),
-        sequence=sum((piece.sequence for piece in pieces), ()),
-    )
+    names = ("ids", "tokens", "offsets", "segments", "special", "sequence")
+    joined: dict[str, Any] = {n: sum((getattr(each, n) for each in pieces), ()) for n in names}
+    return Encoded(text=segment.first, pair=segment.second, **joined)
 
 
 def _delimiter(model: Model, index: int | None, segment: int) -> Encoded | None:
@@ -132,12 +126,8 @@ def _bare(model: Model, ids: tuple[int, ...], special: tuple[bool, ...]) -> Enco
 
 def _id(model: Model, index: object) -> int | None:
     """An id that the network has an embedding for."""
-    return index if isinstance(index, int) and 0 <= index < embeddings(model) else None
-
-
-def embeddings(model: Model) -> int:
-    """How many ids the network has an embedding for."""
-    return model.network.get_input_embeddings().num_embeddings  # pyright: ignore[reportAttributeAccessIssue, reportReturnType]
+    size = vocabulary_size(model.network)
+    return index if isinstance(index, int) and 0 <= index < size else None
 
 
 @lru_cache(maxsize=4)
@@ -283,7 +273,7 @@ def _surface(encoded: Encoded, place: int) -> str:
 def ordinary_tokens(setup: Setup) -> list[int]:
     """All ids of the tokenizer that are ordinary tokens of the network."""
     special = set(setup.model.tokenizer.all_special_ids)
-    size = min(len(setup.model.tokenizer), embeddings(setup.model))
+    size = min(len(setup.model.tokenizer), vocabulary_size(setup.model.network))
     return [index for index in range(size) if index not in special]
 
 

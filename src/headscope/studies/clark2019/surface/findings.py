@@ -117,14 +117,10 @@ def _at_separator_depth(data: xr.Dataset) -> list[int]:
     return layers_between(data, *SEPARATOR_DEPTH)
 
 
-def _separator_share(data: xr.Dataset) -> xr.DataArray:
-    by_layer = data["special_share_by_layer"].sel(special="sep")
-    return known(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"), NO_SEPARATOR)
-
-
-def _separator_to_itself(data: xr.Dataset) -> xr.DataArray:
-    by_layer = data["sep_to_sep_by_layer"]
-    return known(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"), NO_SEPARATOR)
+def _separator_share(data: xr.Dataset, variable: str = "special_share") -> xr.DataArray:
+    by_layer = data[f"{variable}_by_layer"].sel(layer=_at_separator_depth(data))
+    of_separator = by_layer.sel(special="sep") if "special" in by_layer.dims else by_layer
+    return known(of_separator.mean("layer"), NO_SEPARATOR)
 
 
 def _in_those_layers(data: xr.Dataset, found: Found) -> str:
@@ -290,7 +286,7 @@ FINDINGS = (
         "over 0.9",
         "mean share at the same depth above 0.9",
         ("sep_to_sep",),
-        _separator_to_itself,
+        partial(_separator_share, variable="sep_to_sep"),
         threshold=0.9,
         range=SHARE,
         words=_in_those_layers,

@@ -133,37 +133,24 @@ def _published(system: str) -> Row:
 
 def table3_rows(result: xr.Dataset) -> list[Row]:
     """One row per probe."""
-    rows = []
-    for name in result["probe"].values.tolist():
-        place = result.sel(probe=name)
-        words = "words" in name
-        rows.append(
-            {
-                "probe": PROBE_NAMES[name],
-                "UAS": float(place["parsing_uas"]),
-                "sd over seeds": float(place["parsing_uas_sd"]),
-                "low": float(place["parsing_uas_ci"].sel(bound="low")),
-                "high": float(place["parsing_uas_ci"].sel(bound="high")),
-                "last gain": float(_last_gain(place)),
-                **_of_control(place),
-                "parameters": int(place["parsing_parameters"]),
-                "word vectors": result.attrs["parsing_vectors"] if words else "",
-                "published": TABLE3[name] / 100,
-            }
-        )
-    return rows
+    return [_probe_row(result.sel(probe=name), name) for name in result["probe"].values.tolist()]
 
 
-def _last_gain(place: xr.Dataset) -> xr.DataArray:
-    """What the last quarter of the training added."""
-    curve = place["parsing_curve"]
-    return curve.isel(share=-1) - curve.isel(share=-2)
-
-
-def _of_control(place: xr.Dataset) -> Row:
-    if "probe_selectivity" not in place:
-        return {}
-    return {"selectivity": float(place["probe_selectivity"])}
+def _probe_row(place: xr.Dataset, name: str) -> Row:
+    before, end = place["parsing_curve"].values[-2:]  # the last quarter of the training
+    control = {"selectivity": "probe_selectivity"} if "probe_selectivity" in place else {}
+    return {
+        "probe": PROBE_NAMES[name],
+        "UAS": float(place["parsing_uas"]),
+        "sd over seeds": float(place["parsing_uas_sd"]),
+        "low": float(place["parsing_uas_ci"].sel(bound="low")),
+        "high": float(place["parsing_uas_ci"].sel(bound="high")),
+        "last gain": float(end - before),
+        **{key: float(place[variable]) for key, variable in control.items()},
+        "parameters": int(place["parsing_parameters"]),
+        "word vectors": place.attrs["parsing_vectors"] if "words" in name else "",
+        "published": TABLE3[name] / 100,
+    }
 
 
 def tree_rows(result: xr.Dataset) -> list[Row]:

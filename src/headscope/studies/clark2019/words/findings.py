@@ -20,6 +20,7 @@ from headscope.results.findings import (
 from headscope.results.heads import known, whole
 from headscope.studies.clark2019.words.choices import (
     BestHead,
+    BestResolver,
     best_resolver,
     direction_gaps,
     layer_number,
@@ -100,15 +101,20 @@ def _count_directions(data: xr.Dataset, found: Found) -> str:
     return f"{len(gaps) - len(against)} of {len(gaps)} relations{named}"
 
 
-def _nominal(data: xr.Dataset) -> xr.DataArray:
-    if best_resolver(data, "words") is None:
+def _resolver(data: xr.Dataset) -> BestResolver:
+    best = best_resolver(data, "words")
+    if best is None:
         raise NotMeasured("no mention was scored")
+    return best
+
+
+def _nominal(data: xr.Dataset) -> xr.DataArray:
+    _resolver(data)
     return known(nominal_strength(data), "too few nominal mentions were scored")
 
 
 def _say_nominal(data: xr.Dataset, found: Found) -> str:
-    best = best_resolver(data, "words")
-    assert best is not None
+    best = _resolver(data)
     place = {"layer": best.layer, "head": best.head, "candidates": "words"}
     own = whole(data["coref_accuracy"]).sel(place)
     match = whole(data["coref_baseline"]).sel(system="head_match")
@@ -121,14 +127,12 @@ def _say_nominal(data: xr.Dataset, found: Found) -> str:
 
 
 def _gap_to_system(data: xr.Dataset, system: str) -> xr.DataArray:
-    if best_resolver(data, "words") is None:
-        raise NotMeasured("no mention was scored")
+    _resolver(data)
     return known(resolver_gap(data, system), "all mentions are in one half of the documents")
 
 
 def _say_resolver(data: xr.Dataset, found: Found, system: str) -> str:
-    best = best_resolver(data, "words")
-    assert best is not None
+    best = _resolver(data)
     baseline = float(whole(data["coref_baseline"]).sel(system=system, mention="all"))
     return (
         f"{name_in_paper(best.layer, best.head)}: held out {percent(best.held_out.value)}, "
