@@ -120,7 +120,8 @@ class HeadImportance:
     ) -> None:
         """Run the batch without each head in turn."""
         predicted = predicted_tokens(annotated, self.seed, self.share)
-        counts = count_predicted(predicted, is_causal=annotated.is_causal)
+        # Nothing predicts the first token of a causal model.
+        counts = predicted[:, int(annotated.is_causal) :].sum(-1).double()
         with torch.no_grad():
             found = loss_changes(model, batch, predicted, self.grid, self.means())
         gates = gate_gradients(model, batch, predicted, self.grid)
@@ -152,13 +153,6 @@ def predicted_tokens(batch: AnnotatedBatch, seed: int, share: float) -> Bool[Ten
     special = batch.labels.get("special", torch.full_like(batch.mask, -1, dtype=torch.long))
     ordinary = batch.content & (special != CLS) & (special != SEP)
     return choose_predicted(batch, ordinary, seed=seed, share=share)
-
-
-def count_predicted(
-    predicted: Bool[Tensor, "batch token"], *, is_causal: bool
-) -> Float[Tensor, "batch"]:
-    """How many tokens of each input have a loss; nothing predicts the first of a causal model."""
-    return predicted[:, int(is_causal) :].sum(-1).double()
 
 
 def loss_changes(

@@ -182,13 +182,10 @@ def say_words(result: xr.Dataset, prefix: str = "") -> str:
         return ""
     said = [f"{counts[SPLIT] / total:.1%} of {counted(total, 'words')} are split into pieces."]
     if counts.get(SEVERAL):
-        said.append(f"{_tokens(counts[SEVERAL])} {_what_became(counts)}")
+        verb = "covers" if counts[SEVERAL] == 1 else "cover"
+        several = f"{counted(counts[SEVERAL], 'tokens')} {verb} characters of several words:"
+        said.append(f"{several} {_what_became(counts)}")
     return " ".join(said)
-
-
-def _tokens(count: int) -> str:
-    verb = "covers" if count == 1 else "cover"
-    return f"{counted(count, 'tokens')} {verb} characters of several words:"
 
 
 def _what_became(counts: dict[str, int]) -> str:

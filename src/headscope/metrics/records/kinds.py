@@ -121,7 +121,7 @@ class KindExemplars:
         """Let the inputs of a batch compete with those kept so far."""
         batch, pairs = layer.batch, _Pairs(layer, self.labels, self.with_self)
         weight = pairs.weight  # batch head kind
-        order = batch.once("draw order", partial(self._order, batch))
+        order = batch.once("draw order", lambda: self._order(batch))
         drawn = torch.where(weight > 0, order[:, None], torch.inf).min(0)
         rows = torch.cat([_strongest(weight, batch), drawn.indices[None]])
         found = (weight.gather(0, rows), rows, *pairs.locate(rows))

@@ -17,7 +17,7 @@ from headscope.metrics.records.tokens import TopTokens
 from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
 from headscope.metrics.what.successor import ITEM, Series, Successor
-from headscope.metrics.where import separation, shares
+from headscope.metrics.where import positions
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
@@ -265,14 +265,14 @@ def why_no_retrieval(setup: Setup) -> str | None:
 def _of_texts(setup: Setup) -> list[Metric]:
     grid, is_causal = setup.grid, setup.model.is_causal
     return [
-        *shares.shares(grid, is_causal=is_causal),
-        separation.entropy(grid),
-        separation.distance(grid),
-        separation.DistanceSpread(grid),
-        separation.distance_histogram(grid, setup.options["context"]),
-        *separation.even_lines(setup.options["context"]),
+        *positions.shares(grid, is_causal=is_causal),
+        positions.entropy(grid),
+        positions.distance(grid),
+        positions.DistanceSpread(grid),
+        positions.distance_histogram(grid, setup.options["context"]),
+        *positions.even_lines(setup.options["context"]),
         *repeats.repeats(grid),
-        separation.peak_histogram(grid),
+        positions.peak_histogram(grid),
     ]
 
 
@@ -284,6 +284,7 @@ RECORD_OPTIONS = (
 )
 FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES, EDGES)
 AS_ASKED = "left out as asked"
+NO_VECTORS = "this family computes attention outside the attention interface"
 LONGEST = 2**16  # tokens of an input whose places fit into the files
 
 
@@ -294,8 +295,8 @@ def records_left_out(setup: Setup) -> dict[str, str]:
     if (reason := why_no_records(setup)) is not None:
         return dict.fromkeys(FILES, reason)
     missing: dict[str, str] = {}
-    if (reason := why_no_vectors(setup)) is not None:
-        missing[MAPS] = reason
+    if setup.model.plan.backend.name != "interface":
+        missing[MAPS] = NO_VECTORS
     if (reason := why_no_writes(setup.model)) is not None:
         missing |= dict.fromkeys((WRITES, EDGES), reason)
     if setup.options["points"] == 0:
@@ -313,13 +314,6 @@ def with_records(setup: Setup, part: Part) -> Part:
         TokenSample(setup.seed, setup.options["points"]),
     )
     return replace(part, metrics=(*part.metrics, *chosen))
-
-
-def why_no_vectors(setup: Setup) -> str | None:
-    """Why queries, keys and values are not seen, or None."""
-    if setup.model.plan.backend.name != "interface":
-        return "this family computes attention outside the attention interface"
-    return None
 
 
 def why_no_records(setup: Setup) -> str | None:

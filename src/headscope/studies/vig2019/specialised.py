@@ -212,13 +212,8 @@ def count_twice(factors: dict[str, Factor]) -> str:
     return f"{above} of {len(factors)} ({surely} … {maybe})"
 
 
-def _count_to(data: xr.Dataset, found: Found) -> str:
-    return f"above 2 for {count_twice(label_factors(data, 'pos_to', 'tag'))} tags"
-
-
-def _count_from(data: xr.Dataset, found: Found) -> str:
-    counts = (count_twice(label_factors(data, name, "tag")) for name in ("pos_from", "pos_to"))
-    return "above 2 for {} tags from, {} to".format(*counts)
+def _count_twice(data: xr.Dataset, found: Found, form: str, names: tuple[str, ...]) -> str:
+    return form.format(*(count_twice(label_factors(data, name, "tag")) for name in names))
 
 
 def _top_heads_lie(
@@ -306,7 +301,7 @@ FINDINGS = (
         lambda data: _median(label_factors(data, "pos_to", "tag")),
         threshold=TWICE,
         unit="×",
-        words=_count_to,
+        words=partial(_count_twice, form="above 2 for {} tags", names=("pos_to",)),
     ),
     Finding(
         "Fewer tags have a head that attends from them in this way.",
@@ -317,7 +312,9 @@ FINDINGS = (
         more="below",
         unit="×",
         is_signed=True,
-        words=_count_from,
+        words=partial(
+            _count_twice, form="above 2 for {} tags from, {} to", names=("pos_from", "pos_to")
+        ),
     ),
     _of_depth(
         "Heads that attend to proper nouns are deep.",

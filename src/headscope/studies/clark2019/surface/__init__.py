@@ -168,7 +168,9 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
             skipped[TOO_SHORT] += 1
             continue
         fitting = cut_segment(encoded, longest, Random(f"{setup.seed} {segment.number}"))
-        examples.append(_example(setup, fitting, segment.number, group))
+        labels = {"special": special_labels(setup, fitting), "token": fitting.ids}
+        null = (False,) * len(fitting)
+        examples.append(Example(segment.number, fitting, null, labels, group=group))
     return Inputs(examples, +skipped)
 
 
@@ -240,11 +242,6 @@ def longest_segment(setup: Setup) -> int:
     limit = setup.model.max_length
     asked = setup.options["max_tokens"]
     return asked if limit is None else min(asked, limit)
-
-
-def _example(setup: Setup, encoded: Encoded, number: int, group: int) -> Example:
-    labels = {"special": special_labels(setup, encoded), "token": encoded.ids}
-    return Example(number, encoded, (False,) * len(encoded), labels, group=group)
 
 
 def special_labels(setup: Setup, encoded: Encoded) -> list[int]:

@@ -68,11 +68,6 @@ def _count_low(data: xr.Dataset, found: Found) -> str:
     return f"{inside} of {count} in layers {half[0]}–{half[-1]}"
 
 
-def _to_itself(data: xr.Dataset) -> xr.DataArray:
-    """The share that the middle head of all pays to the token itself."""
-    return data["offset_share"].sel(offset=0).median(("layer", "head"))
-
-
 def _count_little(data: xr.Dataset, found: Found) -> str:
     shares = whole(data["offset_share"].sel(offset=0))
     return f"the median; {int((shares < LITTLE).sum())} of {shares.size} heads below {LITTLE}"
@@ -210,10 +205,6 @@ def _say_divergences(data: xr.Dataset, found: Found) -> str:
     return f"{within:.3f} within, {between:.3f} between layers"
 
 
-def _sink_rate(data: xr.Dataset) -> xr.DataArray:
-    return xr.DataArray(data.attrs["sink_rate"])
-
-
 def _check_sees_next(data: xr.Dataset) -> None:
     if data.attrs["is_causal"]:
         raise NotMeasured(NO_NEXT)
@@ -255,7 +246,7 @@ FINDINGS = (
         "most heads put little attention on the current token",
         "the median over heads of the share on the token itself is below 0.1",
         ("offset_share",),
-        _to_itself,
+        lambda data: data["offset_share"].sel(offset=0).median(("layer", "head")),
         threshold=LITTLE,
         more="below",
         range=SHARE,
@@ -347,7 +338,7 @@ FINDINGS = (
         "not in the paper",
         "no rule",
         ("first_token_share",),
-        _sink_rate,
+        lambda data: xr.DataArray(data.attrs["sink_rate"]),
         threshold=None,
         unit=PERCENT,
     ),

@@ -161,7 +161,10 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
     (made,) = encode_words(setup.model, [sentence], setup.sharing)
     if not isinstance(made, WordTokens):
         return None
-    wanted = _wanted(made.sentence, shown)
+    if shown.relation is None:
+        wanted = _coreferent(made.sentence)
+    else:
+        wanted = _arcs(made.sentence, shown.relation, shown.direction)
     if not wanted:  # words that were joined may have held all there was to find
         return None
     texts, units = _texts(made, with_special=setup.options["figure5_special"])
@@ -180,13 +183,6 @@ def _texts(made: WordTokens, *, with_special: bool) -> tuple[tuple[str, ...], li
     if with_special and encoded.special[-1]:
         texts, units = [*texts, encoded.tokens[-1]], [*units, len(words) + END]
     return tuple(texts), units
-
-
-def _wanted(sentence: Sentence, shown: Shown) -> Pairs:
-    """What the head should find."""
-    if shown.relation is None:
-        return _coreferent(sentence)
-    return _arcs(sentence, shown.relation, shown.direction)
 
 
 def _with_relation(setup: Setup, relation: str) -> Iterator[Sentence]:

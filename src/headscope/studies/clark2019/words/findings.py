@@ -49,11 +49,6 @@ def _row(data: xr.Dataset, relation: str) -> BestHead:
     return row
 
 
-def _relation_margin(data: xr.Dataset, relation: str) -> xr.DataArray:
-    """How much more a head chosen on other documents finds than the best fixed offset."""
-    return _row(data, relation).margin_replicates
-
-
 def _say_relation(data: xr.Dataset, found: Found, relation: str) -> str:
     row = _row(data, relation)
     return (
@@ -64,11 +59,6 @@ def _say_relation(data: xr.Dataset, found: Found, relation: str) -> str:
 
 def _name(data: xr.Dataset, row: BestHead) -> str:
     return name_in_paper(layer_number(data, row.layer), row.head)
-
-
-def _found_by_one_head(data: xr.Dataset) -> xr.DataArray:
-    """Of all governors, seen or not, those that a head chosen on other documents finds."""
-    return _row(data, ALL).of_all_replicates
 
 
 def _say_parser(data: xr.Dataset, found: Found) -> str:
@@ -179,7 +169,7 @@ def _of_relation(relation: str) -> Finding:
         f"{accuracy} against {baseline} ({offset:+d}){REMARKS.get(relation, '')}",
         "accuracy of a head chosen on other documents, less that of the best offset, is above 0",
         ("relation_accuracy",),
-        partial(_relation_margin, relation=relation),
+        lambda data: _row(data, relation).margin_replicates,
         unit=PERCENT,
         is_signed=True,
         range=DIFFERENCE,
@@ -210,7 +200,7 @@ FINDINGS = (
         "a head chosen on other documents finds fewer than half of all governors, those that it "
         "cannot see included",
         ("relation_accuracy",),
-        _found_by_one_head,
+        lambda data: _row(data, ALL).of_all_replicates,
         threshold=HALF,
         more="below",
         unit=PERCENT,

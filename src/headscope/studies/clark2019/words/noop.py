@@ -65,14 +65,6 @@ def _row(data: xr.Dataset, groups: int, row: BestHead) -> dict[str, Any]:
     return cells | dict(zip(("gradient applies", "gradient does not"), gradients, strict=True))
 
 
-def _difference(data: xr.Dataset) -> xr.DataArray:
-    return _mean([other - applies for applies, other in _clear(data, NOOP)])
-
-
-def _gradient_difference(data: xr.Dataset) -> xr.DataArray:
-    return _mean([other / applies for applies, other in _clear(data, GRADIENT)])
-
-
 def _clear(data: xr.Dataset, prefix: str) -> list[Pair]:
     rows = _clear_rows(data)
     if not rows:
@@ -96,10 +88,6 @@ def _say_clear(data: xr.Dataset, found: Found) -> str:
     applies, other = (float(np.mean([whole(pair[n]) for pair in pairs])) for n in range(2))
     named = ", ".join(row.relation for row in rows[:5]) + (" …" if len(rows) > 5 else "")
     return f"{applies:.2f} where it applies, {other:.2f} elsewhere; {named}"
-
-
-def _say_gradients(data: xr.Dataset, found: Found) -> str:
-    return f"of {len(_clear_rows(data))} relations, elsewhere relative to where it applies"
 
 
 def _objects(data: xr.Dataset) -> xr.DataArray:
@@ -141,7 +129,7 @@ FINDINGS = (
         "mean over the relations that a head clearly finds: share to delimiters of words to which "
         "the relation does not apply, less that of the others, is above 0",
         (*_names(NOOP), "relation_accuracy"),
-        _difference,
+        lambda data: _mean([other - applies for applies, other in _clear(data, NOOP)]),
         is_signed=True,
         range=DIFFERENCE,
         words=_say_clear,
@@ -162,11 +150,13 @@ FINDINGS = (
         "mean over the same relations of the gradient to delimiters elsewhere / where the relation "
         "applies, below 1",
         (*_names(GRADIENT), "relation_accuracy"),
-        _gradient_difference,
+        lambda data: _mean([other / applies for applies, other in _clear(data, GRADIENT)]),
         threshold=1.0,
         more="below",
         unit="×",
         range=(0.0, np.inf),
-        words=_say_gradients,
+        words=lambda data, found: (
+            f"of {len(_clear_rows(data))} relations, elsewhere relative to where it applies"
+        ),
     ),
 )
