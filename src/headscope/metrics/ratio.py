@@ -338,12 +338,9 @@ class RatioGroup:
 
     def update(self, layer: Layer) -> None:
         """Add one layer of one batch."""
-        x, y = zip(*(_terms(metric, layer) for metric in self._metrics), strict=True)
-        self._add(NUMERATOR, layer, torch.cat(x, dim=-1))
-        self._add(DENOMINATOR, layer, torch.cat(y, dim=-1))
-
-    def _add(self, name: str, layer: Layer, terms: Tensor) -> None:
-        add_by_group(self._sums[name][layer.index], terms, layer.batch.groups)
+        terms = zip(*(_terms(metric, layer) for metric in self._metrics), strict=True)
+        for sums, parts in zip(self._sums.values(), terms, strict=True):
+            add_by_group(sums[layer.index], torch.cat(parts, dim=-1), layer.batch.groups)
 
     def finish(self, states: Mapping[str, State]) -> None:
         """Add everything to the states of the metrics."""

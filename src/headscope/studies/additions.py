@@ -6,7 +6,7 @@ importance    how much each head matters to the loss, beside what heads measure
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,15 +61,11 @@ def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
         "Pooled over the heads of each layer, with standard errors: shares of attention, and of "
         "attention times the norm of what each token gives (‖a·v W_O‖).",
         (f"{first}_norm",),
-        partial(_layer_rows, columns=columns),
+        lambda result: [
+            {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
+            for layer in result["layer"].values.tolist()
+        ],
     )
-
-
-def _layer_rows(result: xr.Dataset, columns: Mapping[str, Sliced]) -> list[dict[str, Any]]:
-    return [
-        {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
-        for layer in result["layer"].values.tolist()
-    ]
 
 
 def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, float]:

@@ -129,15 +129,12 @@ def fill(study: str, options: Sequence[Option], given: Mapping[str, Any]) -> dic
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            raise RunError(_unknown(study, name, tuple(known)))
+            near = get_close_matches(name, known, n=1)
+            listed = f"it has {', '.join(known) or 'none'}."
+            hint = f"did you mean {near[0]}?" if near else listed
+            raise RunError(f"{study} has no option {name!r}; {hint}")
     defaults = {option.name: option.default for option in options}
     return defaults | {name: known[name].read(value) for name, value in given.items()}
-
-
-def _unknown(study: str, name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known) or 'none'}."
-    return f"{study} has no option {name!r}{hint}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ from headscope.studies.clark2019.surface import (
     ordinary_tokens,
     repeated_inputs,
 )
-from headscope.studies.luger2026.inputs import inputs_again, text_inputs
+from headscope.studies.luger2026.inputs import inputs_again, text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
@@ -73,9 +73,9 @@ def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
     """The first texts of the corpus, each with a needle at every depth; the first shard has all."""
     if first > 0:
         return Inputs(())
-    texts = _texts(setup, sentences)
+    texts, frame = _texts(setup, sentences), own_frame(setup.model.tokenizer)
     hidden = [
-        (number, depth, hide(text, _needle(setup, number), share, *_frame(setup)))
+        (number, depth, hide(text, _needle(setup, number), share, frame.before, frame.after))
         for number, text in enumerate(texts)
         for depth, share in enumerate(depths_of(setup))
     ]
@@ -116,25 +116,18 @@ def hide(
 
 def needle_room(setup: Setup) -> int:
     """How many tokens of text an input with a needle has."""
-    before, after = _frame(setup)
-    return int(setup.options["context"]) - len(before) - len(after) - 2 * NEEDLE_TOKENS
-
-
-def _frame(setup: Setup) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    frame = own_frame(setup.model.tokenizer)
-    return frame.before, frame.after
+    return text_room(setup, own_frame(setup.model.tokenizer)) - 2 * NEEDLE_TOKENS
 
 
 def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Tokens]:
     """Tokens of the first inputs that are long enough, without their special ones."""
     columns = text_inputs(setup, sentences, 0).columns
-    before, after = _frame(setup)
-    room = needle_room(setup)
+    frame, room = own_frame(setup.model.tokenizer), needle_room(setup)
     if room < FEWEST:
         return []
     found = []
     for start, length in zip(columns.starts.tolist(), columns.lengths.tolist(), strict=True):
-        ids = columns.ids[start + len(before) : start + length - len(after)][:room]
+        ids = columns.ids[start + len(frame.before) : start + length - len(frame.after)][:room]
         if len(ids) == room and len(found) < setup.options["needles"]:
             found.append(ids)
     return found

@@ -139,9 +139,8 @@ def draw_examples(result: xr.Dataset) -> Drawing:
 
 
 def _describe(result: xr.Dataset, kind: str, layer: int, head: int) -> str:
-    names = {"distance": "distance", "entropy": "entropy", "variability": "variability"}
     own = result.sel(layer=layer, head=head)
-    lines = [f"{name} {float(own[key]):.2f}" for key, name in names.items()]
+    lines = [f"{name} {float(own[name]):.2f}" for name in ("distance", "entropy", "variability")]
     if "dependency_alignment" in result:
         lines.append(f"alignment {float(own['dependency_alignment'].sel(form='either')):.2f}")
     return f"{name_head(layer, head)} – {kind}\n" + "\n".join(lines)

@@ -216,24 +216,6 @@ def _count_twice(data: xr.Dataset, found: Found, form: str, names: tuple[str, ..
     return form.format(*(count_twice(label_factors(data, name, "tag")) for name in names))
 
 
-def _top_heads_lie(
-    data: xr.Dataset, variable: str, tag: str, count: int, first: float, last: float
-) -> xr.DataArray:
-    """Positive if most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
-    _check_tag(data, variable, tag)
-    wanted = layers_between(data, first, last)
-    return known(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
-
-
-def _count_inside(
-    data: xr.Dataset, found: Found, variable: str, tag: str, count: int, first: float, last: float
-) -> str:
-    wanted = layers_between(data, first, last)
-    layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
-    inside = sum(layer in wanted for layer in layers)
-    return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
-
-
 def _check_tag(data: xr.Dataset, variable: str, tag: str) -> None:
     if tag not in data[variable]["tag"]:
         raise NotMeasured(f"the tag set has no {tag}")
@@ -248,17 +230,28 @@ def _of_depth(
     count: int,
     depths: tuple[float, float],
 ) -> Finding:
-    first, last = depths
-    where = {"variable": variable, "tag": tag, "count": count, "first": first, "last": last}
+    """Whether most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
+
+    def find(data: xr.Dataset) -> xr.DataArray:
+        _check_tag(data, variable, tag)
+        wanted = layers_between(data, *depths)
+        return known(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        wanted = layers_between(data, *depths)
+        layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
+        inside = sum(layer in wanted for layer in layers)
+        return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
+
     return Finding(
         claim,
         published,
         f"{rule}: the value of the head that makes a majority inside, less that of its rival "
         "outside, is above 0",
         (variable,),
-        partial(_top_heads_lie, **where),
+        find,
         is_signed=True,
-        words=partial(_count_inside, **where),
+        words=say,
     )
 
 

@@ -73,38 +73,34 @@ def _count_little(data: xr.Dataset, found: Found) -> str:
     return f"the median; {int((shares < LITTLE).sum())} of {shares.size} heads below {LITTLE}"
 
 
-def _at_depth(data: xr.Dataset, special: str, first: float, last: float) -> xr.DataArray:
-    """Share of a kind of token in some layers − in all others."""
-    here, there = _shares_at(data, special, first, last)
-    return here - there
-
-
-def _shares_at(
-    data: xr.Dataset, special: str, first: float, last: float
-) -> tuple[xr.DataArray, xr.DataArray]:
-    by_layer = data["special_share_by_layer"].sel(special=special)
-    if not np.isfinite(whole(by_layer).values).any():
-        raise NotMeasured("the model has no such token")
-    inside, rest = split_layers(data, first, last, FEW_LAYERS)
-    return by_layer.sel(layer=inside).mean("layer"), by_layer.sel(layer=rest).mean("layer")
-
-
-def _say_depth(data: xr.Dataset, found: Found, special: str, first: float, last: float) -> str:
-    here, there = (float(whole(each)) for each in _shares_at(data, special, first, last))
-    inside = layers_between(data, first, last)
-    return f"{here:.3f} in {name_layers(inside)}, {there:.3f} in the rest"
-
-
 def _of_depth(claim: str, published: str, special: str, where: str, third: int) -> Finding:
-    place = {"special": special, "first": third / 3, "last": (third + 1) / 3}
+    """The share of a kind of token in a third of the layers, less that in all others."""
+    depths = third / 3, (third + 1) / 3
+
+    def shares(data: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+        by_layer = data["special_share_by_layer"].sel(special=special)
+        if not np.isfinite(whole(by_layer).values).any():
+            raise NotMeasured("the model has no such token")
+        inside, rest = split_layers(data, *depths, FEW_LAYERS)
+        return by_layer.sel(layer=inside).mean("layer"), by_layer.sel(layer=rest).mean("layer")
+
+    def find(data: xr.Dataset) -> xr.DataArray:
+        here, there = shares(data)
+        return here - there
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        here, there = (float(whole(each)) for each in shares(data))
+        inside = name_layers(layers_between(data, *depths))
+        return f"{here:.3f} in {inside}, {there:.3f} in the rest"
+
     return Finding(
         claim,
         published,
         f"mean share of the {where} third of the layers, less that of the rest, is above 0",
         ("special_share",),
-        partial(_at_depth, **place),
+        find,
         is_signed=True,
-        words=partial(_say_depth, **place),
+        words=say,
     )
 
 

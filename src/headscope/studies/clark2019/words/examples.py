@@ -169,7 +169,10 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
         return None
     texts, units = _texts(made, with_special=setup.options["figure5_special"])
     before = units.index(0)
-    weights = _head_map(setup, made, shown.place)[np.ix_(units, units)]
+    batch = setup.model.batch([made.encoded])
+    pieces = token_units([made], batch, setup.options["row"])
+    maps = all_word_maps(setup.model, batch, pieces, setup.reading)
+    weights = maps[0, shown.place].cpu().numpy()[np.ix_(units, units)]
     gold = frozenset((query + before, key + before) for query, key in wanted)
     return HeadExample(shown.title, texts, weights, gold)
 
@@ -216,13 +219,6 @@ def _coreferent(window: Sentence) -> Pairs:
     mention, target = queries.targets.nonzero(as_tuple=True)
     heads = queries.head[mention]
     return frozenset(zip(heads.tolist(), target.tolist(), strict=True))
-
-
-def _head_map(setup: Setup, tokens: WordTokens, place: int) -> np.ndarray:
-    batch = setup.model.batch([tokens.encoded])
-    units = token_units([tokens], batch, setup.options["row"])
-    maps = all_word_maps(setup.model, batch, units, setup.reading)
-    return maps[0, place].cpu().numpy()
 
 
 def _clarity(tried: tuple[int, HeadExample]) -> float:

@@ -136,13 +136,6 @@ def _say_near(data: xr.Dataset, found: Found) -> str:
     return f"better than the rules; {said}" if found.low > 0 else said
 
 
-def _probe_gap(data: xr.Dataset, better: str, worse: str) -> xr.DataArray:
-    for name in (better, worse):
-        _check_level(data, name)
-    uas = data["parsing_uas"]
-    return uas.sel(probe=better) - uas.sel(probe=worse)
-
-
 def _check_level(data: xr.Dataset, probe: str) -> None:
     """Refuse to judge by a probe that would score otherwise after more training."""
     if "parsing_curve" not in data or probe not in data["parsing_curve"]["probe"]:
@@ -155,11 +148,6 @@ def _check_level(data: xr.Dataset, probe: str) -> None:
             f"the probe of {name} has not levelled off: +{percent(gain)} in the last quarter of "
             "its training"
         )
-
-
-def _say_probes(data: xr.Dataset, found: Found, better: str, worse: str) -> str:
-    uas = whole(data["parsing_uas"])
-    return f"{percent(float(uas.sel(probe=better)))} against {percent(float(uas.sel(probe=worse)))}"
 
 
 def _of_relation(relation: str) -> Finding:
@@ -178,17 +166,27 @@ def _of_relation(relation: str) -> Finding:
 
 
 def _of_probes(better: str, worse: str, claim: str) -> Finding:
+    def find(data: xr.Dataset) -> xr.DataArray:
+        for name in (better, worse):
+            _check_level(data, name)
+        uas = data["parsing_uas"]
+        return uas.sel(probe=better) - uas.sel(probe=worse)
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        uas = whole(data["parsing_uas"])
+        return " against ".join(percent(float(uas.sel(probe=each))) for each in (better, worse))
+
     return Finding(
         claim,
         f"{TABLE3[better]} against {TABLE3[worse]}",
         "difference above 0, of probes that gained at most 1 % in the last quarter of their "
         "training",
         ("parsing_uas",),
-        partial(_probe_gap, better=better, worse=worse),
+        find,
         unit=PERCENT,
         is_signed=True,
         range=DIFFERENCE,
-        words=partial(_say_probes, better=better, worse=worse),
+        words=say,
     )
 
 
