@@ -24,7 +24,7 @@ from headscope.metrics.records.examples import (
     name_fields,
 )
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
+from headscope.observe.dense import DenseLayer, DensePeaks
 from headscope.observe.layer import separation
 from headscope.observe.offsets import largest_by_separation
 from headscope.results.measure import Measure
@@ -119,7 +119,7 @@ class KindExemplars:
 
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Let the inputs of a batch compete with those kept so far."""
-        batch, pairs = layer.batch, _Pairs(layer, self.labels, self.with_self)
+        batch, pairs = layer.batch, _Pairs(layer.batch, layer.peaks(self.with_self), self.labels)
         weight = pairs.weight  # batch head kind
         order = batch.once("draw order", lambda: self._order(batch))
         drawn = torch.where(weight > 0, order[:, None], torch.inf).min(0)
@@ -160,30 +160,21 @@ class KindExemplars:
 class _Pairs:
     """The largest weights of a layer by kind, and the pairs that have them."""
 
-    layer: DenseLayer
+    batch: AnnotatedBatch
+    peaks: DensePeaks
     labels: tuple[Axis, ...]
-    with_self: bool
-
-    @cached_property
-    def kept(self) -> Float[Tensor, "batch head query key"]:
-        return self.layer.peaks(self.with_self).kept
-
-    @cached_property
-    def by_key(self) -> Float[Tensor, "batch head key"]:
-        """The largest weight that every key receives."""
-        return self.layer.peaks(self.with_self).by_key
 
     @cached_property
     def weight(self) -> Float[Tensor, "batch head kind"]:
         """The largest weight of every kind; 0 where an input has no such pair."""
         of_labels = [self._of_label(axis) for axis in self.labels]
-        apart = largest_by_separation(self.kept, is_causal=self.layer.batch.is_causal)
+        apart = largest_by_separation(self.peaks.kept, is_causal=self.batch.is_causal)
         none = apart.new_zeros(*apart.shape[:-1], 1)  # where no two tokens are that far apart
         of_bands = [
             torch.cat([none, apart[..., low - 1 : high]], dim=-1).amax(-1, keepdim=True)
             for low, high in BANDS
         ]
-        return torch.cat([self.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
+        return torch.cat([self.peaks.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
 
     def locate(
         self, rows: Int[Tensor, "pick head kind"]
@@ -192,10 +183,10 @@ class _Pairs:
         before = rows.shape[-1] - len(BANDS)
         head = torch.arange(rows.shape[1], device=rows.device)[:, None]
         key = self._key_of_labels(rows[..., :before], head)
-        query = self.kept[rows[..., :before], head, :, key].argmax(-1)
+        query = self.peaks.kept[rows[..., :before], head, :, key].argmax(-1)
         pairs = [(query, key)]
         for place, band in enumerate(self.bands, start=before):
-            cells = self.kept[rows[..., place], head[:, 0]].mul_(band)  # pick head query key
+            cells = self.peaks.kept[rows[..., place], head[:, 0]].mul_(band)  # pick head query key
             key = cells.amax(-2).argmax(-1, keepdim=True)
             column = cells.take_along_dim(key[..., None], -1)[..., 0]
             pairs.append((column.argmax(-1, keepdim=True), key))
@@ -203,19 +194,19 @@ class _Pairs:
         return torch.cat(queries, dim=-1), torch.cat(keys, dim=-1)
 
     def _of_label(self, axis: Axis) -> Float[Tensor, "batch head label"]:
-        codes = self.layer.batch.labels[axis.name]
-        places = torch.where(codes < 0, len(axis), codes)[:, None].expand_as(self.by_key)
-        none = self.by_key.new_zeros(*self.by_key.shape[:2], len(axis) + 1)
-        return none.scatter_reduce(-1, places, self.by_key, "amax")[..., :-1]
+        codes = self.batch.labels[axis.name]
+        places = torch.where(codes < 0, len(axis), codes)[:, None].expand_as(self.peaks.by_key)
+        none = self.peaks.by_key.new_zeros(*self.peaks.by_key.shape[:2], len(axis) + 1)
+        return none.scatter_reduce(-1, places, self.peaks.by_key, "amax")[..., :-1]
 
     def _key_of_labels(
         self, rows: Int[Tensor, "pick head kind"], head: Int[Tensor, "head one"]
     ) -> Int[Tensor, "pick head kind"]:
-        by_key = self.by_key[rows, head]  # pick head kind key
+        by_key = self.peaks.by_key[rows, head]  # pick head kind key
         start = 1  # every key is of the kind ANY
         for axis in self.labels:
             stop = start + len(axis)
-            codes = self.layer.batch.labels[axis.name][rows[..., start:stop]]
+            codes = self.batch.labels[axis.name][rows[..., start:stop]]
             wanted = torch.arange(len(axis), device=rows.device)[:, None]
             by_key[:, :, start:stop].masked_fill_(codes != wanted, -1.0)
             start = stop
@@ -224,8 +215,8 @@ class _Pairs:
     @cached_property
     def bands(self) -> Float[Tensor, "band query key"]:
         """1 where two tokens are as far apart as the band says."""
-        batch = self.layer.batch
-        return batch.once("bands of separation", partial(_bands, batch.mask.shape[1], batch))
+        size = self.batch.mask.shape[1]
+        return self.batch.once("bands of separation", partial(_bands, size, self.batch))
 
 
 def _bands(size: int, batch: AnnotatedBatch) -> Float[Tensor, "band query key"]:

@@ -361,14 +361,13 @@ def sink_rate(
     return float((known > threshold).mean()) if known.size else float("nan")
 
 
-def uniform_line() -> TextRatio:
-    """Mean ln n: the entropy of attention that is the same everywhere."""
-    return TextRatio(UNIFORM_ENTROPY, partial(_per_document, uniform_entropy))
-
-
-def visible_uniform_line() -> TextRatio:
-    """The same for a causal model, over what each query sees."""
-    return TextRatio(VISIBLE_UNIFORM_ENTROPY, partial(_per_document, visible_uniform_entropy))
+def uniform_lines(*, is_causal: bool) -> list[TextRatio]:
+    """The entropy of attention that is the same everywhere, or over what a causal query sees."""
+    lines = [TextRatio(UNIFORM_ENTROPY, partial(_per_document, uniform_entropy))]
+    if is_causal:
+        visible = partial(_per_document, visible_uniform_entropy)
+        lines.append(TextRatio(VISIBLE_UNIFORM_ENTROPY, visible))
+    return lines
 
 
 def uniform_entropy(mask: Bool[Tensor, "batch token"]) -> Float[Tensor, "batch"]:

@@ -302,11 +302,11 @@ def _of_surface(setup: Setup) -> list[Metric]:
         surface.confidences(grid),
         surface.first_token_shares(grid),
         surface.even_first_token_share(),
-        surface.uniform_line(),
+        *surface.uniform_lines(is_causal=setup.model.is_causal),
     ]
     if setup.reading == "both":
         metrics.append(surface.special_shares_norm(grid, find_delimiters(setup.model).absent))
-    return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics
+    return metrics
 
 
 def _of_heads(setup: Setup) -> list[Metric]:
