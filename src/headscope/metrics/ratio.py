@@ -207,10 +207,9 @@ def document_mean_of_matrices(
     measure: Measure,
     grid: Grid,
     values: Callable[[DenseLayer], Float[Tensor, "batch head item"]],
-    axis: Axis | None = None,
 ) -> MatrixRatio:
     """The same for values of whole matrices."""
-    return MatrixRatio(measure, grid, lambda layer: known(values(layer)), axis, shared=False)
+    return MatrixRatio(measure, grid, lambda layer: known(values(layer)), shared=False)
 
 
 def by_norms(ratio: HeadRatio, measure: Measure) -> MatrixRatio:

@@ -6,7 +6,7 @@ importance    how much each head matters to the loss, beside what heads measure
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,15 +61,11 @@ def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
         "Pooled over the heads of each layer, with standard errors: shares of attention, and of "
         "attention times the norm of what each token gives (‖a·v W_O‖).",
         (f"{first}_norm",),
-        partial(_layer_rows, columns=columns),
+        lambda result: [
+            {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
+            for layer in result["layer"].values.tolist()
+        ],
     )
-
-
-def _layer_rows(result: xr.Dataset, columns: Mapping[str, Sliced]) -> list[dict[str, Any]]:
-    return [
-        {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
-        for layer in result["layer"].values.tolist()
-    ]
 
 
 def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, float]:
@@ -84,33 +80,26 @@ def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, 
 
 def sink_finding(what: str, name: str, at: Mapping[str, str]) -> Finding:
     """Whether less than half is left of what raw attention pays."""
+
+    def mean(data: xr.Dataset, variable: str) -> xr.DataArray:
+        return select(data[variable], at).mean(("layer", "head"))
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        raw, norm = (float(whole(mean(data, each))) for each in (name, f"{name}_norm"))
+        return f"{norm:.3f} of what is given, {raw:.3f} of attention"
+
     return Finding(
         f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
         "Kobayashi et al. 2020: values of special tokens are small",
         "mean over heads with norms / mean over heads without, below 0.5; needs weights=both",
         (name, f"{name}_norm"),
-        partial(_left, name=name, at=at),
+        lambda data: mean(data, f"{name}_norm") / mean(data, name),
         threshold=HALF,
         more="below",
         unit="×",
         range=(0.0, float("inf")),
-        words=partial(_say, name=name, at=at),
+        words=say,
     )
-
-
-def _left(data: xr.Dataset, name: str, at: Mapping[str, str]) -> xr.DataArray:
-    raw, norm = _means(data, name, at)
-    return norm / raw
-
-
-def _say(data: xr.Dataset, found: Found, name: str, at: Mapping[str, str]) -> str:
-    raw, norm = (float(whole(each)) for each in _means(data, name, at))
-    return f"{norm:.3f} of what is given, {raw:.3f} of attention"
-
-
-def _means(data: xr.Dataset, name: str, at: Mapping[str, str]) -> tuple[xr.DataArray, xr.DataArray]:
-    raw, norm = (select(data[each], at).mean(("layer", "head")) for each in (name, f"{name}_norm"))
-    return raw, norm
 
 
 NAMES = tuple(measure.name for measure in MEASURES)
