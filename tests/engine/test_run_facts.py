@@ -113,7 +113,9 @@ def test_the_help_lists_every_corpus_format_and_every_option_with_its_default() 
             assert f"[default: {option.shown_default}]" in " ".join(shown.split())
 
 
-def test_shards_on_a_gpu_of_this_machine_overlap_and_on_a_cpu_do_not() -> None:
+def test_shards_on_a_gpu_of_this_machine_overlap_and_on_a_cpu_as_threads_are_divided() -> None:
     gpu, cpu = (cast(Model, SimpleNamespace(device=torch.device(d))) for d in ("cuda", "cpu"))
-    assert running._pool_for_shards(LocalPool(), gpu) == LocalPool(at_once=running.SHARDS_AT_ONCE)
-    assert running._pool_for_shards(LocalPool(), cpu) == LocalPool(at_once=1)
+    on_gpu = LocalPool(at_once=running.SHARDS_AT_ONCE)
+    assert running._pool_for_shards(LocalPool(), gpu, 1) == on_gpu
+    assert running._pool_for_shards(LocalPool(), cpu, 1) == LocalPool(at_once=1)
+    assert running._pool_for_shards(LocalPool(), cpu, 2) == LocalPool(at_once=2)

@@ -1,13 +1,14 @@
 """Work in threads keeps order, stays within bounds and passes errors on."""
 
 import threading
+import time
 
 import pytest
 
 from headscope.engine.job import Job
 from headscope.studies import find_study
 from headscope.studies.study import Setup
-from headscope.workers import LocalPool, map_in_threads
+from headscope.workers import Abandoned, LocalPool, go_on, map_in_threads
 from tests.engine.tiny import causal_model, treebank
 
 
@@ -36,6 +37,40 @@ def test_no_more_items_are_taken_than_are_in_progress() -> None:
     next(made)
     assert len(taken) == 3
     made.close()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_an_item_waits_for_the_first_thread_that_is_free() -> None:
+    third_began = threading.Event()
+
+    def work(item: int) -> bool:
+        if item == 2:
+            third_began.set()
+        return item != 0 or third_began.wait(5)  # the first goes on until the third has begun
+
+    assert list(map_in_threads(work, range(3), 2, waiting=1)) == [(n, True) for n in range(3)]
+
+
+def test_work_that_nobody_waits_for_any_more_ends_where_it_asks() -> None:
+    ended: list[type[BaseException]] = []
+    began = threading.Event()
+
+    def work(item: int) -> None:
+        if item == 0:
+            began.wait(5)
+            raise KeyboardInterrupt
+        began.set()
+        try:
+            while True:
+                go_on()
+                time.sleep(0.001)
+        except Abandoned as error:
+            ended.append(type(error))
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_in_threads(work, range(2), 2))
+    assert ended == [Abandoned]
+    go_on()  # outside of such work nothing is asked
 
 
 def test_an_error_is_raised_at_its_item() -> None:

@@ -28,16 +28,38 @@ def test_free_cores_are_those_that_are_idle_for_a_moment(
     file, hertz = tmp_path / "stat", os.sysconf("SC_CLK_TCK")
     file.write_text(stat(dict.fromkeys(range(8), 100)))
 
+    clock = [0.0]
+
     def wait(seconds: float) -> None:
-        real_sleep(seconds)
-        done = int(seconds * hertz)
+        clock[0] += seconds
+        done = round(seconds * hertz)
         file.write_text(stat({core: 100 + (0 if core in busy else done) for core in range(8)}))
 
-    real_sleep = time.sleep
     monkeypatch.setattr(threads, "STAT", file)
-    monkeypatch.setattr("time.sleep", wait)
+    monkeypatch.setattr(time, "sleep", wait)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "process_time", lambda: 0.0)
     monkeypatch.setattr(threads, "_own_cores", lambda: {0, 1, 2, 3})
-    assert threads.free_cores() == free
+    assert threads.Look().count_free_cores() == free
+
+
+def test_a_look_that_was_begun_before_other_work_takes_no_time_and_leaves_out_that_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, hertz = tmp_path / "stat", os.sysconf("SC_CLK_TCK")
+    file.write_text(stat(dict.fromkeys(range(4), 100)))
+    monkeypatch.setattr(threads, "STAT", file)
+    monkeypatch.setattr(threads, "_own_cores", lambda: {0, 1, 2, 3})
+    clock, used = [0.0], [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "process_time", lambda: used[0])
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    look = threads.Look()
+    clock[0], used[0] = 2.0, 2.0  # one core busy with our work, one with another's
+    file.write_text(stat({0: 100, 1: 100, 2: 100 + 2 * hertz, 3: 100 + 2 * hertz}))
+    assert look.count_free_cores() == 3
+    assert slept == [0.0]
 
 
 @pytest.mark.parametrize(("free", "chosen"), [(0, 1), (3, 3), (99, 8)])
@@ -46,7 +68,7 @@ def test_the_number_of_threads_is_that_of_free_cores_and_at_least_one(
 ) -> None:
     monkeypatch.delenv(threads.CHOSEN_BY_USER, raising=False)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    monkeypatch.setattr(threads, "free_cores", lambda: free)
+    monkeypatch.setattr(threads.Look, "count_free_cores", lambda self: free)
     assert threads.choose_threads() == chosen
 
 
@@ -55,7 +77,7 @@ def test_a_number_set_by_the_user_is_kept_however_busy_the_machine_is(
 ) -> None:
     monkeypatch.setenv(threads.CHOSEN_BY_USER, "8")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    monkeypatch.setattr(threads, "free_cores", lambda: 0)
+    monkeypatch.setattr(threads.Look, "count_free_cores", lambda self: 0)
     assert threads.choose_threads() == 8
 
 

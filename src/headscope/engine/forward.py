@@ -26,7 +26,7 @@ from headscope.metrics.metric import (
     refuse_matrices,
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
-from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
+from headscope.model.loading.memory import available_memory, free_on_gpu, is_out_of_memory
 from headscope.model.model import Model
 from headscope.model.writes import Reading
 from headscope.observe.dense import DenseLayer
@@ -34,6 +34,7 @@ from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
 from headscope.observe.packed import places_of
 from headscope.observe.show import Attention, choose_way, is_packed, show_layers
+from headscope.workers import go_on
 from headscope.workers.threads import use_threads
 
 log = logging.getLogger("headscope")
@@ -104,12 +105,25 @@ def default_batch_tokens(model: Model) -> int:
 def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, size: int = 4) -> int:
     """A power of two of tokens whose activations and weights fit into a share of so many bytes.
 
-    A token has a row of weights in every head, of which about ten copies of four bytes live at
-    once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
+    Never fewer than LEAST, nor more than MOST.
     """
-    each = 4 * 10 * heads * row + size * 30 * width
+    each = _token_bytes(heads, width, row, size)
     tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
     return 1 << (tokens.bit_length() - 1)
+
+
+def have_room(model: Model, batch_tokens: int, at_once: int) -> bool:
+    """Whether so many batches fit into a share of this machine's memory at once."""
+    free = available_memory()
+    each = _token_bytes(model.heads, _width(model), SENTENCE)
+    return free is None or at_once * batch_tokens * each <= SHARE * free
+
+
+def _token_bytes(heads: int, width: int, row: int, size: int = 4) -> int:
+    """A token has a row of weights in every head, of which about ten copies of four bytes live at
+    once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
+    """
+    return 4 * 10 * heads * row + size * 30 * width
 
 
 def _width(model: Model) -> int:
@@ -286,6 +300,7 @@ def _observe_batch(
     kept: list[DenseLayer] = []
 
     def show(layer: Layer) -> None:
+        go_on()
         loop.add_layer(layer)
         if loop.of_batches and isinstance(layer, DenseLayer):
             kept.append(replace(layer))  # without the sums that it has computed for others

@@ -16,11 +16,13 @@ from headscope.engine.forward import default_batch_tokens
 from headscope.engine.job import (
     Counts,
     Job,
+    balanced_size,
     check_context,
     check_exemplars,
     draw_documents,
     make_shards,
     pick_documents,
+    threads_of_shard,
 )
 from headscope.engine.prepare import open_readers
 from headscope.engine.records import record_stages
@@ -45,12 +47,12 @@ from headscope.text.corpus import Corpus, Shard
 from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
 from headscope.workers import Engine, LocalPool, Piece, Pool, find_engine
-from headscope.workers.threads import choose_threads, use_threads
+from headscope.workers.threads import Look, choose_threads, use_threads
 
-SHARD_SENTENCES = 256
+SHARD_SENTENCES = 256  # at most
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
 SHARDS_AT_ONCE = 4  # on a GPU of this machine: one is computed, others are read or packed
-THREADS = "threads"  # in run.json
+THREADS, SHARD_THREADS = "threads", "shard_threads"  # in run.json
 SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
 
@@ -84,7 +86,8 @@ def study(
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
-    path, chosen = _find_out(out), name if isinstance(name, Study) else find_study(name)
+    look, path = Look(), _find_out(out)
+    chosen = name if isinstance(name, Study) else find_study(name)
     options = dict(chosen.settle(model, chosen.with_options(options)))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
@@ -101,7 +104,8 @@ def study(
             return _with_records(_load_finished(run, chosen, setup), run, chosen, setup, engine)
         _say_left_out(run.settings["left_out"])
         with _open(engine) as pool:
-            return _Running(chosen, setup, pool, _fix_threads(run, pool, model)).finish()
+            run = _fix_threads(run, pool, chosen, setup, look)
+            return _Running(chosen, setup, pool, run).finish()
 
 
 def _load_finished(run: RunFolder, study: Study, setup: Setup) -> xr.Dataset:
@@ -199,7 +203,7 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
             "sentences": sentences,
             "seed": setup.seed,
             "batch_tokens": setup.batch_tokens,
-            "shard_sentences": _shard_sentences(model),
+            "shard_sentences": _shard_sentences(setup),
             **setup.options,
         },
         "left_out": study.left_out(setup),
@@ -207,8 +211,10 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
     }
 
 
-def _shard_sentences(model: Model) -> int:
-    return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
+def _shard_sentences(setup: Setup) -> int:
+    if setup.model.device.type == "cuda":
+        return SHARD_SENTENCES_CUDA
+    return balanced_size(len(setup.corpus), SHARD_SENTENCES)
 
 
 def _ways(setup: Setup) -> str:
@@ -230,12 +236,16 @@ def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
     return (find_engine(engine) if isinstance(engine, str) else engine).open()
 
 
-def _fix_threads(run: RunFolder, pool: Pool, model: Model) -> RunFolder:
-    """The run with the number of threads it was started with, or is started with now."""
+def _fix_threads(run: RunFolder, pool: Pool, study: Study, setup: Setup, look: Look) -> RunFolder:
+    """The run with the numbers of threads it was started with, or is started with now."""
     if THREADS in run.settings:
         return run
-    needs_gpu = model.device.type == "cuda"
-    return run.record({THREADS: pool.share(choose_threads(), needs_gpu=needs_gpu)})
+    on_gpu = setup.model.device.type == "cuda"
+    threads = each = pool.share(choose_threads(look), needs_gpu=on_gpu)
+    has_several = len(setup.corpus) > _shard_sentences(setup)
+    if isinstance(pool, LocalPool) and not on_gpu and has_several:
+        each = threads_of_shard(setup, study.parts(setup), threads)
+    return run.record({THREADS: threads, SHARD_THREADS: each})
 
 
 @dataclass(frozen=True)
@@ -255,9 +265,13 @@ class _Running:
     def threads(self) -> int:
         return self.run.settings[THREADS]
 
+    @property
+    def shard_threads(self) -> int:
+        return self.run.settings.get(SHARD_THREADS, self.threads)
+
     def finish(self) -> xr.Dataset:
         """Compute what is missing, and write the result."""
-        shards = make_shards(self.setup, _shard_sentences(self.setup.model))
+        shards = make_shards(self.setup, _shard_sentences(self.setup))
         merging = Merging(self.run, self.study.metrics(self.setup))
         self._compute_shards(shards, merging)
         with use_threads(self.threads):
@@ -296,12 +310,12 @@ class _Running:
     def _compute_shards(self, shards: list[Shard], merging: Merging) -> None:
         """Compute and keep the shards that are missing, and add up what is complete so far."""
         model = self.setup.model
-        job = Job(self.setup, self.study.parts, self.threads, model.fingerprint)
+        job = Job(self.setup, self.study.parts, self.shard_threads, model.fingerprint)
         missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
-        pool = _pool_for_shards(self.pool, model)
-        reads_ahead = missing and isinstance(pool, LocalPool) and pool.at_once > 1
+        pool = _pool_for_shards(self.pool, model, self.threads // self.shard_threads)
+        reads_ahead = missing and isinstance(pool, LocalPool) and model.device.type == "cuda"
         ahead = open_readers(self.setup, job.parts, missing) if reads_ahead else nullcontext()
-        with ahead as readers:
+        with use_threads(job.threads), ahead as readers:  # what new threads begin with
             done = pool.run(replace(job, readers=readers), missing)
             kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
             total, waiting = sum(map(len, missing)), {shard.index for shard in missing}
@@ -335,11 +349,11 @@ class _Running:
             return stage.finish(self.setup, dataset, outcomes)
 
 
-def _pool_for_shards(pool: Pool, model: Model) -> Pool:
+def _pool_for_shards(pool: Pool, model: Model, at_once: int) -> Pool:
     """On a GPU of this machine the next shard is prepared and the last packed meanwhile."""
-    if isinstance(pool, LocalPool) and model.device.type == "cuda":
-        return LocalPool(SHARDS_AT_ONCE)
-    return pool
+    if not isinstance(pool, LocalPool):
+        return pool
+    return LocalPool(SHARDS_AT_ONCE if model.device.type == "cuda" else at_once)
 
 
 def _missing(files: PieceFiles, count: int) -> list[int]:

@@ -131,9 +131,7 @@ def find_interval(
 
 def _groups(data: xr.Dataset, needs: tuple[str, ...]) -> int:
     """How many groups have data for the measures that a finding needs."""
-    ends = ("_numerator", "_denominator")
-    sums = [f"{name}{end}" for name in needs for end in ends if f"{name}{end}" in data]
-    return groups_of(data[sums])
+    return groups_of(data, needs)
 
 
 def _decide(found: Found, threshold: float | None, more: Literal["above", "below"]) -> Verdict:

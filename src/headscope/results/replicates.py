@@ -73,7 +73,7 @@ def ratio_of(
 
 
 def aligned(
-    numerator: xr.DataArray, denominator: xr.DataArray
+    numerator: xr.DataArray | xr.Variable, denominator: xr.DataArray | xr.Variable
 ) -> tuple[Float[Array, "group *item"], Float[Array, "group *part"]]:
     """The sums with the groups first; a dimension that the denominator lacks has length one."""
     x = numerator.transpose("group", ...)
@@ -252,17 +252,17 @@ def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dat
     NAME and NAME_by_layer follow from NAME_numerator and NAME_denominator, which the result holds
     for every group; what has no such sums keeps its dimensions and does not vary.
     """
-    wanted = [name for name in sums_of(result) if names is None or name in set(names)]
-    found: dict[str, xr.DataArray] = {}
-    for name in wanted:
-        x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
-        found[name] = _replicated(result, name)
+    wanted = None if names is None else set(names)
+    found: dict[str, xr.Variable] = {}  # all have the coordinates of the result
+    for name in sums_of(result):
+        if wanted is not None and name not in wanted:
+            continue
+        x, y = (result.variables[f"{name}_{part}"] for part in ("numerator", "denominator"))
+        found[name] = _replicate(x, y)
         if f"{name}_by_layer" in result:
-            y = y if "head" in y.dims else y.expand_dims(head=x["head"])
+            y = y if "head" in y.dims else y.set_dims({"head": x.sizes["head"], **y.sizes})
             found[f"{name}_by_layer"] = _replicate(x.sum("head"), y.sum("head"))
-    # All have the coordinates of the result, so none has to be aligned.
-    plain = {name: values.variable for name, values in found.items()}
-    return result.drop_vars([name for name in found if name in result]).assign(plain)
+    return result.drop_vars([name for name in found if name in result]).assign(found)
 
 
 def add_q_values(result: xr.Dataset) -> xr.Dataset:
@@ -300,23 +300,28 @@ def sums_of(result: xr.Dataset) -> list[str]:
     return [str(name).removesuffix(ends) for name in result.data_vars if str(name).endswith(ends)]
 
 
-def groups_of(result: xr.Dataset) -> int:
-    """How many groups have any data: what the degrees of freedom follow from."""
-    names = sums_of(result)
-    if not names:
+def groups_of(result: xr.Dataset, names: Iterable[str] | None = None) -> int:
+    """How many groups have any data of some measures, or of all: the degrees of freedom plus one.
+
+    Names without sums over groups are passed over.
+    """
+    measures = sums_of(result)
+    chosen = measures if names is None else [name for name in measures if name in set(names)]
+    if not chosen:
         return 0
     known = np.zeros(result.sizes["group"], dtype=bool)
-    for name in names:
-        weight = result[f"{name}_denominator"].transpose("group", ...).values
+    for name in chosen:
+        weight = result.variables[f"{name}_denominator"].transpose("group", ...).values
         known |= (weight > 0).reshape(len(weight), -1).any(1)
     return int(known.sum())
 
 
 def _replicated(result: xr.Dataset, name: str) -> xr.DataArray:
-    return _replicate(result[f"{name}_numerator"], result[f"{name}_denominator"])
+    x, y = (result.variables[f"{name}_{part}"] for part in ("numerator", "denominator"))
+    coordinates = {dim: result[dim] for dim in x.dims if dim in result.coords and dim != "group"}
+    return xr.DataArray(_replicate(x, y), coordinates)
 
 
-def _replicate(numerator: xr.DataArray, denominator: xr.DataArray) -> xr.DataArray:
-    values = ratio_replicates(*aligned(numerator, denominator))
-    like = numerator.transpose("group", ...).isel(group=0, drop=True)
-    return xr.DataArray(values, coords=like.coords, dims=("replicate", *like.dims))
+def _replicate(numerator: xr.Variable, denominator: xr.Variable) -> xr.Variable:
+    dims = [dim for dim in numerator.dims if dim != "group"]
+    return xr.Variable(("replicate", *dims), ratio_replicates(*aligned(numerator, denominator)))

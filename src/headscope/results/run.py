@@ -51,6 +51,7 @@ _TYPES: dict[str, Any] = {
     "options": Mapping[str, Any],
     "left_out": Mapping[str, str],
     "threads": int,
+    "shard_threads": int,
 }
 _PARTS: dict[tuple[str, str], Any] = {
     ("model", "name"): str | None,

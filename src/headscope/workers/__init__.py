@@ -6,7 +6,8 @@ The outcome of a piece returns to the process that asked for it, which alone wri
 engine gives the same result, however often it was interrupted and wherever pieces were computed.
 
 The local engine works in this process: one piece after the other, or several at once in threads. On
-a GPU, pieces at once keep the device busy: one computes while others are read or packed.
+a CPU each of them has its share of the cores. On a GPU, pieces at once keep the device busy: one
+computes while others are read or packed.
 
 ```
   shard 0   prepare  GPU      pack
@@ -20,7 +21,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Generic, Protocol, TypeVar
 
 from headscope.errors import RunError
@@ -32,6 +35,7 @@ Gives = TypeVar("Gives", covariant=True)
 ENGINES = ("local", "ray")
 SPREAD = 64  # pieces between the oldest unfinished one and the newest: bounds what waits for order
 TURN = 2e-4  # seconds that a thread may keep the interpreter while others wait
+_stopped: ContextVar[Event | None] = ContextVar("headscope_workers_stopped", default=None)
 
 
 class Work(Protocol[Takes, Gives]):
@@ -119,27 +123,49 @@ class LocalPool:
         """Every piece with its outcome, in the order of the pieces."""
         work.open()
         if self.at_once > 1:
-            yield from map_in_threads(work, pieces, self.at_once)
+            yield from map_in_threads(work, pieces, self.at_once, waiting=1)
         else:
             for piece in pieces:
                 yield piece, work(piece)
 
 
 def map_in_threads(
-    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], count: int
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], count: int, waiting: int = 0
 ) -> Iterator[tuple[Piece, Outcome]]:
-    """Every piece with what the work makes of it, in order, `count` of them in progress."""
+    """Every piece with what the work makes of it, in order, `count` of them in progress.
+
+    So many more are `waiting`, for threads that would be idle until the first piece is done. Where
+    nobody asks for the rest, pieces in progress end at their next `go_on`.
+    """
     in_progress: deque[tuple[Piece, Future[Outcome]]] = deque()
+    stopped = Event()
+
+    def begin(piece: Piece) -> Outcome:
+        _stopped.set(stopped)
+        return work(piece)
+
     with _quick_turns(), ThreadPoolExecutor(count) as threads:
         try:
             for piece in pieces:
-                in_progress.append((piece, threads.submit(work, piece)))
-                if len(in_progress) == count:
+                in_progress.append((piece, threads.submit(begin, piece)))
+                if len(in_progress) == count + waiting:
                     yield _first(in_progress)
             while in_progress:
                 yield _first(in_progress)
         finally:
+            stopped.set()
             threads.shutdown(cancel_futures=True)
+
+
+def go_on() -> None:
+    """Called now and then by work that takes long: ends it where nobody waits for its outcome."""
+    stopped = _stopped.get()
+    if stopped is not None and stopped.is_set():
+        raise Abandoned
+
+
+class Abandoned(Exception):  # noqa: N818
+    """The work was given up; nobody is told, for nobody asked for its outcome any more."""
 
 
 @contextmanager

@@ -43,27 +43,38 @@ def use_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def choose_threads() -> int:
+def choose_threads(look: "Look | None" = None) -> int:
     """Torch's number of threads, but no more than cores are free; OMP_NUM_THREADS decides alone."""
     import torch
 
     threads = torch.get_num_threads()
     if threads == 1 or CHOSEN_BY_USER in os.environ:
         return threads
-    return max(1, min(threads, free_cores()))
+    return max(1, min(threads, (look or Look()).count_free_cores()))
 
 
-def free_cores() -> int:
-    """How many of the cores that this process may use are idle right now, to the nearest whole."""
-    cores = _own_cores()
-    if not STAT.exists():
-        return round(len(cores) - os.getloadavg()[0])
-    before = _idle_times(cores)
-    start = time.monotonic()
-    time.sleep(LOOK)
-    ticks = (time.monotonic() - start) * os.sysconf("SC_CLK_TCK")
-    after = _idle_times(cores)
-    return round(sum(min(1.0, (after[core] - before[core]) / ticks) for core in cores))
+class Look:
+    """A look at the cores that this process may use, from now until the free ones are counted.
+
+    Whoever has something else to do first does not wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._cores = _own_cores()
+        self._idle = _idle_times(self._cores) if STAT.exists() else None
+        self._start, self._busy = time.monotonic(), time.process_time()
+
+    def count_free_cores(self) -> int:
+        """How many cores nobody else has used meanwhile, to the nearest whole."""
+        if self._idle is None:
+            return round(len(self._cores) - os.getloadavg()[0])
+        time.sleep(max(0.0, self._start + LOOK - time.monotonic()))
+        seconds = time.monotonic() - self._start
+        ticks = seconds * os.sysconf("SC_CLK_TCK")
+        idle = _idle_times(self._cores)
+        unused = sum(min(1.0, (idle[core] - self._idle[core]) / ticks) for core in self._cores)
+        own = (time.process_time() - self._busy) / seconds  # what we have used is free for us
+        return min(len(self._cores), round(unused + own))
 
 
 def _own_cores() -> set[int]:

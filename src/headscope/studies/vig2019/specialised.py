@@ -70,9 +70,12 @@ def best_and_mean(
 ) -> tuple[int, int, float, float]:
     """Layer, head and share of the head that pays most to a label, and the mean over heads."""
     shares = values_at(data, name, at).transpose("replicate", "layer", "head").values[0]
-    named = xr.DataArray(shares, {"layer": data.variables["layer"]}, ("layer", "head"))
-    layer, head, best = top_heads(named, 1)[0]
-    return layer, head, best, float(named.mean())
+    known = np.where(np.isfinite(shares), shares, -np.inf)
+    layer, head = np.unravel_index(int(known.argmax()), shares.shape)
+    with np.errstate(all="ignore"):
+        mean = np.nansum(shares) / np.isfinite(shares).sum()
+    best = float(shares[layer, head])
+    return int(data.variables["layer"].values[layer]), int(head), best, float(mean)
 
 
 def label_factors(data: xr.Dataset, name: str, axis: str) -> dict[str, Factor]:
