@@ -167,9 +167,11 @@ class ExampleMap:
         rows = torch.cat([layer.text(row, *run) for run in runs], dim=1)
         weights = torch.cat([rows[..., start:stop] for start, stop in runs], dim=2)
 
+        index = layer.index  # not the layer: what waits for a copy would keep all of it
+
         def keep(weights: np.ndarray) -> None:
-            state.sums["weights"][layer.index] = 0
-            state.sums["weights"][layer.index, :, shown, shown] = weights
+            state.sums["weights"][index] = 0
+            state.sums["weights"][index, :, shown, shown] = weights
 
         state.receive(keep, weights)
 
