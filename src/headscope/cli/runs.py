@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from headscope.results.compare import Comparison, Row
     from headscope.results.compare.differences import By
     from headscope.results.compare.matching import Match
-    from headscope.results.roles import HeadRoles
 
 MOST_MATCHES = 20
 
@@ -38,12 +37,8 @@ def heads(
     if not found:
         raise RunError(f"No measure of {run} tells what heads look at; run vig2019 or clark2019.")
     for one in choose(found, role=role, layer=layer):
-        typer.echo(_said(one))
-
-
-def _said(one: "HeadRoles") -> str:
-    share = "" if one.share is None else f"; accounts for {one.share:.0%} of its attention"
-    return one.sentence + share.replace("%", " %")
+        share = "" if one.share is None else f"; accounts for {one.share:.0%} of its attention"
+        typer.echo(one.sentence + share.replace("%", " %"))
 
 
 def _read_by(given: str) -> str:

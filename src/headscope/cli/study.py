@@ -15,7 +15,6 @@ from headscope.wording import counted, plain
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headscope.studies.option import Option
     from headscope.text.readers.lines import Layout
 
 _Name = Annotated[
@@ -113,12 +112,10 @@ class StudyCommand(TyperCommand):
 
         for name in STUDIES:
             with formatter.section(f"Options of {name} (--option NAME=VALUE)"):
-                formatter.write_dl([_described(option) for option in find_study(name).options])
-
-
-def _described(option: "Option") -> tuple[str, str]:
-    said = f"{option.meaning}: {option.expected}  [default: {option.shown_default}]"
-    return option.name, said
+                formatter.write_dl([
+                    (one.name, f"{one.meaning}: {one.expected}  [default: {one.shown_default}]")
+                    for one in find_study(name).options
+                ])  # fmt: skip
 
 
 def study(

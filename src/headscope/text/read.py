@@ -123,7 +123,9 @@ def _convert(found: Sources, how: Reading, documents: int | None) -> tuple[Corpu
             pass  # damaged: written again below, from the files themselves
     _make_writable(place.parent)
     nothing = f"There is no sentence in {_name(found.files)}; give one that has some."
-    sentences = some(_first(_read_all(found.files, how), documents), nothing)
+    names = document_numbers()
+    read = (each for file in found.files for each in read_sentences(file, names, how))
+    sentences = some(_first(read, documents), nothing)
     corpus = Corpus.write(place, sentences, counts=how.counts)
     write_text(beside, checksum(place))
     return corpus, is_known
@@ -142,12 +144,6 @@ def _keep(found: Sources, how: Reading, documents: int | None) -> Corpus:
     write_text(place.with_suffix(".sha256"), checksum(place))
     kind = "text" if found.dataset is None else "dataset of the hub"
     return replace(Corpus.open(place), source=Source(found.said, found.name, kind))
-
-
-def _read_all(files: Sequence[Path], how: Reading) -> Iterator[Sentence]:
-    names = document_numbers()
-    for file in files:
-        yield from read_sentences(file, names, how)
 
 
 def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:

@@ -59,7 +59,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of a corpus; only their ranges are held, texts are read when asked for."""
+    """The segments of a corpus, as ranges; `segment_of` makes the text of one."""
 
     corpus: Corpus
     words: int = 0  # a segment takes paragraphs, two at least, until it has this many
@@ -82,10 +82,6 @@ class Segments:
     def __len__(self) -> int:
         return len(self.ranges)
 
-    def starting_in(self, start: int, stop: int) -> list[Segment]:
-        """Segments whose first sentence is one of start to stop (exclusive)."""
-        return [self._read(each) for each in self.ranges_in(start, stop)]
-
     def ranges_in(self, start: int, stop: int) -> Sequence[Range]:
         """The ranges of segments whose first sentence is one of start to stop (exclusive)."""
         return _starting_in(self.ranges, start, stop)
@@ -104,9 +100,6 @@ class Segments:
         drawn = draw(n, len(self), f"{len(self):,} segments of {self.unit}", seed)
         ranges = [self.ranges[number] for number in drawn]
         return self.corpus.select([i for each in ranges for i in range(each.start, each.stop)])
-
-    def _read(self, place: Range) -> Segment:
-        return segment_of(place, self.corpus.read(Shard(0, place.start, place.stop)))
 
 
 def segment_of(place: Range, sentences: Sequence[Sentence]) -> Segment:

@@ -174,8 +174,9 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
         for one in (value,) if isinstance(value, str) else value:
             if one not in choices:
                 raise ViewError(f"{name} is {one!r}; choose {', '.join(choices)}.")
-    elif name == "mass" and not (isinstance(value, int | float) and 0 < value <= 1):
-        raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
+    elif name == "mass":
+        if not (isinstance(value, int | float) and 0 < value <= 1):
+            raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
     elif name == "window":
         _check_window(value, stack)
     elif name == "spans":

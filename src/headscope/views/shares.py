@@ -131,7 +131,7 @@ def shares(
     kept = _kept(chosen.keys, left_out)
     members = _masks(looking, len(chosen.queries)), _masks(looked_at, len(chosen.keys))
     found = [
-        between(_weights(chosen, layer, weights), chosen_seen(chosen, layer), *members, kept)
+        between(_weights(chosen, layer, weights), _seen(chosen, layer), *members, kept)
         for layer in chosen.layers
     ]
     share, expected = (np.stack(part) for part in zip(*found, strict=True))
@@ -169,7 +169,7 @@ def between(
         return given / total[..., None], expected / total[..., None]
 
 
-def chosen_seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
+def _seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
     """What any head of a layer gives any attention to: masked tokens get none."""
     return np.any(checked_weights(stack, layer) > 0, axis=0)
 

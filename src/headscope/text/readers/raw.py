@@ -275,7 +275,11 @@ def saved_files(folder: Path) -> list[Path]:
     if (folder / _DICTIONARY).exists():
         splits = _load(folder / _DICTIONARY, "splits")
         return [file for split in splits for file in saved_files(folder / str(split))]
-    return [folder / _file_name(each, folder) for each in _load(folder / _STATE, "_data_files")]
+    listed = _load(folder / _STATE, "_data_files")
+    names = [each.get("filename") if isinstance(each, dict) else None for each in listed]
+    if not all(isinstance(name, str) for name in names):
+        raise _unlisted(folder / _STATE, "a file has no name")
+    return [folder / str(name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -335,14 +339,6 @@ def find_dataset(name: str) -> HubDataset | None:
         return None
     whole, configuration, split, *_ = [*name.split(":"), "", ""]
     return HubDataset(whole, configuration or None, split or "train")
-
-
-def _file_name(listed: Any, folder: Path) -> str:
-    match listed:
-        case {"filename": str(name)}:
-            return name
-        case _:
-            raise _unlisted(folder / _STATE, "a file has no name")
 
 
 def _load(path: Path, key: str) -> list[Any]:

@@ -59,7 +59,9 @@ def rendered(
     dpi: float | None = None,
 ) -> bytes:
     """The file of a drawing; written to memory first, for a full disk must not leave half of it."""
-    _check_positive(width=width, size=size, dpi=dpi)
+    for name, value in {"width": width, "size": size, "dpi": dpi}.items():
+        if value is not None and not 0 < value < 10_000:
+            raise ViewError(f"{name} is {value}; give a number above 0 and below 10,000.")
     with styled(trace, ending, font, size):
         drawn = draw()
         if width is not None:
@@ -85,7 +87,7 @@ def drawing_with(settings: Mapping[Any, Any]) -> Iterator[None]:
     """matplotlib with these rcParams; labels are data, and `families` says which letters lack."""
     from matplotlib import rc_context
 
-    data = {"text.parse_math": False, "text.usetex": False}  # a label may hold dollar signs
+    data: dict[Any, Any] = {"text.parse_math": False, "text.usetex": False}  # it may hold dollars
     with rc_context({**settings, **data}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
@@ -116,12 +118,6 @@ def _style(trace: "Trace", ending: str, font: str | None, size: float | None) ->
     chosen = families("".join(tokens), embedded=embedded)
     style = {**untouched(_STYLE), "font.family": [*([font] if font else own), *chosen]}
     return style if size is None else {**style, "font.size": size}
-
-
-def _check_positive(**given: float | None) -> None:
-    for name, value in given.items():
-        if value is not None and not 0 < value < 10_000:
-            raise ViewError(f"{name} is {value}; give a number above 0 and below 10,000.")
 
 
 def _resize(drawn: "Figure", width: float, *, scale_text: bool) -> None:

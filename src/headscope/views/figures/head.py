@@ -67,7 +67,7 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     sharing = len(heads) if state.pinned is None else 1
     _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical, sharing)
     for units, is_query in ((picture.queries, True), (picture.keys, False)):
-        _draw_side(axes, units, picture.shown.any(int(is_query)), is_query, vertical)
+        _draw_side(axes, units, np.any(picture.shown, axis=int(is_query)), is_query, vertical)
     if vertical and state.unit != "span":
         same = stack.queries.tokens == stack.keys.tokens
         _draw_spans(axes, picture.queries, state.spans if same else (), True)
