@@ -60,7 +60,9 @@ class Exemplars:
     def update_layer(self, state: State, layer: Layer) -> None:
         """Let the best inputs of a batch compete with those kept so far."""
         peaks = layer.peaks(self.with_self)
-        rows = _best_rows(peaks.weight, corpus_order(layer.batch), self.count)
+        order = corpus_order(layer.batch)  # the earlier in the corpus first on a tie
+        ranked = peaks.weight[order].sort(dim=0, descending=True, stable=True).indices
+        rows = order[ranked[: self.count]]
         head = torch.arange(rows.shape[1], device=rows.device).expand_as(rows)
         found = (peaks.weight.gather(0, rows), rows, *peaks.locate(rows, head))
         compete = partial(self._compete, state, layer.index, layer.batch.numbers)
@@ -111,14 +113,6 @@ def corpus_order(batch: AnnotatedBatch) -> Int[Tensor, "batch"]:
     return batch.once_on_host(
         "corpus order", lambda batch: torch.from_numpy(np.argsort(batch.numbers))
     )
-
-
-def _best_rows(
-    best: Float[Tensor, "batch head"], order: Int[Tensor, "batch"], count: int
-) -> Int[Tensor, "rank head"]:
-    """Places in the batch of each head's best inputs, the earlier in the corpus first on a tie."""
-    ranked = best[order].sort(dim=0, descending=True, stable=True).indices[:count]
-    return order[ranked]
 
 
 def _choose(left: Sums, right: Sums, count: int) -> Sums:
