@@ -40,7 +40,10 @@ _FEMALE = (
     "margaret sandra emily anna anne laura rebecca helen amy ruth julia maria jane alice emma kate "
     "rachel claire diana sophie"
 )
-_GENDERS = dict.fromkeys(_MALE.split(), "Masc") | dict.fromkeys(_FEMALE.split(), "Fem")
+_GENDERS: dict[str, str] = {
+    **dict.fromkeys(_MALE.split(), "Masc"),
+    **dict.fromkeys(_FEMALE.split(), "Fem"),
+}
 _PLURAL = "people men women children police folks parents guys"
 _PLURALS = frozenset(_PLURAL.split())
 _NUMBER_OF_TAG = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}

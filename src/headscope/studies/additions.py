@@ -7,9 +7,9 @@ importance    how much each head matters to the loss, beside what heads measure
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from headscope.metrics.gradient import MASKED_SHARE
@@ -159,7 +159,7 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     return [
         _correlation_row(data, groups, each.title, each.measure.name, each.at)
         for name in measure_names(result)
-        if name not in NAMES and _count(result, name) <= FEW
+        if name not in NAMES and prod(map(len, further_axes(result, name).values())) <= FEW
         for each in slices(result, name)
     ]
 
@@ -172,10 +172,6 @@ def _correlation_row(
         r = xr.corr(select(data[name], at), data[other], ("layer", "head"))
         row |= find_interval(r, groups, CORRELATION).cells(other, f"{other} ")
     return row
-
-
-def _count(result: xr.Dataset, name: str) -> int:
-    return int(np.prod([len(labels) for labels in further_axes(result, name).values()]))
 
 
 IMPORTANCE_TABLE = Tabulation(

@@ -87,13 +87,13 @@ class Option:
             return self._check_number(value, self.type)
         if self.type is bool and (text := str(value).lower()) in (*YES, *NO):
             return text in YES
-        is_text = isinstance(value, str)
-        if self.type is str and is_text and value and value in (self.choices or (value,)):
-            return value
-        if self.type == list[int] and isinstance(value, Sequence) and not is_text:
+        known = set(self.choices)
+        if isinstance(value, str):
+            if self.type is str and value and value in (known or {value}):
+                return value
+        elif self.type == list[int] and isinstance(value, Sequence):
             return [self._check_number(each, int) for each in value]
-        is_map = isinstance(value, Mapping) and not set(value) - set(self.choices)
-        if self.type == dict[str, float] and is_map:
+        elif self.type == dict[str, float] and isinstance(value, Mapping) and known >= set(value):
             return {key: self._check_number(each, float) for key, each in value.items()}
         raise self._refusal(value)
 

@@ -120,10 +120,6 @@ def _probabilities(data: xr.Dataset, found: Found) -> str:
     return f"the smaller step; {shares}"
 
 
-def _within(data: xr.Dataset, found: Found) -> str:
-    return f"{percent(float(whole(data['dependency_within']).sel(separation=18)))} within 18"
-
-
 def _either(data: xr.Dataset) -> xr.DataArray:
     return data["dependency_alignment"].sel(form="either")
 
@@ -252,7 +248,9 @@ FINDINGS = (
         ("mean_dependency_span", "dependency_within"),
         itemgetter("mean_dependency_span"),
         threshold=None,
-        words=_within,
+        words=lambda data, found: (
+            f"{percent(float(whole(data['dependency_within']).sel(separation=18)))} within 18"
+        ),
     ),
     Finding(
         "Mean length of a sentence in tokens.",
