@@ -234,7 +234,8 @@ def compare(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sen
         times["the study"] = seconds(work, options.device)
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e9
     if options.device == "cuda":
-        print(f"\npeak memory of the study {torch.cuda.max_memory_allocated() / 1e9:.1f} GB", end="")
+        peak = torch.cuda.max_memory_allocated() / 1e9
+        print(f"\npeak memory of the study {peak:.1f} GB", end="")
     print(f"\n{str(dtype).removeprefix('torch.')}: {len(sentences):,} sentences, ", end="")
     print(f"{size:.1f} GB of shards, batches of at most {batch_tokens} tokens")
     for name, taken in times.items():

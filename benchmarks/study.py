@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
+from headscope.engine.job import AT_ONCE, balanced_size
 from headscope.engine.study import SHARD_SENTENCES
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
@@ -27,6 +29,7 @@ from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
+from headscope.workers.threads import use_threads
 
 SHAPES = {"mini": (8, 8, 256), "gpt2": (12, 12, 768)}
 TOKENIZER = Path(hs.__file__).parent / "model" / "bundled" / "mini-gpt2"
@@ -61,7 +64,7 @@ def make_batches(model: Model, corpus: Corpus) -> list[Batch]:
     setup = Setup(model, corpus, options, labels, BATCH_TOKENS)
     (part,) = study.parts(setup)
     batches = []
-    for shard in corpus.shards(SHARD_SENTENCES):
+    for shard in corpus.shards(balanced_size(len(corpus), SHARD_SENTENCES)):
         encoded = [
             example.encoded
             for example in part.inputs(setup, Excerpt(corpus.read(shard)), shard.start).examples
@@ -78,6 +81,22 @@ def forward(model: Model, batches: list[Batch], implementation: str, head: bool)
     with torch.inference_mode():
         for batch in batches:
             network(input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False)
+
+
+def forward_at_once(model: Model, batches: list[Batch]) -> None:
+    """The network alone in as many threads as the study has shards at once, on the same cores."""
+    each = max(1, torch.get_num_threads() // AT_ONCE)
+    model.network.set_attn_implementation("sdpa")
+
+    def run(some: list[Batch]) -> None:
+        with use_threads(each), torch.inference_mode():
+            for batch in some:
+                model.network.base_model(
+                    input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False
+                )
+
+    with use_threads(each), ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(run, [batches[start::AT_ONCE] for start in range(AT_ONCE)]))
 
 
 def forward_with_attentions(model: Model, batches: list[Batch]) -> None:
@@ -195,6 +214,7 @@ def main() -> None:
 def print_table(model: Model, corpus: Corpus, batches: list[Batch], repeats: int) -> None:
     ways: dict[str, Callable[[], None]] = {
         "plain forward, sdpa": lambda: forward(model, batches, "sdpa", head=False),
+        "the same, two batches at once": lambda: forward_at_once(model, batches),
         "the same with language-model head": lambda: forward(model, batches, "sdpa", head=True),
         "output_attentions=True alone": lambda: forward_with_attentions(model, batches),
         "the study": lambda: run_study(model, corpus),

@@ -115,11 +115,12 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, si
 def have_room(model: Model, batch_tokens: int, at_once: int) -> bool:
     """Whether so many batches fit into a share of this machine's memory at once."""
     free = available_memory()
-    each = _token_bytes(model.heads, _width(model), SENTENCE)
+    size = model.network.dtype.itemsize
+    each = _token_bytes(model.heads, _width(model), SENTENCE, size)
     return free is None or at_once * batch_tokens * each <= SHARE * free
 
 
-def _token_bytes(heads: int, width: int, row: int, size: int = 4) -> int:
+def _token_bytes(heads: int, width: int, row: int, size: int) -> int:
     """A token has a row of weights in every head, of which about ten copies of four bytes live at
     once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
     """

@@ -212,9 +212,8 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
 
 
 def _shard_sentences(setup: Setup) -> int:
-    if setup.model.device.type == "cuda":
-        return SHARD_SENTENCES_CUDA
-    return balanced_size(len(setup.corpus), SHARD_SENTENCES)
+    on_gpu, sentences = setup.model.device.type == "cuda", len(setup.corpus)
+    return SHARD_SENTENCES_CUDA if on_gpu else balanced_size(sentences, SHARD_SENTENCES)
 
 
 def _ways(setup: Setup) -> str:
