@@ -101,13 +101,14 @@ def render(
         wide, high = figure.get_size_inches()
         figure.set_size_inches(width, high * width / wide)
     files = {"svg": to_svg(figure).encode("utf-8")}
-    dress(figure)  # unlike an SVG the others need the shapes of all letters
-    figure.set_layout_engine("none")  # the layout is found: finding it again takes a third as long
-    for name, settings in _FURTHER.items():
-        if name in formats:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=name, **settings)
-            files[name] = buffer.getvalue()
+    further = [name for name in _FURTHER if name in formats]
+    if further:
+        dress(figure)  # unlike an SVG the others need the shapes of all letters
+        figure.set_layout_engine("none")  # it is found: to find it again takes a third as long
+    for name in further:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=name, **_FURTHER[name])
+        files[name] = buffer.getvalue()
     return files
 
 
