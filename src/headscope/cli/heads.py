@@ -19,9 +19,8 @@ def heads(
 ) -> None:
     """Say what each head of a run looks at, strongest role first."""
     from headscope.errors import RunError
-    from headscope.results.heads import choose
     from headscope.results.run import read_finished
-    from headscope.results.statements import read_statements
+    from headscope.results.statements import choose, read_statements
 
     found = read_statements(read_finished(run).data).heads
     if not found:

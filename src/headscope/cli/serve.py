@@ -29,7 +29,7 @@ def serve(
     """Explore runs, and with --model any text, in the browser."""
     import webbrowser
 
-    from headscope.explorer.serve import serve as serve_runs
+    from headscope.explorer import serve as serve_runs
 
     def ready(address: str) -> None:
         typer.echo(f"Headscope explorer: {address}  (Ctrl-C stops it)")

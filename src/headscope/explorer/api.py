@@ -28,9 +28,19 @@ from starlette.types import Scope
 
 from headscope import theme
 from headscope.errors import HeadscopeError
-from headscope.explorer.answers import as_json, detail, heads, map_of, said, session
+from headscope.explorer.answers import (
+    as_json,
+    comparison,
+    detail,
+    difference,
+    find,
+    heads,
+    map_of,
+    picture,
+    said,
+    session,
+)
 from headscope.explorer.answers.card import card, find_head, head_records, input_text
-from headscope.explorer.answers.pictures import comparison, difference, picture
 from headscope.explorer.answers.runs import Kept, Library, OpenRun, Stamp
 from headscope.explorer.head_schemas import Card, HeadRecords, Heads, InputText
 from headscope.explorer.safety import Access, Guard
@@ -106,7 +116,8 @@ class Api:
 
     def measure(self, request: Request) -> Picture:
         """One measure over layers and heads."""
-        return picture(self._run(request).data, request.path_params["spec"])
+        data = self._run(request).data
+        return picture(data, find(data, request.path_params["spec"]))
 
     def heads(self, request: Request) -> Heads:
         """Every head with what it looks at, for the search."""

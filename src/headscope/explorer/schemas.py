@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from headscope.results.measure import Published
-from headscope.results.slices import BaselineValue
+from headscope.results.measure import BaselineValue, Published
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.views.state import Kind
 

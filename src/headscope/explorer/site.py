@@ -29,9 +29,17 @@ import xarray as xr
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer.answers import detail, heads, map_of, said, session
+from headscope.explorer.answers import (
+    comparison,
+    detail,
+    differences,
+    heads,
+    map_of,
+    picture,
+    said,
+    session,
+)
 from headscope.explorer.answers.card import card, head_records, input_text
-from headscope.explorer.answers.pictures import comparison, differences, picture_of
 from headscope.explorer.answers.runs import Column, Library, OpenRun
 from headscope.explorer.head_schemas import Band, EdgeAdds, Example, HeadRecords, Space
 from headscope.explorer.schemas import PAGES, Limits, ModelFacts, Picture, RefusedError, TextLimits
@@ -167,7 +175,7 @@ def _head_names(opened: OpenRun) -> list[str]:
 
 def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
     """Every slice of a measure by its spec."""
-    return {one.chosen.spec: picture_of(data, one.chosen) for one in columns}
+    return {one.chosen.spec: picture(data, one.chosen) for one in columns}
 
 
 def _records(opened: OpenRun) -> Iterator[Answer]:

@@ -25,7 +25,7 @@ from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
-from headscope.results.measure import GRID, measure_names, measure_of
+from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices, to_csv
 from headscope.results.records import (
     DIRECTIONS,
     EDGES,
@@ -39,7 +39,6 @@ from headscope.results.records import (
     Records,
 )
 from headscope.results.run import SETTINGS, Run, read_finished
-from headscope.results.slices import heads_of, slices, to_csv
 from headscope.results.statements import read_statements
 
 Format = Literal["csv", "parquet", "headvis"]

@@ -24,10 +24,9 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.measure import measure_of
+from headscope.results.measure import heads_of, measure_of
 from headscope.results.records import BANDS, BandExample, KeptInput, Records, TopToken
 from headscope.results.run import Run
-from headscope.results.slices import heads_of
 
 # What HeadVis calls a head's numbers, and ours; a variance is the square of our spread.
 SCORES = {

@@ -14,13 +14,12 @@ from headscope.files import find_place, replacing
 from headscope.head import read_head
 from headscope.plots.style import FORMATS, style
 from headscope.plots.style import render as render_figure
-from headscope.report.exemplars import Group, csv_rows, show_head
 from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
-from headscope.report.tables import ShownTable, show_table, to_latex
-from headscope.results.heads import check_heads
+from headscope.report.parts import Group, ShownTable, csv_rows, show_head, show_table, to_latex
+from headscope.results.findings import check_heads
 from headscope.results.inspection import said as said_of
+from headscope.results.measure import to_csv
 from headscope.results.run import Run, read_finished
-from headscope.results.slices import to_csv
 from headscope.results.statements import Choice, JudgedClaim, Row, Statements, read_statements
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study

@@ -20,14 +20,23 @@ from markupsafe import Markup
 from headscope.head import name_head
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.style import thumbnail
-from headscope.report.exemplars import Group
-from headscope.report.tables import ShownTable, show_number, show_table
+from headscope.report.parts import Group, ShownTable, show_number, show_table
 from headscope.results import dataset as results
-from headscope.results.heads import top_heads
-from headscope.results.measure import ATTRIBUTE, GRID, Measure, Published, measure_names, measure_of
+from headscope.results.findings import top_heads
+from headscope.results.measure import (
+    ATTRIBUTE,
+    GRID,
+    Measure,
+    Published,
+    Slice,
+    baseline_of,
+    measure_names,
+    measure_of,
+    plain_label,
+    slices,
+)
 from headscope.results.roles import NOTHING, HeadRoles
 from headscope.results.run import Run
-from headscope.results.slices import Slice, baseline_of, plain_label, slices
 from headscope.results.statements import JudgedClaim
 from headscope.studies.study import Figure, Study
 from headscope.theme import INK, PAGE

@@ -131,7 +131,7 @@ def _contents(
     for key in map(str, group):
         link = group.get(key, getlink=True)
         if not isinstance(link, h5py.HardLink):
-            raise RunError(f"{name}: {_plain(key)} is a link, maybe to another file; not followed.")
+            raise RunError(f"{name}: {named(key)} is a link, maybe to another file; not followed.")
         found = group[key]
         if isinstance(found, h5py.Dataset | h5py.Group):
             yield found
@@ -141,7 +141,7 @@ def _contents(
 
 def _inspect_dataset(dataset: h5py.Dataset, name: str, limits: Limits) -> int:
     """The bytes of the array, if all of them lie in this file and are plausible."""
-    what = f"{name}: {_plain(str(dataset.name).lstrip('/'))}"
+    what = f"{name}: {named(str(dataset.name).lstrip('/'))}"
     if dataset.external or dataset.is_virtual:
         raise RunError(f"{what} is stored in another file, which is not opened.")
     if len(dataset.shape or ()) > limits.dimensions:
@@ -160,12 +160,12 @@ def _inspect_attributes(owner: h5py.Group | h5py.Dataset, what: str, limits: Lim
         if key in _SCALING:
             raise RunError(f"{what} has numbers to be scaled, which no result has.")
         if owner.attrs.get_id(key).get_storage_size() > limits.attribute:
-            raise RunError(f"{what}: the attribute {_plain(key)} is too large.")
+            raise RunError(f"{what}: the attribute {named(key)} is too large.")
 
 
-def _plain(text: str) -> str:
+def named(name: object) -> str:
     """A name from a file for a message."""
-    return shorten(plain(text), 60)
+    return shorten(plain(str(name)), 60)
 
 
 def parse(text: object, what: str) -> Any:

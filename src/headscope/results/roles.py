@@ -25,12 +25,15 @@ from jaxtyping import Bool, Float
 from headscope.head import Head
 from headscope.results.measure import (
     GRID,
+    MARK,
     Baseline,
     Measure,
     Role,
     RoleKind,
     measure_names,
     measure_of,
+    plain_label,
+    signed_label,
 )
 from headscope.results.replicates import (
     are_counts,
@@ -41,7 +44,6 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.slices import MARK, plain_label, signed_label
 
 CLEAR = 0.1  # strength that a role must exceed
 BROAD = 0.9  # of the entropy of even attention

@@ -19,6 +19,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
@@ -37,6 +38,7 @@ from headscope.results.inspection import (
     said,
 )
 from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of, require_own
+from headscope.results.statements import COLUMNS, choose, read_statements, role_rows
 from headscope.wording import counted, plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
@@ -153,6 +155,16 @@ def read_finished(place: str | Path) -> Run:
     if run.result is None:
         raise RunError(run.notes[-1])
     return run
+
+
+def heads(run: str | Path, *, role: str | None = None, layer: int | None = None) -> pd.DataFrame:
+    """What each head of a finished run looks at, as a table: a row for each head and role.
+
+    A head without a clear role has one row, without a role. `role` keeps the roles whose kind,
+    words or slice has this text in it, `layer` the heads of one layer.
+    """
+    found = choose(read_statements(read_finished(run).data).heads, role=role, layer=layer)
+    return pd.DataFrame([row for one in found for row in role_rows(one, role)], columns=COLUMNS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:

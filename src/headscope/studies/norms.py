@@ -6,9 +6,8 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.results.findings import Finding, Found
-from headscope.results.heads import whole
-from headscope.results.slices import select
+from headscope.results.findings import Finding, Found, whole
+from headscope.results.measure import select
 from headscope.results.statements import Tabulation
 from headscope.studies.option import Option
 

@@ -1,35 +1,59 @@
-"""What is said of runs, whoever asks: the server answers with it, a site has it in files."""
+"""What is said of runs, whoever asks: the server answers with it, a site has it in files.
+
+What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
 import headscope
-from headscope.errors import HeadscopeError
-from headscope.explorer.answers.pictures import (
-    behaviour_of,
-    catalogue,
-    clusters,
-    column_titles,
-    measure_columns,
-    whole_numbers,
-    why_no_map,
-)
+from headscope.errors import HeadscopeError, RunError
 from headscope.explorer.answers.runs import Library, OpenRun, number
 from headscope.explorer.head_schemas import HeadEntry, Heads
 from headscope.explorer.schemas import (
+    Axis,
     Cell,
     Clusters,
+    Comparison,
+    Difference,
+    DifferenceRow,
+    Grid,
+    MappedHead,
+    MatchedHeads,
+    MeasureEntry,
     ModelFacts,
+    Picture,
+    Profile,
+    RefusedError,
     RunDetail,
     RunSummary,
     Said,
     Session,
     StoredTable,
     TextLimits,
+    Values,
 )
-from headscope.head import Head
+from headscope.head import Head, read_head
+from headscope.results.compare import Comparison as Compared
+from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
+from headscope.results.compare.differences import Kind, MeasureDifference
 from headscope.results.dataset import left_out
+from headscope.results.measure import (
+    GRID,
+    Measure,
+    Slice,
+    baseline_of,
+    cut,
+    further_axes,
+    measure_names,
+    measure_of,
+    plain_label,
+    select,
+)
 from headscope.results.statements import Table
 
 TELLING = 10  # tokens of a head that the search knows
@@ -130,3 +154,245 @@ def _cell(value: Any) -> Cell:
 def _looks(opened: OpenRun) -> dict[str, str]:
     """What is said of each head, in a sentence."""
     return {one.name: one.sentence for one in opened.statements.heads}
+
+
+MOST_ROWS = 100
+PARTS = ("first", "second", "difference", "low", "high", "effect")
+
+
+def catalogue(data: xr.Dataset) -> list[MeasureEntry]:
+    """What the menus offer."""
+    return [_measure_entry(data, measure_of(data, name)) for name in measure_names(data)]
+
+
+def axis_title(measure: Measure, axis: str) -> str:
+    """What a dimension of a measure is called."""
+    return measure.axes.get(axis, plain_label(axis).capitalize())
+
+
+def picture(data: xr.Dataset, chosen: Slice) -> Picture:
+    """A slice with everything that the overview shows beside it."""
+    measure = chosen.measure
+    return Picture(
+        spec=chosen.spec,
+        title=chosen.title,
+        meaning=measure.meaning,
+        unit=measure.unit,
+        formula=measure.formula,
+        reference=measure.reference,
+        more=measure.more,
+        layers=whole_numbers(data["layer"]),
+        heads=whole_numbers(data["head"]),
+        values=_grid(chosen.values),
+        errors=None if chosen.errors is None else _grid(chosen.errors),
+        profile=profile(data, chosen),
+        baseline=baseline_of(data, chosen),
+        published=chosen.published,
+    )
+
+
+def find(data: xr.Dataset, spec: str) -> Slice:
+    """The slice that a spec in an address names."""
+    try:
+        return cut(data, spec)
+    except RunError as error:
+        raise RefusedError(404, str(error)) from error
+
+
+def profile(data: xr.Dataset, chosen: Slice) -> Profile:
+    """One value a layer: pooled where the study pooled, otherwise the mean over heads."""
+    pooled = f"{chosen.measure.name}_by_layer"
+    if pooled not in data:
+        return Profile(_values(chosen.values.mean("head", skipna=True)), None, False)
+    errors = f"{pooled}_se"
+    return Profile(
+        _values(select(data[pooled], chosen.at)),
+        _values(select(data[errors], chosen.at)) if errors in data else None,
+        True,
+    )
+
+
+def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
+    """Every head with its place, or a RefusedError that says why there is no map."""
+    if "head_position" not in data:
+        raise RefusedError(409, why_no_map(data))
+    positions = data["head_position"].transpose("unit", "axis")
+    heads = [
+        MappedHead(
+            name=str(name),
+            layer=read_head(str(name)).layer,
+            x=number(x),
+            y=number(y),
+            behaviour=behaviour_of(data, *read_head(str(name))),
+            looks=looks.get(str(name)),
+        )
+        for name, (x, y) in zip(positions["unit"].values, positions.values, strict=True)
+    ]
+    return Clusters(
+        heads=heads,
+        behaviours=sorted({head.behaviour for head in heads if head.behaviour is not None}),
+        stress=number(positions.attrs.get("stress", np.nan)),
+    )
+
+
+def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
+    """The label that the study gave the head, None where it gives none."""
+    if "behaviour" not in data:
+        return None
+    return str(data["behaviour"].sel(layer=layer, head=head).values.item())
+
+
+def comparison(a: OpenRun, b: OpenRun) -> Comparison:
+    """How two runs relate, and the largest differences over all shared measures."""
+    _ = a.data, b.data  # a run without a result is refused with its notes
+    found = compare_runs(a.run, b.run, names=(a.slug, b.slug))
+    clear, count = clear_and_all(found)
+    matching = found.matching
+    alone = () if matching is None else (*matching.first_alone, *matching.second_alone)
+    return Comparison(
+        confidence=found.confidence,
+        by=list(found.by),
+        notes=list(found.notes),
+        measures=list(found.measures),
+        clear=clear,
+        intervals=count,
+        rows=_largest(found, "heads"),
+        layers=_largest(found, "layers"),
+        matches=[
+            MatchedHeads(str(one.first), str(one.second), one.distance, one.chance, one.is_good)
+            for one in (matching.matches if matching is not None else ())
+        ],
+        alone=[str(head) for head in alone],
+    )
+
+
+def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
+    """Values, differences and intervals of every head for one slice, head with head."""
+    chosen = find(a.data, spec)
+    find(b.data, spec)
+    return differences(a, b, chosen.measure.name)[chosen.spec]
+
+
+def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, Difference]:
+    """The same for every slice of a measure that both runs have, by its spec."""
+    found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
+    (one,) = found.parts[0].measures
+    both = [each.chosen for each in a.columns[name] if tuple(each.chosen.at.values()) in one.labels]
+    return {each.spec: _difference(a.data, one, each, found.confidence) for each in both}
+
+
+def _difference(
+    data: xr.Dataset, one: MeasureDifference, chosen: Slice, confidence: float
+) -> Difference:
+    item = one.labels.index(tuple(chosen.at.values()))
+    shape = data.sizes["layer"], data.sizes["head"]
+    parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
+    grids: dict[str, Any] = {
+        part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
+        for part, values in parts.items()
+    }
+    return Difference(
+        spec=chosen.spec,
+        title=chosen.title,
+        confidence=confidence,
+        layers=whole_numbers(data["layer"]),
+        heads=whole_numbers(data["head"]),
+        **grids,
+    )
+
+
+# Columns that clark2019 names by what they are of, not by the measure.
+OF_OFFSETS = {"previous token": "-1", "same token": "0", "next token": "1"}
+_PARTS = (  # of a column's name, and what they say of the measure before them
+    ("_by_layer", ", pooled over heads"),
+    ("_head_mean", ", mean of heads"),
+)
+
+
+def measure_columns(data: xr.Dataset) -> dict[str, str]:
+    """How columns of stored tables may name a measure or one of its slices, and their titles."""
+    known: dict[str, str] = {}
+    for name in measure_names(data):
+        title, axes = measure_of(data, name).title, further_axes(data, name)
+        known[name] = title
+        for label in next(iter(axes.values())) if len(axes) == 1 else ():
+            sliced = f"{title}: {plain_label(label)}"
+            known[f"{name} {label}"] = sliced
+            if name == "special_share":
+                known[label] = sliced
+            if name == "offset_share":
+                known |= {each: sliced for each, at in OF_OFFSETS.items() if at == label}
+    return known
+
+
+def column_titles(known: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+    """The columns of a stored table under the names that their measures have everywhere."""
+    measured = any(_bare(column)[0] in known for column in columns if "_" in column)
+    return [_column_title(column, known if measured else {}) for column in columns]
+
+
+def _column_title(column: str, known: Mapping[str, str]) -> str:
+    base, said, is_error = _bare(column)
+    title = known.get(base, plain_label(base)) + said
+    return f"± {title}" if is_error else title
+
+
+def _bare(column: str) -> tuple[str, str, bool]:
+    """A column's name without what was appended to it."""
+    base = column.removesuffix("_se").removesuffix(" se")
+    for part, said in _PARTS:
+        if base.endswith(part):
+            return base.removesuffix(part), said, base != column
+    return base, "", base != column
+
+
+def whole_numbers(coordinate: xr.DataArray) -> list[int]:
+    """A coordinate's numbers."""
+    return [int(value) for value in coordinate.values]
+
+
+def _measure_entry(data: xr.Dataset, measure: Measure) -> MeasureEntry:
+    axes = further_axes(data, measure.name)
+    return MeasureEntry(
+        name=measure.name,
+        title=measure.title,
+        meaning=measure.meaning,
+        unit=measure.unit,
+        errors=f"{measure.name}_se" in data,
+        axes=[Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
+    )
+
+
+def _largest(found: Compared, kind: Kind) -> list[DifferenceRow]:
+    """The largest differences; what is equal in both runs is none."""
+    rows = rows_of(found, kind, MOST_ROWS)
+    return [_row(row) for row in rows if row.difference != 0]
+
+
+def _row(row: Row) -> DifferenceRow:
+    values: dict[str, Any] = {part: number(getattr(row, part)) for part in (*PARTS, "q")}
+    return DifferenceRow(
+        measure=row.measure,
+        title=row.title,
+        spec=row.spec,
+        first_at=row.first_at,
+        second_at=row.second_at,
+        clear=row.is_clear,
+        **values,
+    )
+
+
+def why_no_map(data: xr.Dataset) -> str:
+    """What a run without a map of heads has instead."""
+    if "head_divergence" not in data:
+        known = left_out(data).get("head_divergence")
+        return known or "This study has no map of heads; `headscope study clark2019` makes one."
+    return f"There is no map of these heads: {data['head_divergence'].attrs.get('no_map')}."
+
+
+def _values(array: xr.DataArray) -> Values:
+    return [number(value) for value in array.values]
+
+
+def _grid(array: xr.DataArray) -> Grid:
+    return [[number(value) for value in row] for row in array.transpose(*GRID).values]

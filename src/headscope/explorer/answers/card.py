@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.answers.pictures import axis_title, behaviour_of
+from headscope.explorer.answers import axis_title, behaviour_of
 from headscope.explorer.answers.runs import Column, OpenRun, number
 from headscope.explorer.head_schemas import (
     Band,
@@ -38,8 +38,8 @@ from headscope.explorer.head_schemas import (
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head, name_head, read_head
 from headscope.results.dataset import left_out
-from headscope.results.heads import check_heads
-from headscope.results.measure import GRID, measure_of
+from headscope.results.findings import check_heads
+from headscope.results.measure import GRID, measure_of, plain_label
 from headscope.results.records import (
     EDGES,
     SPACES,
@@ -50,7 +50,6 @@ from headscope.results.records import (
     Records,
     WrittenEdge,
 )
-from headscope.results.slices import plain_label
 from headscope.results.statements import Statements, Table
 from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
 

@@ -21,16 +21,18 @@ from scipy.stats import rankdata
 from headscope.errors import RunError
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head
-from headscope.results.measure import GRID, measure_names
-from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
-from headscope.results.slices import (
+from headscope.results.measure import (
+    GRID,
+    Baseline,
     BaselineValue,
     Slice,
     baseline_of,
     baseline_of_head,
-    is_baseline_of_heads,
+    measure_names,
+    own_baseline,
     slices,
 )
+from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
 Stamp = tuple[tuple[str, int, int], ...]
@@ -186,14 +188,14 @@ class Column:
     mean: float | None
     baseline: BaselineValue | None
     words: int | None  # that a relation was scored on; None for other measures
-    own_baselines: bool  # whether every head is held against a value of its own
+    own: Baseline | None  # in which every head has a value of its own
     places: Mapping[Head, tuple[int, int]]  # of the heads in the arrays
 
     def baseline_at(self, data: xr.Dataset, head: Head) -> BaselineValue | None:
         """What one head is held against."""
-        if not self.own_baselines:
+        if self.own is None:
             return self.baseline
-        return baseline_of_head(data, self.chosen, head._asdict())
+        return baseline_of_head(data, self.chosen, self.own, head)
 
 
 def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
@@ -226,7 +228,7 @@ def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, in
         mean=number(values[known].mean()) if known.any() else None,
         baseline=baseline_of(data, chosen),
         words=_words(data, chosen),
-        own_baselines=is_baseline_of_heads(data, chosen),
+        own=own_baseline(data, chosen),
         places=places,
     )
 

@@ -27,10 +27,9 @@ from headscope.results.compare.differences import (
     with_q,
 )
 from headscope.results.compare.matching import Matching, Relation, match_heads, relate
-from headscope.results.measure import GRID, measure_names
+from headscope.results.measure import GRID, MARK, measure_names, plain_label, to_csv
 from headscope.results.replicates import CONFIDENCE, sums_of
 from headscope.results.run import Run, find_run, read_run
-from headscope.results.slices import MARK, plain_label, to_csv
 from headscope.wording import counted
 
 SMALL_Q = 0.05

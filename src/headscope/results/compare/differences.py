@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from headscope.head import Head
 from headscope.results.compare.matching import Matching
-from headscope.results.measure import GRID, Measure, measure_of
+from headscope.results.measure import GRID, Measure, heads_of, measure_of
 from headscope.results.replicates import (
     ROUNDING,
     Estimate,
@@ -28,7 +28,6 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.slices import heads_of
 
 Array = np.ndarray
 By = Literal["auto", "index", "matched", "depth"]

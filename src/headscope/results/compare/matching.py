@@ -26,9 +26,8 @@ from scipy.optimize import linear_sum_assignment
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.measure import GRID, measure_names
+from headscope.results.measure import GRID, Slice, heads_of, measure_names, slices
 from headscope.results.run import Run
-from headscope.results.slices import Slice, heads_of, slices
 
 CHANCE = 0.05  # a partner no nearer than this share of the matches of strangers is none
 STRANGERS = 20  # networks made up to match with

@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.metrics.where import surface
-from headscope.results.heads import names_where
+from headscope.results.findings import names_where
 from headscope.results.measure import Measure
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.left_out import drop_uncounted

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Drawing
 
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
-from headscope.results.slices import Column, columns_of, head_rows, layer_rows
+from headscope.results.measure import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
 from headscope.studies.luger2026 import kinds
 from headscope.studies.luger2026.kinds import OTHER

@@ -13,8 +13,11 @@ from headscope.results.findings import (
     Found,
     NotMeasured,
     hold_out,
+    known,
+    nth_largest,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, nth_largest, top_heads, whole
 from headscope.studies.luger2026.kinds import CLEARLY, KINDS, Kind
 from headscope.studies.reading import NO_NEXT
 from headscope.wording import counted

@@ -18,8 +18,7 @@ from jaxtyping import Bool
 
 from headscope.head import name_head
 from headscope.metrics.where.surface import SINK_THRESHOLD
-from headscope.results.findings import hold_out, sums_at
-from headscope.results.heads import names_where, top_heads
+from headscope.results.findings import hold_out, names_where, sums_at, top_heads
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
 from headscope.results.statements import Tabulation

@@ -12,8 +12,19 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import CORRELATION, Finding, Found, NotMeasured, percent
-from headscope.results.heads import known, layers_between, lead, nth_largest, top_heads, whole
+from headscope.results.findings import (
+    CORRELATION,
+    Finding,
+    Found,
+    NotMeasured,
+    known,
+    layers_between,
+    lead,
+    nth_largest,
+    percent,
+    top_heads,
+    whole,
+)
 from headscope.studies.vig2019 import specialised
 from headscope.studies.vig2019.specialised import ONE_LAYER
 

@@ -6,8 +6,16 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_head
-from headscope.results.findings import DIFFERENCE, Finding, Found, HeldOut, find_interval, hold_out
-from headscope.results.heads import top_heads, whole
+from headscope.results.findings import (
+    DIFFERENCE,
+    Finding,
+    Found,
+    HeldOut,
+    find_interval,
+    hold_out,
+    top_heads,
+    whole,
+)
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 

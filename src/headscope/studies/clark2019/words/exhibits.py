@@ -18,8 +18,7 @@ from headscope.probes.coreference import CANDIDATES, KINDS
 from headscope.probes.papers import BEST_HEAD, TABLE2, TABLE3, published_relation
 from headscope.probes.selection import BestHead
 from headscope.probes.trees import PUNCTUATION
-from headscope.results.findings import Found, hold_out
-from headscope.results.heads import top_heads
+from headscope.results.findings import Found, hold_out, top_heads
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
     BestResolver,

@@ -16,9 +16,10 @@ from headscope.results.findings import (
     Finding,
     Found,
     NotMeasured,
+    known,
     percent,
+    whole,
 )
-from headscope.results.heads import known, whole
 from headscope.studies.clark2019.words.choices import (
     best_resolver,
     direction_gaps,

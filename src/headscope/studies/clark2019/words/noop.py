@@ -10,8 +10,7 @@ from headscope.head import name_head, name_in_paper
 from headscope.probes.noop import SIDES
 from headscope.probes.relations import DIRECTIONS
 from headscope.probes.selection import BestHead
-from headscope.results.findings import DIFFERENCE, Finding, Found, NotMeasured, find_interval
-from headscope.results.heads import whole
+from headscope.results.findings import DIFFERENCE, Finding, Found, NotMeasured, find_interval, whole
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
