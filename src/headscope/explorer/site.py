@@ -29,24 +29,14 @@ import xarray as xr
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer.answers import (
-    comparison,
-    detail,
-    differences,
-    heads,
-    map_of,
-    picture,
-    said,
-    session,
-)
+from headscope.explorer import answers
 from headscope.explorer.answers.card import card, head_records, input_text
 from headscope.explorer.answers.runs import Column, Library, OpenRun
 from headscope.explorer.head_schemas import Band, EdgeAdds, Example, HeadRecords, Space
 from headscope.explorer.schemas import PAGES, Limits, ModelFacts, Picture, RefusedError, TextLimits
 from headscope.files import find_place
-from headscope.head import name_head, read_head
 from headscope.progress import show_progress
-from headscope.results.measure import GRID
+from headscope.results.measure import heads_of
 
 MARKER = "site.json"
 PACKAGES = ("explorer", "views")
@@ -87,8 +77,8 @@ def site(runs: Sequence[str | Path], out: str | Path) -> Path:
 def _write_all(folder: Path, library: Library) -> None:
     """The pages come last: a folder without them is no site yet."""
     _write_files(folder)
-    answers = list(_answers(library))
-    for path, make in show_progress(answers, len(answers), "files", label="Site"):
+    wanted = list(_answers(library))
+    for path, make in show_progress(wanted, len(wanted), "files", label="Site"):
         _write(folder / "data" / path, make)
     for name in ("index", *PAGES):
         (folder / f"{name}.html").write_text(_document(), encoding="utf-8")
@@ -142,11 +132,11 @@ def _answers(library: Library) -> Iterator[Answer]:
     limits = Limits()
     offered = TextLimits(limits.text, limits.generate, limits.weights)
     facts = ModelFacts("", "none", NO_MODEL)
-    yield "session.json", lambda: session(library, facts, offered)
+    yield "session.json", lambda: answers.session(library, facts, offered)
     opened = [library.run(slug) for slug in library.slugs]
     finished = [each for each in opened if each.run.state == "complete"]
     for each in opened:
-        yield f"runs/{each.slug}.json", lambda each=each: detail(each)
+        yield f"runs/{each.slug}.json", lambda each=each: answers.detail(each)
     for each in finished:
         for path, make in _answers_of(each):
             yield f"runs/{each.slug}/{path}", make
@@ -159,30 +149,25 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
     data = opened.data
     for name, columns in opened.columns.items():
         yield f"measures/{name}.json", partial(_pictures, data, columns)
-    yield "statements.json", lambda: said(opened)
-    yield "heads.json", lambda: heads(opened)
-    yield "clusters.json", lambda: map_of(opened)
-    for name in _head_names(opened):
+    yield "statements.json", lambda: answers.said(opened)
+    yield "heads.json", lambda: answers.heads(opened)
+    yield "clusters.json", lambda: answers.map_of(opened)
+    for name in map(str, heads_of(opened.data)):
         yield f"heads/{name}.json", partial(card, opened, name)
     if opened.run.records.files:
         yield from _records(opened)
 
 
-def _head_names(opened: OpenRun) -> list[str]:
-    layers, numbers = (opened.data.variables[axis].values.tolist() for axis in GRID)
-    return [name_head(layer, number) for layer in layers for number in numbers]
-
-
 def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
     """Every slice of a measure by its spec."""
-    return {one.chosen.spec: picture(data, one.chosen) for one in columns}
+    return {one.chosen.spec: answers.picture(data, one.chosen) for one in columns}
 
 
 def _records(opened: OpenRun) -> Iterator[Answer]:
     """What is kept of every head, thinned, and the inputs that this names."""
     named: set[int] = set()
-    for name in _head_names(opened):
-        found = thinned(head_records(opened, read_head(name)))
+    for name in map(str, heads_of(opened.data)):
+        found = thinned(head_records(opened, name))
         named |= {one.input for band in found.bands for one in band.examples}
         named |= set(found.samples.input)
         yield f"records/{name}.json", lambda found=found: found
@@ -244,14 +229,14 @@ def _compared(a: OpenRun, b: OpenRun) -> Iterator[Answer]:
     """Two runs of one study; each measure head with head where that is how they compare."""
     place = f"compare/{a.slug}/{b.slug}"
     try:
-        found = comparison(a, b)
+        found = answers.comparison(a, b)
     except HeadscopeError as mistake:  # such as sums that an older version did not keep
         reason = str(mistake)
         yield f"{place}.json", lambda: _refused(reason)
         return
     yield f"{place}.json", lambda: found
     for name in found.measures if "index" in found.by else ():
-        yield f"{place}/{name}.json", partial(differences, a, b, name)
+        yield f"{place}/{name}.json", partial(answers.differences, a, b, name)
 
 
 def _refused(reason: str) -> dict[str, str]:

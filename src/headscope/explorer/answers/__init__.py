@@ -12,31 +12,10 @@ import xarray as xr
 
 import headscope
 from headscope.errors import HeadscopeError, RunError
+from headscope.explorer import schemas as sent
 from headscope.explorer.answers.runs import Library, OpenRun, number
 from headscope.explorer.head_schemas import HeadEntry, Heads
-from headscope.explorer.schemas import (
-    Axis,
-    Cell,
-    Clusters,
-    Comparison,
-    Difference,
-    DifferenceRow,
-    Grid,
-    MappedHead,
-    MatchedHeads,
-    MeasureEntry,
-    ModelFacts,
-    Picture,
-    Profile,
-    RefusedError,
-    RunDetail,
-    RunSummary,
-    Said,
-    Session,
-    StoredTable,
-    TextLimits,
-    Values,
-)
+from headscope.explorer.schemas import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import Comparison as Compared
 from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
@@ -49,6 +28,7 @@ from headscope.results.measure import (
     baseline_of,
     cut,
     further_axes,
+    heads_of,
     measure_names,
     measure_of,
     plain_label,
@@ -59,16 +39,16 @@ from headscope.results.statements import Table
 TELLING = 10  # tokens of a head that the search knows
 
 
-def session(library: Library, model: ModelFacts, limits: TextLimits) -> Session:
+def session(library: Library, model: sent.ModelFacts, limits: sent.TextLimits) -> sent.Session:
     """The runs and the model."""
     runs = [summary(library.run(slug)) for slug in library.slugs]
-    return Session(headscope.__version__, runs, model, limits)
+    return sent.Session(headscope.__version__, runs, model, limits)
 
 
-def detail(opened: OpenRun) -> RunDetail:
+def detail(opened: OpenRun) -> sent.RunDetail:
     """One run and its measures."""
     result = opened.run.result
-    return RunDetail(
+    return sent.RunDetail(
         **vars(summary(opened)),
         about=opened.run.about,
         measures=[] if result is None else catalogue(result),
@@ -77,10 +57,9 @@ def detail(opened: OpenRun) -> RunDetail:
 
 
 def heads(opened: OpenRun) -> Heads:
-    """Every head of the run with what it looks at."""
-    data, looks = opened.data, _looks(opened)
-    layers, numbers = whole_numbers(data["layer"]), whole_numbers(data["head"])
-    return Heads([_entry(opened, looks, Head(i, j)) for i in layers for j in numbers])
+    """Every head with what it looks at, for the search."""
+    looks = _looks(opened)
+    return Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
 
 
 def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
@@ -90,16 +69,11 @@ def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
     return HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
 
 
-def map_of(opened: OpenRun) -> Clusters:
-    """The map of heads."""
-    return clusters(opened.data, _looks(opened))
-
-
-def said(opened: OpenRun) -> Said:
+def said(opened: OpenRun) -> sent.Said:
     """The tables, judged claims and chosen heads that are stored with the run."""
     stored_with, known = opened.statements, measure_columns(opened.data)
     tables = [stored(one, known) for one in stored_with.tables]
-    return Said(tables, list(stored_with.findings), list(stored_with.choices))
+    return sent.Said(tables, list(stored_with.findings), list(stored_with.choices))
 
 
 def as_json(value: Any) -> bytes:
@@ -107,11 +81,11 @@ def as_json(value: Any) -> bytes:
     return json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False).encode()
 
 
-def summary(opened: OpenRun) -> RunSummary:
+def summary(opened: OpenRun) -> sent.RunSummary:
     """One run in the menus."""
     run = opened.run
     axes = {} if run.result is None else run.result.coords
-    return RunSummary(
+    return sent.RunSummary(
         slug=opened.slug,
         study=run.study,
         state=run.state,
@@ -139,15 +113,15 @@ def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
         yield "findings", "This study makes no claims to be judged."
 
 
-def stored(table: Table, known: Mapping[str, str]) -> StoredTable:
+def stored(table: Table, known: Mapping[str, str]) -> sent.StoredTable:
     """A stored table with its rows as lists, in the order of the columns."""
     columns = list(dict.fromkeys(column for row in table.rows for column in row))
     rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
     titles = column_titles(known, columns)
-    return StoredTable(table.name, table.title, table.caption, columns, titles, rows)
+    return sent.StoredTable(table.name, table.title, table.caption, columns, titles, rows)
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> sent.Cell:
     return number(value) if isinstance(value, float) else value
 
 
@@ -160,7 +134,7 @@ MOST_ROWS = 100
 PARTS = ("first", "second", "difference", "low", "high", "effect")
 
 
-def catalogue(data: xr.Dataset) -> list[MeasureEntry]:
+def catalogue(data: xr.Dataset) -> list[sent.MeasureEntry]:
     """What the menus offer."""
     return [_measure_entry(data, measure_of(data, name)) for name in measure_names(data)]
 
@@ -170,10 +144,15 @@ def axis_title(measure: Measure, axis: str) -> str:
     return measure.axes.get(axis, plain_label(axis).capitalize())
 
 
-def picture(data: xr.Dataset, chosen: Slice) -> Picture:
+def measured(opened: OpenRun, spec: str) -> sent.Picture:
+    """One measure over layers and heads."""
+    return picture(opened.data, find(opened.data, spec))
+
+
+def picture(data: xr.Dataset, chosen: Slice) -> sent.Picture:
     """A slice with everything that the overview shows beside it."""
     measure = chosen.measure
-    return Picture(
+    return sent.Picture(
         spec=chosen.spec,
         title=chosen.title,
         meaning=measure.meaning,
@@ -199,26 +178,27 @@ def find(data: xr.Dataset, spec: str) -> Slice:
         raise RefusedError(404, str(error)) from error
 
 
-def profile(data: xr.Dataset, chosen: Slice) -> Profile:
+def profile(data: xr.Dataset, chosen: Slice) -> sent.Profile:
     """One value a layer: pooled where the study pooled, otherwise the mean over heads."""
     pooled = f"{chosen.measure.name}_by_layer"
     if pooled not in data:
-        return Profile(_values(chosen.values.mean("head", skipna=True)), None, False)
+        return sent.Profile(_values(chosen.values.mean("head", skipna=True)), None, False)
     errors = f"{pooled}_se"
-    return Profile(
+    return sent.Profile(
         _values(select(data[pooled], chosen.at)),
         _values(select(data[errors], chosen.at)) if errors in data else None,
         True,
     )
 
 
-def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
-    """Every head with its place, or a RefusedError that says why there is no map."""
+def map_of(opened: OpenRun) -> sent.Clusters:
+    """The map of heads."""
+    data, looks = opened.data, _looks(opened)
     if "head_position" not in data:
         raise RefusedError(409, why_no_map(data))
     positions = data["head_position"].transpose("unit", "axis")
     heads = [
-        MappedHead(
+        sent.MappedHead(
             name=str(name),
             layer=read_head(str(name)).layer,
             x=number(x),
@@ -228,7 +208,7 @@ def clusters(data: xr.Dataset, looks: Mapping[str, str]) -> Clusters:
         )
         for name, (x, y) in zip(positions["unit"].values, positions.values, strict=True)
     ]
-    return Clusters(
+    return sent.Clusters(
         heads=heads,
         behaviours=sorted({head.behaviour for head in heads if head.behaviour is not None}),
         stress=number(positions.attrs.get("stress", np.nan)),
@@ -242,14 +222,14 @@ def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
     return str(data["behaviour"].sel(layer=layer, head=head).values.item())
 
 
-def comparison(a: OpenRun, b: OpenRun) -> Comparison:
-    """How two runs relate, and the largest differences over all shared measures."""
+def comparison(a: OpenRun, b: OpenRun) -> sent.Comparison:
+    """The largest differences of two runs."""
     _ = a.data, b.data  # a run without a result is refused with its notes
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug))
     clear, count = clear_and_all(found)
     matching = found.matching
     alone = () if matching is None else (*matching.first_alone, *matching.second_alone)
-    return Comparison(
+    return sent.Comparison(
         confidence=found.confidence,
         by=list(found.by),
         notes=list(found.notes),
@@ -259,21 +239,23 @@ def comparison(a: OpenRun, b: OpenRun) -> Comparison:
         rows=_largest(found, "heads"),
         layers=_largest(found, "layers"),
         matches=[
-            MatchedHeads(str(one.first), str(one.second), one.distance, one.chance, one.is_good)
+            sent.MatchedHeads(
+                str(one.first), str(one.second), one.distance, one.chance, one.is_good
+            )
             for one in (matching.matches if matching is not None else ())
         ],
         alone=[str(head) for head in alone],
     )
 
 
-def difference(a: OpenRun, b: OpenRun, spec: str) -> Difference:
-    """Values, differences and intervals of every head for one slice, head with head."""
+def difference(a: OpenRun, b: OpenRun, spec: str) -> sent.Difference:
+    """One measure in two runs."""
     chosen = find(a.data, spec)
     find(b.data, spec)
     return differences(a, b, chosen.measure.name)[chosen.spec]
 
 
-def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, Difference]:
+def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, sent.Difference]:
     """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
     (one,) = found.parts[0].measures
@@ -283,7 +265,7 @@ def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, Difference]:
 
 def _difference(
     data: xr.Dataset, one: MeasureDifference, chosen: Slice, confidence: float
-) -> Difference:
+) -> sent.Difference:
     item = one.labels.index(tuple(chosen.at.values()))
     shape = data.sizes["layer"], data.sizes["head"]
     parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
@@ -291,7 +273,7 @@ def _difference(
         part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
         for part, values in parts.items()
     }
-    return Difference(
+    return sent.Difference(
         spec=chosen.spec,
         title=chosen.title,
         confidence=confidence,
@@ -351,27 +333,27 @@ def whole_numbers(coordinate: xr.DataArray) -> list[int]:
     return [int(value) for value in coordinate.values]
 
 
-def _measure_entry(data: xr.Dataset, measure: Measure) -> MeasureEntry:
+def _measure_entry(data: xr.Dataset, measure: Measure) -> sent.MeasureEntry:
     axes = further_axes(data, measure.name)
-    return MeasureEntry(
+    return sent.MeasureEntry(
         name=measure.name,
         title=measure.title,
         meaning=measure.meaning,
         unit=measure.unit,
         errors=f"{measure.name}_se" in data,
-        axes=[Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
+        axes=[sent.Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
     )
 
 
-def _largest(found: Compared, kind: Kind) -> list[DifferenceRow]:
+def _largest(found: Compared, kind: Kind) -> list[sent.DifferenceRow]:
     """The largest differences; what is equal in both runs is none."""
     rows = rows_of(found, kind, MOST_ROWS)
     return [_row(row) for row in rows if row.difference != 0]
 
 
-def _row(row: Row) -> DifferenceRow:
+def _row(row: Row) -> sent.DifferenceRow:
     values: dict[str, Any] = {part: number(getattr(row, part)) for part in (*PARTS, "q")}
-    return DifferenceRow(
+    return sent.DifferenceRow(
         measure=row.measure,
         title=row.title,
         spec=row.spec,
@@ -390,9 +372,9 @@ def why_no_map(data: xr.Dataset) -> str:
     return f"There is no map of these heads: {data['head_divergence'].attrs.get('no_map')}."
 
 
-def _values(array: xr.DataArray) -> Values:
+def _values(array: xr.DataArray) -> sent.Values:
     return [number(value) for value in array.values]
 
 
-def _grid(array: xr.DataArray) -> Grid:
+def _grid(array: xr.DataArray) -> sent.Grid:
     return [[number(value) for value in row] for row in array.transpose(*GRID).values]

@@ -28,6 +28,7 @@ from headscope.results.measure import (
     Slice,
     baseline_of,
     baseline_of_head,
+    heads_of,
     measure_names,
     own_baseline,
     slices,
@@ -200,8 +201,9 @@ class Column:
 
 def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
     """The columns of every measure of heads."""
-    layers, heads = (data.variables[axis].values.tolist() for axis in GRID)
-    places = {Head(a, b): (i, j) for i, a in enumerate(layers) for j, b in enumerate(heads)}
+    places = dict(
+        zip(heads_of(data), np.ndindex(*(data.sizes[axis] for axis in GRID)), strict=True)
+    )
     return {
         name: tuple(_column(data, each, places) for each in slices(data, name))
         for name in measure_names(data)
