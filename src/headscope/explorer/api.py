@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
-from os import PathLike, stat_result
+from os import stat_result
 from pathlib import PureWindowsPath
 from typing import Any, TypeVar, get_type_hints
 
@@ -24,7 +24,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from headscope import theme
 from headscope.errors import HeadscopeError
@@ -59,7 +58,7 @@ class Api:
     def routes(self) -> list[Route]:
         """Every address under /api."""
         asked = [Route(one.path, answer(partial(self.ask, one))) for one in QUESTIONS]
-        openapi = Route("/api/openapi.json", answer(described))
+        openapi = Route("/api/openapi.json", lambda request: sent(_description()))
         return [*asked, openapi, Route("/api/trace", self.trace, methods=["POST"])]
 
     async def ask(self, question: "Question", request: Request) -> bytes:
@@ -141,11 +140,6 @@ def declarations() -> str:
     """The types of everything that is sent and received, in TypeScript."""
     made = "// Printed by `python -m headscope.explorer.api` from the types in schemas.py.\n\n"
     return made + typescript_interfaces(*(one.answer for one in QUESTIONS), TextRequest)
-
-
-async def described(request: Request) -> bytes:
-    """The OpenAPI document as JSON."""
-    return _description()
 
 
 @cache
@@ -257,15 +251,9 @@ class PackageFiles(StaticFiles):
             return "", None
         return super().lookup_path(path)
 
-    def file_response(
-        self,
-        full_path: str | PathLike[str],
-        stat_result: stat_result,
-        scope: Scope,
-        status_code: int = 200,
-    ) -> Response:
+    def file_response(self, *given: Any, **named: Any) -> Response:
         """As Starlette's, never taken from a cache unasked."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
+        response = super().file_response(*given, **named)
         response.headers["cache-control"] = "no-cache"
         return response
 

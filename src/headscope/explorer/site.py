@@ -22,28 +22,24 @@ from functools import partial
 from importlib.resources import files
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer import answers
+from headscope.explorer import answers, schemas
 from headscope.explorer.answers.card import card, head_records, input_text
 from headscope.explorer.answers.runs import Column, Library, OpenRun
-from headscope.explorer.head_schemas import Band, EdgeAdds, Example, HeadRecords, Space
-from headscope.explorer.schemas import PAGES, Limits, ModelFacts, Picture, RefusedError, TextLimits
+from headscope.explorer.head_schemas import Band, EdgeAdds, HeadRecords, Space
+from headscope.explorer.schemas import PAGES, POLICY, RefusedError
 from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.results.measure import heads_of
 
 MARKER = "site.json"
 PACKAGES = ("explorer", "views")
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
-)
 NO_MODEL = (
     "These pages are plain files; tracing a text needs a model: "
     "`headscope serve RUN --model M` on your own machine."
@@ -55,6 +51,7 @@ EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
 TOKENS = 20  # of a list
 
+Made = TypeVar("Made", Space, EdgeAdds)
 Answer = tuple[str, Callable[[], Any]]  # where it lies below data/, and how it is made
 
 
@@ -129,9 +126,9 @@ def _document() -> str:
 
 def _answers(library: Library) -> Iterator[Answer]:
     """Everything that the pages may ask for."""
-    limits = Limits()
-    offered = TextLimits(limits.text, limits.generate, limits.weights)
-    facts = ModelFacts("", "none", NO_MODEL)
+    limits = schemas.Limits()
+    offered = schemas.TextLimits(limits.text, limits.generate, limits.weights)
+    facts = schemas.ModelFacts("", "none", NO_MODEL)
     yield "session.json", lambda: answers.session(library, facts, offered)
     opened = [library.run(slug) for slug in library.slugs]
     finished = [each for each in opened if each.run.state == "complete"]
@@ -158,7 +155,7 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
         yield from _records(opened)
 
 
-def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
+def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, schemas.Picture]:
     """Every slice of a measure by its spec."""
     return {one.chosen.spec: answers.picture(data, one.chosen) for one in columns}
 
@@ -177,47 +174,39 @@ def _records(opened: OpenRun) -> Iterator[Answer]:
 
 def thinned(found: HeadRecords) -> HeadRecords:
     """As much of a head as a small file holds."""
+    places = ("component1", "component2", "x", "y")
     return replace(
         found,
         tops=[replace(one, tokens=one.tokens[:TOKENS]) for one in found.tops],
         raises=found.raises[:TOKENS],
         lowers=found.lowers[:TOKENS],
-        spaces=[_rounded(space) for space in found.spaces],
-        bands=[_thin_band(band) for band in found.bands],
+        spaces=[_rounded(space, places, PLACES) for space in found.spaces],
+        bands=[_thin(band) for band in found.bands],
     )
 
 
-def _rounded(space: Space) -> Space:
-    """A space with places as exact as a drawing shows them."""
-    parts = {
-        name: [shorten(one, PLACES) for one in getattr(space, name)]
-        for name in ("component1", "component2", "x", "y")
-    }
-    return replace(space, **parts)
+def _rounded(one: Made, names: Sequence[str], digits: int) -> Made:
+    """The same with numbers as exact as they are drawn or shown."""
+    parts = {name: [shorten(each, digits) for each in getattr(one, name)] for name in names}
+    return replace(one, **parts)
 
 
-def _thin_band(band: Band) -> Band:
-    """The first examples; of the very top ones all edges that the run has, of others the first."""
+def _thin(band: Band) -> Band:
+    """The first examples, and the largest weights of every row, as far as they can be seen.
+
+    Of the very top examples all edges that the run has, of others the first.
+    """
     most, edges = (TOP_EXAMPLES, None) if band.name == "top" else (EXAMPLES, 1)
-    return replace(band, examples=[_thin(one, edges) for one in band.examples[:most]])
-
-
-def _thin(example: Example, edges: int | None) -> Example:
-    """The largest weights of every row; of what is left only those that can be seen."""
-    return replace(
-        example,
-        rows=[_largest(row) for row in example.rows],
-        edges=[_short(edge) for edge in example.edges[:edges]],
-    )
-
-
-def _short(edge: EdgeAdds) -> EdgeAdds:
-    """An edge with logits as exact as they are shown."""
-    parts = {
-        name: [shorten(one, LOGITS) for one in getattr(edge, name)]
-        for name in ("raises_logit", "lowers_logit")
-    }
-    return replace(edge, **parts)
+    logits = ("raises_logit", "lowers_logit")
+    examples = [
+        replace(
+            one,
+            rows=[_largest(row) for row in one.rows],
+            edges=[_rounded(edge, logits, LOGITS) for edge in one.edges[:edges]],
+        )
+        for one in band.examples[:most]
+    ]
+    return replace(band, examples=examples)
 
 
 def _largest(row: list[int]) -> list[int]:

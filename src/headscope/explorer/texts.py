@@ -141,7 +141,6 @@ class Texts:
             threading.Thread(target=serve, name="headscope-texts", daemon=True).start()
 
     def offered(self) -> TextLimits:
-        """What may be asked of the model."""
         return TextLimits(self.limits.text, self.limits.generate, self.limits.weights)
 
     def facts(self) -> ModelFacts:

@@ -265,9 +265,9 @@ _HEADERS = {
     EDGES: (*GRID, "input", "query", "key", "weight", "direction", "rank", "token", "logit"),
 }
 _LINES: dict[str, Callable[[Records, Head], Rows]] = {
-    TOP_TOKENS: lambda records, head: map(astuple, records.top_tokens(*head)),
+    TOP_TOKENS: lambda records, head: (astuple(one) for one in records.top_tokens(*head)),
     EXAMPLES: _example_lines,
-    MAPS: lambda records, head: map(astuple, records.points(*head)),
+    MAPS: lambda records, head: (astuple(one) for one in records.points(*head)),
     WRITES: lambda records, head: (
         astuple(one) for of in WRITTEN for one in records.writes(*head, of)
     ),

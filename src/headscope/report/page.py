@@ -227,7 +227,6 @@ class ShownSlice:
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
         said = [f"From {self.lowest} to {self.highest}, mean {self.mean}."]
         said += [f"Baseline: {self.baseline}."] if self.baseline else []
         said += [f"Published: {self.published}."] if self.published else []

@@ -226,14 +226,10 @@ def _check_measure(result: xr.Dataset, measure: Measure, name: str) -> None:
         known = isinstance(value, int | float | np.number) and array.dtype.kind in "iuf"
         if not known or (over in array.dims and over not in array.coords):
             raise RunError(f"The baseline of {named(name)} is not a number.")
-        _check_template(baseline.means, name)
-
-
-def _check_template(means: str, name: str) -> None:
-    try:
-        means.format("")
-    except (ValueError, LookupError, AttributeError) as error:
-        raise RunError(f"The baseline of {named(name)} is not said in words.") from error
+        try:
+            baseline.means.format("")
+        except (ValueError, LookupError, AttributeError) as error:
+            raise RunError(f"The baseline of {named(name)} is not said in words.") from error
 
 
 def _check_labels(result: xr.Dataset, name: str) -> None:
@@ -269,10 +265,8 @@ def _check_shapes(result: xr.Dataset) -> None:
 
 
 def _check_heads(said: Statements, result: xr.Dataset) -> None:
-    layers, heads = (set(result[dim].values.tolist()) for dim in GRID)
-    for choice in said.choices:
-        if choice.layer not in layers or choice.head not in heads:
-            raise RunError("What is said of the result names a head that it does not have.")
+    if not {(choice.layer, choice.head) for choice in said.choices} <= {*heads_of(result)}:
+        raise RunError("What is said of the result names a head that it does not have.")
 
 
 def to_netcdf(dataset: xr.Dataset) -> bytes:
@@ -284,7 +278,10 @@ def to_netcdf(dataset: xr.Dataset) -> bytes:
         _write_attributes(file, attributes)
         scales = _make_scales(file, dataset.sizes, variables)
         for name, variable in variables.items():
-            _write_variable(file, name, variable, scales)
+            if name not in scales:
+                made = _create(file, name, variable)
+                for axis, dim in enumerate(variable.dims):
+                    h5py.h5ds.attach_scale(made.id, scales[dim].id, axis)
     return buffer.getvalue()
 
 
@@ -301,16 +298,6 @@ def _make_scales(
             scales[dim].make_scale(WITHOUT_VALUES.format(size=size))
         scales[dim].attrs["_Netcdf4Dimid"] = np.int32(number)
     return scales
-
-
-def _write_variable(
-    file: h5py.File, name: str, variable: xr.Variable, scales: Mapping[Any, h5py.Dataset]
-) -> None:
-    if name in scales:
-        return
-    made = _create(file, name, variable)
-    for axis, dim in enumerate(variable.dims):
-        h5py.h5ds.attach_scale(made.id, scales[dim].id, axis)
 
 
 def _create(file: h5py.File, name: str, variable: xr.Variable) -> h5py.Dataset:

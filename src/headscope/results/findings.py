@@ -23,6 +23,7 @@ from headscope.head import Head, name_head
 from headscope.results.measure import values_at
 from headscope.results.replicates import (
     ROUNDING,
+    aligned,
     groups_of,
     informed,
     interval,
@@ -192,7 +193,6 @@ class HeldOut:
         return ratio_over_groups(self.numerator, self.denominator)
 
     def find(self, *, is_share: bool = True) -> Found:
-        """The score with its interval."""
         return find_interval(self.replicates, 0, SHARE if is_share else ANY)
 
 
@@ -216,11 +216,9 @@ class GroupSums:
 def sums_at(data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None) -> GroupSums:
     """The sums of a measure; the denominator in the shape of the numerator."""
     x, y = (values_at(data, f"{name}_{part}", at or {}) for part in ("numerator", "denominator"))
-    x = x.transpose("group", ...)
-    y = y.transpose(*(dim for dim in x.dims if dim in y.dims))
-    shape = [size if dim in y.dims else 1 for dim, size in zip(x.dims, x.shape, strict=True)]
-    wide = np.broadcast_to(y.values.reshape(shape), x.shape)
-    return GroupSums(tuple(map(str, x.dims[1:])), x.values, wide)
+    above, below = aligned(x, y)
+    dims = tuple(str(dim) for dim in x.dims if dim != "group")
+    return GroupSums(dims, above, np.broadcast_to(below, above.shape))
 
 
 def hold_out(

@@ -136,14 +136,9 @@ def _what(name: str) -> str:
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
     """The result with every measure written on its variable."""
-    by_name = {measure.name: measure for measure in measures}
-    return result.assign(
-        {
-            name: result[name].assign_attrs(measure.as_attributes())
-            for name, measure in by_name.items()
-            if name in result
-        }
-    )
+    known = (measure for measure in measures if measure.name in result)
+    named = ((each.name, result[each.name].assign_attrs(each.as_attributes())) for each in known)
+    return result.assign(dict(named))
 
 
 def measure_of(result: xr.Dataset, name: str) -> Measure:
@@ -275,6 +270,12 @@ def _place(labels: np.ndarray, label: Any) -> int | None:
     return known.index(str(label)) if str(label) in known else None
 
 
+def number(value: Any) -> float | None:
+    """A number as JSON has it: None where it is not finite."""
+    plain = float(value)
+    return plain if np.isfinite(plain) else None
+
+
 def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:
     """What a slice is held against in the same run; None where the study measured nothing."""
     found = (_value(result, each, chosen.at) for each in chosen.measure.baselines)
@@ -327,7 +328,6 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """Its name in the table."""
         return self.name or self.variable
 
 

@@ -315,8 +315,9 @@ def _may_have(file: pq.ParquetFile, number: int, bounds: Bounds) -> bool:
     group, names = file.metadata.row_group(number), file.schema_arrow.names
     for name, (least, most) in bounds.items():
         about = group.column(names.index(name)).statistics
-        known = about is not None and about.has_min_max
-        if known and not (about.min <= most and about.max >= least):
+        if about is None or not about.has_min_max:
+            continue
+        if about.min > most or about.max < least:
             return False
     return True
 

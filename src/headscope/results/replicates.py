@@ -73,7 +73,7 @@ def ratio_of(
 
 
 def aligned(
-    numerator: xr.DataArray, denominator: xr.DataArray
+    numerator: xr.DataArray | xr.Variable, denominator: xr.DataArray | xr.Variable
 ) -> tuple[Float[Array, "group *item"], Float[Array, "group *part"]]:
     """The sums with the groups first; a dimension that the denominator lacks has length one."""
     x = numerator.transpose("group", ...)

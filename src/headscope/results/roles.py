@@ -219,8 +219,8 @@ def _items(array: xr.DataArray) -> tuple[list[str], tuple[Mapping[str, str], ...
 def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> _Sums:
     x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
     y = y.broadcast_like(x)
-    both = (each.transpose("group", *GRID, *dims).values for each in (x, y))
-    return _Sums(*(each.reshape(*each.shape[:3], -1) for each in both))
+    above, below = (each.transpose("group", *GRID, *dims).values for each in (x, y))
+    return _Sums(above.reshape(*above.shape[:3], -1), below.reshape(*below.shape[:3], -1))
 
 
 def _baseline(result: xr.Dataset, measure: Measure) -> _Sums | None:

@@ -100,7 +100,6 @@ class Run:
 
     @property
     def model(self) -> str | None:
-        """The model's name."""
         return self._said("model", "name")
 
     @property

@@ -104,7 +104,8 @@ def make_statements(
     result: xr.Dataset,
 ) -> Statements:
     """Everything that the declarations of a study say of a result."""
-    made = (_tabulate(table, result) for table in tables if _has(result, table.needs))
+    known = (table for table in tables if all(name in result for name in table.needs))
+    made = (_tabulate(table, result) for table in known)
     findings = tuple(findings)
     needed = {name.removesuffix("_by_layer") for each in findings for name in each.needs}
     data = replicated(result, needed)
@@ -143,10 +144,6 @@ def _parse(text: str) -> Statements:
     return replace(said, tables=tuple(map(_read_table, said.tables)))
 
 
-def _has(result: xr.Dataset, needs: Iterable[str]) -> bool:
-    return all(name in result for name in needs)
-
-
 def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
     rows = tuple(table.rows(result))
     return Table(table.name, table.title, table.caption, rows, table.file or table.name)
@@ -154,17 +151,9 @@ def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
 
 def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
     found = judge(finding, data)
-    return JudgedClaim(
-        claim=finding.claim,
-        published=finding.published,
-        measured=found.words,
-        holds=found.verdict,
-        rule=finding.rule,
-        value=_plain(found.value),
-        low=_plain(found.low),
-        high=_plain(found.high),
-        threshold=finding.threshold,
-    )
+    said = finding.claim, finding.published, found.words, found.verdict, finding.rule
+    numbers = (_plain(each) for each in (found.value, found.low, found.high, finding.threshold))
+    return JudgedClaim(*said, *numbers)
 
 
 def _plain(value: Any) -> Any:

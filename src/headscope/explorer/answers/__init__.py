@@ -13,7 +13,7 @@ import xarray as xr
 import headscope
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer import schemas as sent
-from headscope.explorer.answers.runs import Library, OpenRun, number
+from headscope.explorer.answers.runs import Library, OpenRun
 from headscope.explorer.head_schemas import HeadEntry, Heads
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head, read_head
@@ -31,6 +31,7 @@ from headscope.results.measure import (
     heads_of,
     measure_names,
     measure_of,
+    number,
     plain_label,
     select,
 )
@@ -92,8 +93,8 @@ def summary(opened: OpenRun) -> sent.RunSummary:
         notes=list(run.notes),
         model=run.model,
         corpus=run.corpus,
-        layers=whole_numbers(axes["layer"]) if "layer" in axes else [],
-        heads=whole_numbers(axes["head"]) if "head" in axes else [],
+        layers=axes["layer"].values.tolist() if "layer" in axes else [],
+        heads=axes["head"].values.tolist() if "head" in axes else [],
         records=bool(run.records.files),
         closed={} if run.state != "complete" else dict(_closed(opened)),
     )
@@ -131,6 +132,7 @@ def _looks(opened: OpenRun) -> dict[str, str]:
 
 
 MOST_ROWS = 100
+OF_MEASURE = ("meaning", "unit", "formula", "reference", "more")
 PARTS = ("first", "second", "difference", "low", "high", "effect")
 
 
@@ -155,13 +157,9 @@ def picture(data: xr.Dataset, chosen: Slice) -> sent.Picture:
     return sent.Picture(
         spec=chosen.spec,
         title=chosen.title,
-        meaning=measure.meaning,
-        unit=measure.unit,
-        formula=measure.formula,
-        reference=measure.reference,
-        more=measure.more,
-        layers=whole_numbers(data["layer"]),
-        heads=whole_numbers(data["head"]),
+        **{name: getattr(measure, name) for name in OF_MEASURE},
+        layers=data["layer"].values.tolist(),
+        heads=data["head"].values.tolist(),
         values=_grid(chosen.values),
         errors=None if chosen.errors is None else _grid(chosen.errors),
         profile=profile(data, chosen),
@@ -277,8 +275,8 @@ def _difference(
         spec=chosen.spec,
         title=chosen.title,
         confidence=confidence,
-        layers=whole_numbers(data["layer"]),
-        heads=whole_numbers(data["head"]),
+        layers=data["layer"].values.tolist(),
+        heads=data["head"].values.tolist(),
         **grids,
     )
 
@@ -328,11 +326,6 @@ def _bare(column: str) -> tuple[str, str, bool]:
     return base, "", base != column
 
 
-def whole_numbers(coordinate: xr.DataArray) -> list[int]:
-    """A coordinate's numbers."""
-    return [int(value) for value in coordinate.values]
-
-
 def _measure_entry(data: xr.Dataset, measure: Measure) -> sent.MeasureEntry:
     axes = further_axes(data, measure.name)
     return sent.MeasureEntry(
@@ -352,16 +345,10 @@ def _largest(found: Compared, kind: Kind) -> list[sent.DifferenceRow]:
 
 
 def _row(row: Row) -> sent.DifferenceRow:
+    names = ("measure", "title", "spec", "first_at", "second_at")
+    said = {name: getattr(row, name) for name in names}
     values: dict[str, Any] = {part: number(getattr(row, part)) for part in (*PARTS, "q")}
-    return sent.DifferenceRow(
-        measure=row.measure,
-        title=row.title,
-        spec=row.spec,
-        first_at=row.first_at,
-        second_at=row.second_at,
-        clear=row.is_clear,
-        **values,
-    )
+    return sent.DifferenceRow(**said, **values, clear=row.is_clear)
 
 
 def why_no_map(data: xr.Dataset) -> str:

@@ -14,12 +14,12 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.explorer import head_schemas as sent
 from headscope.explorer.answers import axis_title, behaviour_of
-from headscope.explorer.answers.runs import Column, OpenRun, number
+from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.dataset import left_out
 from headscope.results.findings import check_heads
-from headscope.results.measure import GRID, heads_of, measure_of, plain_label
+from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
 from headscope.results.records import (
     EDGES,
     SPACES,

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -30,6 +29,7 @@ from headscope.results.measure import (
     baseline_of_head,
     heads_of,
     measure_names,
+    number,
     own_baseline,
     slices,
 )
@@ -156,7 +156,6 @@ class Kept:
         return await asyncio.shield(asyncio.wrap_future(running))
 
     def close(self) -> None:
-        """Let the threads end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
@@ -193,7 +192,6 @@ class Column:
     places: Mapping[Head, tuple[int, int]]  # of the heads in the arrays
 
     def baseline_at(self, data: xr.Dataset, head: Head) -> BaselineValue | None:
-        """What one head is held against."""
         if self.own is None:
             return self.baseline
         return baseline_of_head(data, self.chosen, self.own, head)
@@ -208,12 +206,6 @@ def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
         name: tuple(_column(data, each, places) for each in slices(data, name))
         for name in measure_names(data)
     }
-
-
-def number(value: Any) -> float | None:
-    """A number as JSON has it: None where it is not finite."""
-    plain = float(value)
-    return plain if np.isfinite(plain) else None
 
 
 def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, int]]) -> Column:

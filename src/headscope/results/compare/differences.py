@@ -57,8 +57,8 @@ class Sample:
 
     def take(self, places: Sequence[int], axis: int) -> "Sample":
         """At some heads or layers (axis −2), or of some labels (axis −1), in this order."""
-        parts = (self.replicates, self.groups, self.weight)
-        return Sample(*(np.take(each, list(places), axis) for each in parts), self.counted)
+        at = (..., list(places), *[slice(None)] * (-1 - axis))
+        return Sample(self.replicates[at], self.groups[at], self.weight[at], self.counted)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,6 @@ class Sides:
     names: Sequence[str]
 
     def part(self, kind: Kind, pairs: Sequence[Pair], first: "_View", second: "_View") -> Part:
-        """The differences of every measure at these pairs."""
         measures = (self._difference(name, first, second) for name in self.names)
         return Part(kind, tuple(pairs), tuple(one for one in measures if one is not None))
 
