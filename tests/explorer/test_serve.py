@@ -13,8 +13,8 @@ import pytest
 
 from headscope import cli
 from headscope.errors import HeadscopeError
+from headscope.explorer import address, bind, check_model
 from headscope.explorer.safety import Access
-from headscope.explorer.serve import address, bind, check_model
 from tests.explorer.wire import unframe
 
 

@@ -15,8 +15,8 @@ import xarray as xr
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
-from headscope.report.tables import show_number, show_table, to_latex
-from headscope.results.slices import to_csv
+from headscope.report.parts import show_number, show_table, to_latex
+from headscope.results.measure import to_csv
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain

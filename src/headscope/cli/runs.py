@@ -29,9 +29,8 @@ def heads(
 ) -> None:
     """Say what each head of a run looks at, strongest role first."""
     from headscope.errors import RunError
-    from headscope.results.heads import choose
     from headscope.results.run import read_finished
-    from headscope.results.statements import read_statements
+    from headscope.results.statements import choose, read_statements
 
     found = read_statements(read_finished(run).data).heads
     if not found:
@@ -236,7 +235,7 @@ def serve(
     """Explore runs, and with --model any text, in the browser."""
     import webbrowser
 
-    from headscope.explorer.serve import serve as serve_runs
+    from headscope.explorer import serve as serve_runs
 
     def ready(address: str) -> None:
         typer.echo(f"Headscope explorer: {address}  (Ctrl-C stops it)")

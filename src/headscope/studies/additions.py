@@ -14,11 +14,9 @@ import xarray as xr
 
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
-from headscope.results.findings import CORRELATION, Finding, Found, find_interval
-from headscope.results.heads import whole
-from headscope.results.measure import measure_names
+from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
+from headscope.results.measure import further_axes, measure_names, select, slices
 from headscope.results.replicates import groups_of, replicated
-from headscope.results.slices import further_axes, select, slices
 from headscope.results.statements import Tabulation
 from headscope.studies.option import Option
 from headscope.studies.study import Part, Setup

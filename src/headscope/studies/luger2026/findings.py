@@ -29,9 +29,13 @@ from headscope.results.findings import (
     Found,
     NotMeasured,
     hold_out,
+    known,
+    names_where,
+    nth_largest,
     sums_at,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, names_where, nth_largest, top_heads, whole
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
 from headscope.results.statements import Tabulation

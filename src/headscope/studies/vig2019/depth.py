@@ -7,8 +7,15 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from headscope.results.findings import Finding, Found, NotMeasured
-from headscope.results.heads import layers_between, name_layers, split_layers, whole
+from headscope.results.findings import (
+    Finding,
+    Found,
+    NotMeasured,
+    layers_between,
+    name_layers,
+    split_layers,
+    whole,
+)
 
 FIRST = (0.0, 2 / 12)  # layers 0 and 1 of GPT-2's 12
 NEXT = (2 / 12, 5 / 12)  # layers 2 to 4

@@ -24,9 +24,14 @@ from headscope.results.findings import (
     NotMeasured,
     find_interval,
     hold_out,
+    known,
+    layers_between,
+    lead,
+    nth_largest,
     percent,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, layers_between, lead, nth_largest, top_heads, whole
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.vig2019 import specialised

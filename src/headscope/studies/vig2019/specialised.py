@@ -27,10 +27,14 @@ from headscope.results.findings import (
     NotMeasured,
     find_interval,
     hold_out,
+    known,
+    layers_between,
+    majority_gap,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, layers_between, majority_gap, top_heads, whole
+from headscope.results.measure import values_at
 from headscope.results.replicates import replicated
-from headscope.results.slices import values_at
 from headscope.results.statements import Choice
 
 TWICE = 2.0

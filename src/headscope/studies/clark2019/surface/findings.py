@@ -7,8 +7,13 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_in_paper
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
-from headscope.results.heads import (
+from headscope.results.findings import (
+    PERCENT,
+    SHARE,
+    Finding,
+    Found,
+    NotMeasured,
+    hold_out,
     known,
     layers_between,
     lead,

@@ -19,9 +19,10 @@ from headscope.results.findings import (
     Finding,
     Found,
     NotMeasured,
+    known,
     percent,
+    whole,
 )
-from headscope.results.heads import known, whole
 from headscope.studies.clark2019.words.choices import (
     ENOUGH,
     GRADIENT,
