@@ -17,7 +17,7 @@ import headscope as hs
 from headscope.head import name_head
 from headscope.model.model import Model
 from headscope.results import dataset as results
-from headscope.results.heads import top_heads
+from headscope.results.findings import top_heads
 from headscope.studies.clark2019 import STUDY
 from headscope.studies.clark2019.words import parts
 from headscope.studies.study import Study

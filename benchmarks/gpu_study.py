@@ -52,7 +52,7 @@ SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}
 TAGS = tuple(f"tag{n:02d}" for n in range(17))
 RELATIONS = tuple(f"relation{n:02d}" for n in range(45))
 DISTINCT = 10_000  # sentences; more are the same over and over
-FORWARD_TOKENS = (32768, 65536, 131072)  # of a batch, padding included
+FORWARD_TOKENS = (16384, 32768, 131072)  # of a batch, padding included
 MEAN, SHORTEST, LONGEST = 28, 4, 90  # tokens
 STUDY = find_study("vig2019")
 
@@ -131,15 +131,11 @@ def make_batches(setup: Setup, shards: list[Shard], most: int) -> Iterator[Batch
             yield cut.to(setup.model.device).batch
 
 
-def time_forward(setup: Setup, shards: list[Shard], device: str) -> tuple[float, int, int]:
-    """Seconds of the plain forward pass at the fastest size of batches, that size, and tokens."""
-    found = []
-    for most in FORWARD_TOKENS:
-        batches = list(make_batches(setup, shards, most))
-        forward(setup, batches[:4])
-        taken = min(seconds(lambda: forward(setup, batches), device) for _ in range(2))  # noqa: B023
-        found.append((taken, most, sum(sum(batch.lengths) for batch in batches)))
-    return min(found)
+def time_forward(setup: Setup, shards: list[Shard], most: int, device: str) -> float:
+    """Seconds of the plain forward pass in batches of at most so many tokens, padding included."""
+    batches = list(make_batches(setup, shards, most))
+    forward(setup, batches[:4])
+    return min(seconds(lambda: forward(setup, batches), device) for _ in range(2))
 
 
 def forward(setup: Setup, batches: list[Batch]) -> None:
@@ -221,25 +217,30 @@ def compare(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sen
     batch_tokens = options.batch_tokens or default_batch_tokens(model)
     setup = make_setup(model, sentences, batch_tokens)
     shards = setup.corpus.shards(options.shard)
-    plain, most, tokens = time_forward(setup, shards, options.device)
+    times = {
+        f"plain forward, sdpa, {most:,} tokens a batch": time_forward(
+            setup, shards, most, options.device
+        )
+        for most in FORWARD_TOKENS
+    }
+    fastest = min(times.values())
     with tempfile.TemporaryDirectory() as folder:
         run_study(setup, shards[:2], Path(folder))
-    times = {"plain forward, sdpa": plain}
+    if options.device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     times["the study without files"] = seconds(lambda: observe_all(setup, shards), options.device)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         work = partial(run_study, setup, shards, Path(folder))
         times["the study"] = seconds(work, options.device)
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e9
-    print(
-        f"\n{str(dtype).removeprefix('torch.')}: {len(sentences):,} sentences, {tokens:,} tokens, "
-        f"{size:.1f} GB of shards"
-    )
-    print(f"batches of at most {batch_tokens} tokens; the forward pass is fastest with {most}")
-    for name, taken in times.items():
-        print(f"{name:28s}{taken:9.2f} s{taken / times['plain forward, sdpa']:8.2f} ×")
-    print_steps(setup, shards[0], options.device)
     if options.device == "cuda":
-        print(f"peak memory of the device {torch.cuda.max_memory_allocated() / 1e9:.1f} GB")
+        peak = torch.cuda.max_memory_allocated() / 1e9
+        print(f"\npeak memory of the study {peak:.1f} GB", end="")
+    print(f"\n{str(dtype).removeprefix('torch.')}: {len(sentences):,} sentences, ", end="")
+    print(f"{size:.1f} GB of shards, batches of at most {batch_tokens} tokens")
+    for name, taken in times.items():
+        print(f"{name:46s}{taken:9.2f} s{taken / fastest:8.2f} ×")
+    print_steps(setup, shards[0], options.device)
 
 
 def print_steps(setup: Setup, shard: Shard, device: str) -> None:

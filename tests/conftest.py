@@ -28,24 +28,29 @@ settings.register_profile(
 settings.load_profile("headscope")
 
 # A worker takes a whole file, so that what its tests share is made once. The longest files come
-# first: the short ones at the end let two workers finish together.
+# first: the short ones at the end let two workers finish together. The cluster mostly waits, so
+# beside it runs the demo, which has processes for two cores.
 LONGEST_FIRST = (
     "workers/test_ray.py",
-    "docs/test_examples.py",
     "test_demo.py",
+    "docs/test_examples.py",
     "browser/test_explorer.py",
     "engine/test_killed.py",
     "browser/test_site.py",
     "report/test_report.py",
     "docs/test_gallery.py",
+    "explorer/test_process.py",
     "contracts/test_families.py",
     "contracts/test_long.py",
     "engine/test_study.py",
     "browser/test_barriers.py",
+    "explorer/test_serve.py",
     "results/test_hostile.py",
-    "explorer/test_process.py",
-    "results/test_compare_networks.py",
     "contracts/test_metrics.py",
+    "views/test_notebook.py",
+    "studies/clark2019/words/test_study.py",
+    "studies/clark2019/test_study.py",
+    "results/test_compare_networks.py",
 )
 
 

@@ -65,16 +65,16 @@ LAZY_DOORS = {
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
     ("headscope.demo", "headscope.results.statements"): "imports xarray, in a model's own process",
-    ("headscope.explorer.serve", "headscope.explorer.api"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.answers.runs"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.safety"): "imports Starlette, an extra",
-    ("headscope.explorer.serve", "headscope.explorer.texts"): "imports Starlette, an extra",
+    ("headscope.explorer", "headscope.explorer.api"): "imports Starlette, an extra",
+    ("headscope.explorer", "headscope.explorer.answers.runs"): "imports Starlette, an extra",
+    ("headscope.explorer", "headscope.explorer.safety"): "imports Starlette, an extra",
+    ("headscope.explorer", "headscope.explorer.texts"): "imports Starlette, an extra",
     (
-        "headscope.explorer.serve",
+        "headscope.explorer",
         "headscope.model.loading.load",
     ): "only a server with a model needs torch",
     (
-        "headscope.explorer.serve",
+        "headscope.explorer",
         "headscope.model.loading.source",
     ): "a server without a model needs no torch",
     (

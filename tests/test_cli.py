@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import headscope
 from headscope import cli
 from headscope.errors import HeadscopeError
 
@@ -37,14 +38,26 @@ def test_help_imports_nothing_heavy() -> None:
     assert run_python(code) == "0 set()"
 
 
-def test_every_public_name_can_be_imported() -> None:
-    code = "import headscope; [getattr(headscope, n) for n in headscope.__all__]; print('all')"
-    assert run_python(code) == "all"
+@pytest.fixture(scope="module")
+def loaded() -> subprocess.CompletedProcess[str]:
+    """A new process that asks for every public name, then for a model that is not there.
+
+    One process for two tests, since it imports everything that is heavy.
+    """
+    code = (
+        "import runpy, sys, headscope\n"
+        "print(*(type(getattr(headscope, name)).__name__ for name in headscope.__all__))\n"
+        "sys.argv = ['headscope', 'check', 'no/such/model']\n"
+        "runpy.run_module('headscope', run_name='__main__')"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_every_public_name_can_be_imported(loaded: subprocess.CompletedProcess[str]) -> None:
+    assert len(loaded.stdout.splitlines()[0].split()) == len(headscope.__all__)
 
 
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
-    import headscope
-
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         headscope.nonsense  # type: ignore[attr-defined]
 
@@ -87,12 +100,13 @@ def test_ctrl_c_says_how_to_go_on() -> None:
     assert said == "headscope: stopped; run the same command again to go on.\n"
 
 
-def test_a_missing_model_directory_ends_without_a_traceback() -> None:
-    done = run_headscope("check", "no/such/model")
-    assert done.returncode == 2
-    assert "no/such/model" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_a_missing_model_directory_ends_without_a_traceback(
+    loaded: subprocess.CompletedProcess[str],
+) -> None:
+    assert loaded.returncode == 2
+    assert "no/such/model" in loaded.stderr
+    assert "Traceback" not in loaded.stderr
+    assert len(loaded.stderr.strip().splitlines()) == 1
 
 
 def test_a_warning_of_ours_is_one_sentence_and_of_others_says_where() -> None:

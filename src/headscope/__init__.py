@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headscope.model.trace import Trace as Trace
     from headscope.report import report as report
     from headscope.results.compare import compare as compare
-    from headscope.results.heads import heads as heads
+    from headscope.results.run import heads as heads
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
     from headscope.text.read import demo_corpus as demo_corpus
@@ -45,7 +45,7 @@ _HOME = {
     "demo_corpus": "headscope.text.read",
     "export": "headscope.exports",
     "gallery": "headscope.views.view",
-    "heads": "headscope.results.heads",
+    "heads": "headscope.results.run",
     "load": "headscope.model.loading.load",
     "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",

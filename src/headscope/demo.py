@@ -156,12 +156,8 @@ def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
 def _save_views(model: "Model", folder: Path) -> Iterator[str]:
     folder.mkdir(exist_ok=True)
     trace = model.trace(TEXT)
-    for kind, view in (
-        ("head", trace.head_view()),
-        ("model", trace.model_view()),
-        ("neuron", trace.neuron_view()),
-    ):
-        yield f"View: {view.save(folder / f'{kind}.html')}"
+    for view in (trace.head_view(), trace.model_view(), trace.neuron_view()):
+        yield f"View: {view.save(folder / f'{view.kind}.html')}"
 
 
 def _run(

@@ -64,7 +64,14 @@ def replacing(place: Path) -> Iterator[Path]:
     moved there. Either way no reader sees half a file.
     """
     if is_local(place):
-        yield from _replacing_local(place)
+        temporary = place.with_name(f"{place.name}.{uuid4().hex}{UNFINISHED}")
+        try:
+            yield temporary
+            with temporary.open("rb+") as file:  # a crash must not leave a name without content
+                os.fsync(file.fileno())
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
         return
     with TemporaryDirectory(prefix="headscope-") as folder:
         temporary = Path(folder) / place.name
@@ -183,22 +190,6 @@ def _disk_failure(error: BaseException) -> OSError | None:
             return cause
         cause = cause.__cause__ or cause.__context__
     return None
-
-
-def _replacing_local(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f"{path.name}.{uuid4().hex}{UNFINISHED}")
-    try:
-        yield temporary
-        _flush(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _flush(path: Path) -> None:
-    """Make sure the content is on disk before the name is: a crash must not leave an empty file."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
 
 
 def _send(file: Path, place: Path) -> None:

@@ -59,17 +59,14 @@ def _lines(
         now = time.monotonic()
         if now - reported >= _LINE_EVERY and done != total:  # the last line comes at the end
             reported = now
-            _say(label, _line(done, total, noun, now - start))
-    _say(label, _line(done, total, noun, time.monotonic() - start))
+            _say(label, done, total, noun, now - start)
+    _say(label, done, total, noun, time.monotonic() - start)
 
 
-def _say(label: str, line: str) -> None:
-    print(f"{label}: {line}" if label else line, file=sys.stderr, flush=True)
-
-
-def _line(done: int, total: int | None, noun: str, seconds: float) -> str:
+def _say(label: str, done: int, total: int | None, noun: str, seconds: float) -> None:
     rate = done / max(seconds, 1e-9)
-    if total is None or done >= total:
-        return f"{counted(done, noun)}, {rate:,.0f}/s, {seconds:,.0f} s"
-    left = (total - done) / max(rate, 1e-9)
-    return f"{done:,} of {counted(total, noun)}, {rate:,.0f}/s, {left:,.0f} s left"
+    line = f"{counted(done, noun)}, {rate:,.0f}/s, {seconds:,.0f} s"
+    if total is not None and done < total:
+        left = (total - done) / max(rate, 1e-9)
+        line = f"{done:,} of {counted(total, noun)}, {rate:,.0f}/s, {left:,.0f} s left"
+    print(f"{label}: {line}" if label else line, file=sys.stderr, flush=True)

@@ -157,14 +157,11 @@ def javascript() -> str:
         side: {_camel(name): getattr(colour, side) for name, colour in SCREEN.items()}
         for side in ("light", "dark")
     }
-    parts = {"COLORS": colours, **{name.upper(): ramp._asdict() for name, ramp in RAMPS.items()}}
-    lines = [f"export const {name} = {_compact(value)};" for name, value in parts.items()]
-    return "\n".join([
-        "/** Every colour, generated from theme.py: change it there. */",
-        *lines,
-        f"export const ON_COLOR = {_compact(ON_COLOUR)};",
-        "",
-    ])  # fmt: skip
+    ramps = {name.upper(): ramp._asdict() for name, ramp in RAMPS.items()}
+    parts = {"COLORS": colours, **ramps, "ON_COLOR": ON_COLOUR}
+    lines = [f"export const {name} = {json.dumps(value)};" for name, value in parts.items()]
+    first = "/** Every colour, generated from theme.py: change it there. */"
+    return "\n".join([first, *lines, ""])
 
 
 def _block(values: Mapping[str, str], scheme: str) -> str:
@@ -175,7 +172,3 @@ def _block(values: Mapping[str, str], scheme: str) -> str:
 def _camel(name: str) -> str:
     first, *rest = name.split("-")
     return first + "".join(word.capitalize() for word in rest)
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(", ", ": "))

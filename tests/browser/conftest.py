@@ -3,13 +3,23 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from headscope.views import View
 
@@ -23,6 +33,7 @@ PIXELS = """([selector, points]) => {
   const scale = canvas.width / canvas.clientWidth;
   return points.map(([x, y]) => Array.from(pen.getImageData(x * scale, y * scale, 1, 1).data));
 }"""
+DESK: ViewportSize = {"width": 1200, "height": 800}
 PATIENCE = 30_000  # milliseconds; a busy machine is slow, not wrong
 expect.set_options(timeout=PATIENCE)
 COLOURS = ["color-contrast", "link-in-text-block"]  # the rules of axe-core that look at colours
@@ -37,6 +48,24 @@ class Watched:
     page: Page
     console: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+
+    def listen(self) -> None:
+        """Hear everything from now on."""
+        for event, hear in self._ears.items():
+            self.page.on(event, hear)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    def leave(self) -> None:
+        """Hear nothing more: the tab is for the next visitor."""
+        for event, hear in self._ears.items():
+            self.page.remove_listener(event, hear)
+
+    @cached_property
+    def _ears(self) -> dict[str, Callable[[Any], None]]:
+        return {
+            "console": lambda message: self.console.append(message.text),
+            "pageerror": lambda error: self.console.append(str(error)),
+            "request": lambda request: self.requests.append(request.url),
+        }
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
         """The value of a script that runs, and is followed by, when nothing is left to draw."""
@@ -78,7 +107,8 @@ class Watched:
         Only the faults of colours are asked for where nothing but the theme is another.
         """
         options = {"resultTypes": ["violations"]} | ({"runOnly": COLOURS} if of_colours else {})
-        found = Axe().run(self.page, options=options).response["violations"]
+        script = "0" if self.page.evaluate("'axe' in window") else AXE_SCRIPT
+        found = Axe(script).run(self.page, options=options).response["violations"]
         return [
             f"{one['id']}: {one['help']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:160]}"
             for one in found
@@ -104,22 +134,48 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A fresh context, so that nothing is carried from test to test."""
-    context = chromium.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
+@contextmanager
+def fresh_context(chromium: Browser) -> Iterator[BrowserContext]:
+    context = chromium.new_context(viewport=DESK, accept_downloads=True)
     context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 
 
 @pytest.fixture
-def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A fresh context, so that nothing is carried from test to test."""
+    with fresh_context(chromium) as context:
+        yield context
+
+
+@pytest.fixture(scope="session")
+def kept_tab(chromium: Browser) -> Iterator[Page]:
+    """A tab that stays: another one is another process, which reads every script anew."""
+    with fresh_context(chromium) as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def tab(kept_tab: Page) -> Iterator[Page]:
+    """The tab that stays, as if it were new: nothing is carried from test to test."""
+    yield kept_tab
+    for other in kept_tab.context.pages:
+        if other != kept_tab:
+            other.close()
+    kept_tab.evaluate("try { localStorage.clear() } catch {}")
+    kept_tab.set_viewport_size(DESK)
+    kept_tab.emulate_media(media="null", color_scheme="light")
+    kept_tab.emulate_media(forced_colors="none", reduced_motion="no-preference")
+
+
+@pytest.fixture
+def open_page(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
     """Open a view's page from a file; it must not complain about or fetch anything."""
     opened: list[Watched] = []
 
     def open_view(view: View | str, hash: str = "", *, more: bool = True) -> Watched:
-        watched = watch(context.new_page())
+        watched = watch(tab.context.new_page() if opened else tab)
         opened.append(watched)
         path = tmp_path / f"view-{len(opened)}.html"
         path.write_text(view if isinstance(view, str) else view.html(), encoding="utf-8")
@@ -132,6 +188,7 @@ def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[...,
 
     yield open_view
     for watched in opened:
+        watched.leave()
         assert watched.console == []
         assert [url for url in watched.requests if not url.startswith(f"file://{tmp_path}")] == []
 
@@ -139,7 +196,5 @@ def open_page(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[...,
 def watch(page: Page) -> Watched:
     """Listen to a page before anything is loaded."""
     watched = Watched(page)
-    page.on("console", lambda message: watched.console.append(message.text))
-    page.on("pageerror", lambda error: watched.console.append(str(error)))
-    page.on("request", lambda request: watched.requests.append(request.url))
+    watched.listen()
     return watched

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.conftest import Watched, watch
 
@@ -64,10 +64,11 @@ class Visit:
 
 
 @contextmanager
-def visiting(context: BrowserContext, place: str) -> Iterator[Visit]:
+def visiting(tab: BrowserContext | Page, place: str) -> Iterator[Visit]:
     """A tab that must not complain, and must not ask anybody else for anything."""
-    watched = watch(context.new_page())
+    watched = watch(tab if isinstance(tab, Page) else tab.new_page())
     yield Visit(place, watched)
+    watched.leave()
     assert watched.console == []
     outside = [url for url in watched.requests if not url.startswith((place, "blob:", "data:"))]
     assert outside == []

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -64,8 +64,8 @@ def place(library: Library) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(context: BrowserContext, place: str) -> Iterator[Visit]:
-    with visiting(context, place) as visit:
+def visit(tab: Page, place: str) -> Iterator[Visit]:
+    with visiting(tab, place) as visit:
         yield visit
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -63,8 +63,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(context: BrowserContext, place: str) -> Iterator[Visit]:
-    with visiting(context, place) as visit:
+def visit(tab: Page, place: str) -> Iterator[Visit]:
+    with visiting(tab, place) as visit:
         yield visit
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Page, expect
 from scipy import stats
 
 from headscope.explorer.answers.runs import Library
@@ -41,8 +41,8 @@ def place(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(context: BrowserContext, place: str) -> Iterator[Visit]:
-    with visiting(context, place) as visit:
+def visit(tab: Page, place: str) -> Iterator[Visit]:
+    with visiting(tab, place) as visit:
         yield visit
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -60,6 +60,12 @@ def test_the_page_draws_the_window_as_python_does(open_page: Open, settings: Any
     drawn, expected = drawn_lines(open_page(view)), expected_lines(view)
     assert drawn.keys() == expected.keys()
     assert drawn == pytest.approx(expected, abs=2e-5)
+
+
+@pytest.fixture
+def tab(context: BrowserContext) -> Page:
+    """A tab whose scripts nobody else will hear."""
+    return context.new_page()
 
 
 def test_only_the_tiles_of_the_shown_layer_and_window_are_decoded(

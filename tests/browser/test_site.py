@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from headscope.explorer.site import site
 from headscope.results.records import Records
@@ -71,8 +71,8 @@ def place(root: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(context: BrowserContext, place: str) -> Iterator[Visit]:
-    with visiting(context, place) as visit:
+def visit(tab: Page, place: str) -> Iterator[Visit]:
+    with visiting(tab, place) as visit:
         yield visit
 
 

@@ -78,6 +78,9 @@ def same_layer(found: Layer, wanted: DenseLayer) -> None:
     close(found.by_offset(4), wanted.by_offset(4), "by offset")
     real = wanted.batch.mask[:, None, 2:7, None]
     close(found.look(2, 7) * real, wanted.look(2, 7) * real, "look")
+    for row, length in enumerate(wanted.batch.mask.sum(1).tolist()):
+        mine, theirs = (layer.text(row, 1, length)[..., :length] for layer in (found, wanted))
+        close(mine, theirs, "text")
     query, key = torch.tensor([[0, 2, 3, 3], [0, 1, 1, 3]])
     there = (wanted.batch.mask[:, query] & wanted.batch.mask[:, key])[:, None]
     mine, theirs = (layer.corner(4, query, key) * there for layer in (found, wanted))

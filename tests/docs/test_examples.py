@@ -17,6 +17,8 @@ import pytest
 import headscope as hs
 from headscope import cli
 from headscope.model.model import Model
+from headscope.results.run import Run
+from headscope.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -88,11 +90,26 @@ def _models_are_loaded_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _one_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports draw SVG alone; that they write every format is claimed in tests/report."""
+@pytest.fixture(scope="module", autouse=True)
+def _figures_are_drawn_once() -> Iterator[None]:
+    """The figures of a study are drawn for the first page that reports it, as SVG alone.
+
+    That reports write every format, and draw a figure for any result, is claimed in tests/report.
+    """
     # headscope.report is also a function, which is what a dotted name would find.
-    monkeypatch.setattr(import_module("headscope.report"), "FORMATS", ("svg",))
+    module, drawn = import_module("headscope.report"), set[str]()
+    draw = module._draw_figures
+
+    def draw_new(run: Run, study: Study | None, *where: Any, **options: Any) -> Any:
+        if study is not None and study.name in drawn:
+            return []
+        drawn.add("" if study is None else study.name)
+        return draw(run, study, *where, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FORMATS", ("svg",))
+        patch.setattr(module, "_draw_figures", draw_new)
+        yield
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

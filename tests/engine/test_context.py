@@ -1,6 +1,7 @@
 """Documents as inputs: what goes into them, and that every way of looking gives the same result."""
 
 import json
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -109,11 +110,15 @@ def test_a_sentence_longer_than_the_context_is_left_out_and_counted() -> None:
     assert all(example.number != 3 and len(example.encoded) <= 24 for example in made.examples)
 
 
+@cache
+def dense_study(kind: str) -> xr.Dataset:
+    return hs.study("vig2019", MODELS[kind](), treebank(80), context=CONTEXT, attention="dense")
+
+
 @each_model
 @pytest.mark.parametrize("way", ["rows", "fused"])
 def test_every_way_of_looking_gives_the_same_result(kind: str, way: str, tmp_path: Path) -> None:
-    model, corpus = MODELS[kind](), treebank(80)
-    dense = hs.study("vig2019", model, corpus, context=CONTEXT, attention="dense")
+    model, corpus, dense = MODELS[kind](), treebank(80), dense_study(kind)
     found = hs.study("vig2019", model, corpus, tmp_path, context=CONTEXT, attention=way)
     same(found, dense, 1e-5)
     settings = json.loads((tmp_path / "run.json").read_text())

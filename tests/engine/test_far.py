@@ -1,5 +1,7 @@
 """A shard that waits for its turn and is observed far from the host gives the same states."""
 
+import gc
+import weakref
 from dataclasses import replace
 from threading import Thread
 
@@ -8,12 +10,14 @@ import pytest
 import torch
 
 from headscope.engine import forward
+from headscope.metrics import metric
 from headscope.metrics.metric import MatrixMetric, Metric, State
 from headscope.metrics.ratio import MatrixRatio
 from headscope.model.capture import modes
 from headscope.model.model import Model
 from headscope.observe.batch import packing_of
 from headscope.observe.inputs import Columns, Cut, columns_of
+from headscope.observe.layer import Layer
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
@@ -73,3 +77,27 @@ def test_a_shard_far_away_gives_the_states_of_one_at_hand(
         for key, values in (state.sums | state.records).items():
             other = (far[name].sums | far[name].records)[key]
             np.testing.assert_array_equal(other, values, err_msg=f"{name} {key}")
+
+
+def test_what_waits_for_the_host_keeps_no_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, study = Corpus.from_sentences(make_sentences(40)), find_study("vig2019")
+    setup = Setup(MODELS["causal"](), corpus, study.with_options({}), study.labels(corpus), TOKENS)
+    (part,) = study.parts(setup)
+    metrics = tuple(m for m in part.metrics if not isinstance(m, MatrixMetric | MatrixRatio))
+    columns = part.inputs(setup, Excerpt(list(corpus)), 0).columns
+    monkeypatch.setattr(metric, "is_far", lambda tensor: True)
+    states = {each.name: each.zero(len(columns)) for each in metrics}
+    loop, layers = forward._make_loop(metrics, states, setup.model.device), []
+    add_layer = forward._Loop.add_layer
+
+    def watch(self: forward._Loop, layer: Layer) -> None:
+        add_layer(self, layer)
+        layers.append(weakref.ref(layer))
+
+    monkeypatch.setattr(forward._Loop, "add_layer", watch)
+    with torch.inference_mode():
+        for cut in forward._read_texts(setup.model, columns, TOKENS, loop):
+            forward._observe_batch(setup.model, cut, loop, "fused", "raw")
+    gc.collect()
+    assert any(state.pending for state in states.values())
+    assert layers and not any(layer() is not None for layer in layers)

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +20,35 @@ from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.engine.tiny import MODELS, causal_model, make_sentences, treebank
 
+Finished = Callable[[int], tuple[Path, xr.Dataset]]
+
 
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Calm runs of the causal model over so many sentences, each made once."""
+
+    @cache
+    def run(count: int) -> tuple[Path, xr.Dataset]:
+        out = tmp_path_factory.mktemp("calm") / "run"
+        return out, hs.study("vig2019", causal_model(), treebank(count), out)
+
+    return run
+
+
+@pytest.fixture
+def finished(kept: Finished, tmp_path: Path) -> Finished:
+    """A copy of such a run in a folder of one's own, and its result."""
+
+    def copy(count: int) -> tuple[Path, xr.Dataset]:
+        calm, result = kept(count)
+        return Path(shutil.copytree(calm, tmp_path / "run")), result
+
+    return copy
 
 
 def same(left: xr.Dataset, right: xr.Dataset) -> None:
@@ -82,63 +110,62 @@ def test_the_batch_size_does_not_change_the_result(kind: str, tmp_path: Path) ->
 
 
 def test_the_shard_size_does_not_change_the_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpus = treebank(80)
-    many = hs.study("vig2019", causal_model(), corpus, tmp_path / "many")
+    _, many = kept(60)
     monkeypatch.setattr(running, "SHARD_SENTENCES", 1000)
-    one = hs.study("vig2019", causal_model(), corpus, tmp_path / "one")
+    one = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "one")
     xr.testing.assert_allclose(many.drop_attrs(), one.drop_attrs(), atol=1e-6)
 
 
-def test_a_second_call_loads_the_finished_result(tmp_path: Path) -> None:
-    first = hs.study("vig2019", causal_model(), treebank(40), tmp_path)
-    written = (tmp_path / "shards" / "00000.npz").stat().st_mtime_ns
-    again = hs.study("vig2019", causal_model(), treebank(40), tmp_path)
+def test_a_second_call_loads_the_finished_result(finished: Finished) -> None:
+    path, first = finished(40)
+    written = (path / "shards" / "00000.npz").stat().st_mtime_ns
+    again = hs.study("vig2019", causal_model(), treebank(40), path)
     same(first, again)
-    same(first, results.load(tmp_path))
-    assert (tmp_path / "shards" / "00000.npz").stat().st_mtime_ns == written
+    same(first, results.load(path))
+    assert (path / "shards" / "00000.npz").stat().st_mtime_ns == written
 
 
-def test_missing_shards_are_computed_again_to_the_same_bits(tmp_path: Path) -> None:
-    first = hs.study("vig2019", causal_model(), treebank(60), tmp_path)
-    (tmp_path / "shards" / "00001.npz").unlink()
-    (tmp_path / "result.nc").unlink()
-    same(first, hs.study("vig2019", causal_model(), treebank(60), tmp_path))
+def test_missing_shards_are_computed_again_to_the_same_bits(finished: Finished) -> None:
+    path, first = finished(60)
+    (path / "shards" / "00001.npz").unlink()
+    (path / "result.nc").unlink()
+    same(first, hs.study("vig2019", causal_model(), treebank(60), path))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
 def test_a_damaged_shard_is_computed_again_and_said(
-    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    damage: str, finished: Finished, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = hs.study("vig2019", causal_model(), treebank(60), tmp_path)
-    shard = tmp_path / "shards" / "00002.npz"
+    path, first = finished(60)
+    shard = path / "shards" / "00002.npz"
     content = bytearray(shard.read_bytes())
     if damage == "flipped":
         content[len(content) // 2] ^= 0xFF
     broken = {"truncated": content[: len(content) // 2], "empty": b"", "flipped": content}
     shard.write_bytes(broken[damage])
-    (tmp_path / "result.nc").unlink()
+    (path / "result.nc").unlink()
     with caplog.at_level(logging.WARNING, logger="headscope"):
-        same(first, hs.study("vig2019", causal_model(), treebank(60), tmp_path))
+        same(first, hs.study("vig2019", causal_model(), treebank(60), path))
     assert "Shard 2" in caplog.text
     assert "computed again" in caplog.text
 
 
 def test_a_changed_option_is_refused_with_what_changed(tmp_path: Path) -> None:
-    hs.study("vig2019", causal_model(), treebank(40), tmp_path, exemplars=2)
+    hs.study("vig2019", causal_model(), treebank(8), tmp_path, exemplars=2)
     with pytest.raises(RunError, match="options exemplars was 2, is now 3"):
-        hs.study("vig2019", causal_model(), treebank(40), tmp_path, exemplars=3)
+        hs.study("vig2019", causal_model(), treebank(8), tmp_path, exemplars=3)
     with pytest.raises(RunError, match="options seed was 0, is now 1"):
-        hs.study("vig2019", causal_model(), treebank(40), tmp_path, seed=1, exemplars=2)
+        hs.study("vig2019", causal_model(), treebank(8), tmp_path, seed=1, exemplars=2)
 
 
-def test_a_changed_corpus_or_model_is_refused(tmp_path: Path) -> None:
-    hs.study("vig2019", causal_model(), treebank(40), tmp_path)
+def test_a_changed_corpus_or_model_is_refused(finished: Finished) -> None:
+    path, _ = finished(40)
     with pytest.raises(RunError, match="corpus fingerprint was"):
-        hs.study("vig2019", causal_model(), treebank(41), tmp_path)
+        hs.study("vig2019", causal_model(), treebank(41), path)
     with pytest.raises(RunError, match="model fingerprint was"):
-        hs.study("vig2019", MODELS["bidirectional"](), treebank(40), tmp_path)
+        hs.study("vig2019", MODELS["bidirectional"](), treebank(40), path)
 
 
 def test_an_unknown_option_or_study_is_refused_by_name() -> None:
@@ -212,8 +239,9 @@ def test_an_unknown_tag_set_is_taken_as_it_is() -> None:
 
 
 def test_a_full_disk_is_one_plain_sentence_and_keeps_finished_shards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _, calm = kept(60)
     written = []
     real = Path.write_bytes
 
@@ -230,14 +258,11 @@ def test_a_full_disk_is_one_plain_sentence_and_keeps_finished_shards(
     names = sorted(path.name for path in (tmp_path / "shards").iterdir())
     assert names == ["00000.npz", "00001.npz"]
     monkeypatch.setattr(Path, "write_bytes", real)
-    same(
-        hs.study("vig2019", causal_model(), treebank(60), tmp_path),
-        hs.study("vig2019", causal_model(), treebank(60)),
-    )
+    same(hs.study("vig2019", causal_model(), treebank(60), tmp_path), calm)
 
 
 def test_the_names_in_the_result_are_those_of_the_contract() -> None:
-    found = hs.study("vig2019", causal_model(), treebank(40))
+    found = hs.study("vig2019", causal_model(), treebank(40))  # without a folder
     of_heads = ("null_share", "variability", "distance", "entropy")
     assert all(found[name].dims == ("layer", "head") for name in of_heads)
     assert found["pos_to"].dims == found["pos_from"].dims == ("layer", "head", "tag")

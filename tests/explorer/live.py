@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.applications import Starlette
 
+from headscope.explorer import address, bind, configure
 from headscope.explorer.safety import Access
-from headscope.explorer.serve import address, bind, configure
 
 
 @contextmanager

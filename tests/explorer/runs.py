@@ -12,7 +12,7 @@ import headscope
 from headscope.files import checksum
 from headscope.head import name_head, name_in_paper
 from headscope.results.dataset import save
-from headscope.results.heads import top_heads
+from headscope.results.findings import top_heads
 from headscope.results.measure import attach
 from headscope.results.run import EXEMPLARS_CHECKSUM, write_settings
 from headscope.results.statements import (

@@ -9,13 +9,12 @@ import pytest
 import xarray as xr
 from starlette.testclient import TestClient
 
-from headscope.explorer.answers.pictures import OF_OFFSETS, column_titles, measure_columns
+from headscope.explorer.answers import OF_OFFSETS, column_titles, measure_columns
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load, save
-from headscope.results.measure import measure_names, measure_of
-from headscope.results.slices import cut
+from headscope.results.measure import cut, measure_names, measure_of
 from headscope.results.statements import make_statements, read_statements, write_statements
 from headscope.studies.clark2019.surface.exhibits import OFFSET_NAMES
 from tests.explorer.runs import HOSTILE, write_result, write_run

@@ -3,14 +3,17 @@
 import asyncio
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from headscope.explorer import api
-from headscope.explorer.answers.runs import Kept, Library
+from headscope.explorer.answers.card import card
+from headscope.explorer.answers.runs import Kept, Library, OpenRun
 from headscope.explorer.api import create_app
+from headscope.explorer.head_schemas import Card
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
 from tests.explorer.runs import write_run
@@ -63,8 +66,13 @@ def test_a_card_is_computed_once_until_its_run_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    card = api.card  # pyright: ignore[reportPrivateImportUsage]
-    monkeypatch.setattr(api, "card", lambda run, name: asked.append(name) or card(run, name))
+
+    def counted(run: OpenRun, name: str) -> Card:
+        asked.append(name)
+        return card(run, name)
+
+    questions = [replace(one, ask=counted) if one.ask is card else one for one in api.QUESTIONS]
+    monkeypatch.setattr(api, "QUESTIONS", questions)
     path = write_run(tmp_path / "run", "vig2019")
     visitor = TestClient(
         create_app(Library([path]), Texts(None, None)), base_url="http://localhost"

@@ -19,7 +19,6 @@ from headscope.explorer.head_schemas import (
     TopTokens,
 )
 from headscope.explorer.site import thinned
-from headscope.head import Head
 from headscope.results.dataset import load, save
 from headscope.results.records import CHECKSUMS, EDGES, BandExample, Records
 from headscope.results.run import read_run
@@ -87,7 +86,7 @@ def test_a_run_without_edges_says_why(tmp_path: Path) -> None:
         left = json.dumps({EDGES: reason} if reason else {})
         kept = json.dumps({name: mark for name, mark in files.items() if name != EDGES})
         save(result.assign_attrs({CHECKSUMS: kept, "left_out": left}), run / "result.nc")
-        found = head_records(Library([run]).run("run"), Head(0, 0))
+        found = head_records(Library([run]).run("run"), "L0H0")
         assert said in (found.no_edges or "") and found.bands[0].examples[0].edges == []
 
 

@@ -14,8 +14,8 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.exports import export, long_table, own_variables
 from headscope.results.dataset import load
+from headscope.results.measure import cut
 from headscope.results.run import read_run
-from headscope.results.slices import cut
 from tests.explorer.runs import unfinished_run, write_run
 from tests.records import write_luger_run
 

@@ -11,7 +11,7 @@ import torch
 
 from headscope.metrics.metric import Grid, LayerMetric, Metric, TextMetric
 from headscope.metrics.what import repeats
-from headscope.metrics.where import separation, shares
+from headscope.metrics.where import positions
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.inputs import NO_LABEL
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input
@@ -139,14 +139,14 @@ PLAIN: dict[str, Callable[..., Added]] = {
 
 def metrics_of(is_causal: bool) -> dict[str, Metric]:
     found: list[Metric] = [
-        *shares.shares(GRID, is_causal=is_causal),
-        separation.entropy(GRID),
-        separation.distance(GRID),
-        separation.DistanceSpread(GRID),
-        separation.distance_histogram(GRID, LONGEST),
-        *separation.even_lines(LONGEST),
+        *positions.shares(GRID, is_causal=is_causal),
+        positions.entropy(GRID),
+        positions.distance(GRID),
+        positions.DistanceSpread(GRID),
+        positions.distance_histogram(GRID, LONGEST),
+        *positions.even_lines(LONGEST),
         *repeats.repeats(GRID),
-        separation.peak_histogram(GRID),
+        positions.peak_histogram(GRID),
     ]
     return {metric.name: metric for metric in found}
 
@@ -250,17 +250,17 @@ def test_largest_weights_leave_the_first_token_out(is_causal: bool, kind: str) -
     texts = random_texts(1, is_causal, count=12)
     found = measure("peak_histogram", texts, kind)
     for head in range(HEADS):
-        expected = [0.0] * separation.BINS
+        expected = [0.0] * positions.BINS
         for text in texts:
             a = text.given.weights[0, head]
             best = max(a[i, j] for i in range(1, text.n) for j in range(1, text.n))
-            expected[min(int(best * separation.BINS), separation.BINS - 1)] += 1 / len(texts)
+            expected[min(int(best * positions.BINS), positions.BINS - 1)] += 1 / len(texts)
         np.testing.assert_allclose(found[head], expected, atol=1e-12)
 
 
 def test_errors_of_the_spread_are_those_of_leaving_out_one_group() -> None:
     texts = random_texts(8, True, count=12)
-    metric = separation.DistanceSpread(GRID)
+    metric = positions.DistanceSpread(GRID)
     batch = batch_of(texts)
     state = metric.zero(len(texts))
     layer = make_layer_of("dense", [text.given for text in texts], batch)

@@ -9,9 +9,8 @@ import pytest
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots import style, to_svg
-from headscope.report.exemplars import ShownExemplar, csv_rows, pieces_of
 from headscope.report.page import render_part
-from headscope.report.tables import show_table
+from headscope.report.parts import ShownExemplar, csv_rows, pieces_of, show_table
 from headscope.results.run import write_settings
 from headscope.results.statements import Choice
 from headscope.studies.vig2019.exhibits import FIGURES

@@ -157,20 +157,17 @@ def addresses(slug: str) -> list[str]:
 def test_the_explorer_lists_every_run_and_answers_every_address(
     spoilt: dict[str, Path], library: Library
 ) -> None:
-    visitor = TestClient(
-        create_app(library, Texts(None, None)),
-        base_url="http://127.0.0.1",
-        raise_server_exceptions=False,
-    )
-    session = visitor.get("/api/session").json()
-    assert len(session["runs"]) == 1 + len(spoilt)
-    assert SECRET not in str(session)
-    for slug in library.slugs:
-        for address in addresses(slug):
-            start = time.monotonic()
-            answer = visitor.get(address)
-            assert answer.status_code < 500, (slug, address)
-            assert SECRET not in answer.text, (slug, address)
-            assert time.monotonic() - start < SECONDS, (slug, address)
-    assert all(visitor.get(address).status_code in (200, 409) for address in addresses("good"))
-    assert visitor.get("/api/runs/good").json()["state"] == "complete"
+    app = create_app(library, Texts(None, None))
+    with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as visitor:
+        session = visitor.get("/api/session").json()
+        assert len(session["runs"]) == 1 + len(spoilt)
+        assert SECRET not in str(session)
+        for slug in library.slugs:
+            for address in addresses(slug):
+                start = time.monotonic()
+                answer = visitor.get(address)
+                assert answer.status_code < 500, (slug, address)
+                assert SECRET not in answer.text, (slug, address)
+                assert time.monotonic() - start < SECONDS, (slug, address)
+        assert all(visitor.get(address).status_code in (200, 409) for address in addresses("good"))
+        assert visitor.get("/api/runs/good").json()["state"] == "complete"

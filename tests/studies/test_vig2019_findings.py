@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.results.findings import Judgement, judge
-from headscope.results.heads import majority_gap
+from headscope.results.findings import Judgement, judge, majority_gap
 from headscope.results.replicates import replicated
 from headscope.studies.vig2019.findings import FINDINGS
 from headscope.studies.vig2019.specialised import count_twice, label_factors

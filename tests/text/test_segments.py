@@ -10,6 +10,7 @@ from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Range, Segment, Segments, join, joined, segment_of
 from headscope.text.sentence import Sentence, Word
+from tests.text.read_segments import starting_in
 
 Shape = list[list[int]]  # per document, per paragraph, how many sentences
 
@@ -62,7 +63,7 @@ def texts(segments: list[Segment]) -> list[tuple[str, str]]:
 def test_consecutive_paragraphs_are_packed_within_their_document(shape: Shape, words: int) -> None:
     corpus = corpus_of(shape)
     segments = Segments(corpus, words)
-    assert texts(segments.starting_in(0, len(corpus))) == plain_segments(shape, words)
+    assert texts(starting_in(segments, 0, len(corpus))) == plain_segments(shape, words)
     assert len(segments) == len(plain_segments(shape, words))
     alone = sum(len(chunk) == 1 for _, chunk in plain_chunks(shape, words))
     assert len(segments.unpaired) == segments.unpaired_in(0, len(corpus)) == alone
@@ -73,7 +74,7 @@ def test_shards_share_the_segments_out_without_loss(shape: Shape, words: int, si
     corpus = corpus_of(shape)
     segments = Segments(corpus, words)
     found = [
-        s for shard in corpus.shards(size) for s in segments.starting_in(shard.start, shard.stop)
+        s for shard in corpus.shards(size) for s in starting_in(segments, shard.start, shard.stop)
     ]
     assert texts(found) == plain_segments(shape, words)
     assert all(corpus[s.number].text == s.first[: len(corpus[s.number].text)] for s in found)
@@ -86,7 +87,7 @@ def test_a_sample_is_a_corpus_of_exactly_the_drawn_segments(
     whole = Segments(corpus_of(shape), words)
     n = data.draw(st.integers(1, len(whole)))
     drawn = Segments(whole.sample(n, seed), words)
-    found = texts(drawn.starting_in(0, len(drawn.corpus)))
+    found = texts(starting_in(drawn, 0, len(drawn.corpus)))
     assert len(found) == n and set(found) <= set(plain_segments(shape, words))
     assert drawn.corpus.fingerprint == whole.sample(n, seed).fingerprint
     assert drawn.unpaired == ()
@@ -98,7 +99,7 @@ def test_paragraphs_without_words_are_passed_over() -> None:
         Sentence(text, document="d", paragraph=p) for p, text in enumerate(rows)
     )
     segments = Segments(corpus)
-    assert texts(segments.starting_in(0, 4)) == [("one .", "two .")]
+    assert texts(starting_in(segments, 0, 4)) == [("one .", "two .")]
     assert len(segments.unpaired) == 1
 
 
@@ -113,7 +114,7 @@ def test_without_paragraphs_sentences_are_packed() -> None:
     corpus = Corpus.from_sentences(Sentence(text=f"{i}.", document=d) for i, d in enumerate(names))
     segments = Segments(corpus)
     assert segments.unit == "sentences"
-    assert texts(segments.starting_in(0, 5)) == [("0.", "1."), ("3.", "4.")]
+    assert texts(starting_in(segments, 0, 5)) == [("0.", "1."), ("3.", "4.")]
 
 
 def test_more_segments_than_there_are_cannot_be_drawn() -> None:

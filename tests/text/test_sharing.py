@@ -75,7 +75,7 @@ def tokens_of(kind: str, text: str) -> tuple[list[Span], list[bool]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(sentences())
 def test_a_token_belongs_to_the_word_with_most_of_its_characters(
     kind: str, sentence: Sentence
@@ -88,7 +88,7 @@ def test_a_token_belongs_to_the_word_with_most_of_its_characters(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(sentences())
 @example(Sentence("\u200b a", (Word("\u200b", 0, 1, head=1), Word("a", 2, 3, head=ROOT))))
 def test_words_that_share_a_token_are_one_with_the_analysis_of_the_word_nearest_the_root(
@@ -115,7 +115,7 @@ def test_words_that_share_a_token_are_one_with_the_analysis_of_the_word_nearest_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(sentences())
 def test_joined_words_share_no_token_and_each_has_one(kind: str, sentence: Sentence) -> None:
     offsets, special = tokens_of(kind, sentence.text)
@@ -129,7 +129,7 @@ def test_joined_words_share_no_token_and_each_has_one(kind: str, sentence: Sente
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(sentences())
 def test_where_no_token_is_shared_nothing_changes(kind: str, sentence: Sentence) -> None:
     offsets, special = tokens_of(kind, sentence.text)

@@ -65,6 +65,10 @@ def check(
         console.print(line, markup=False, highlight=False)
 
 
+_OF_A_STACK = (
+    "name", "layers", "attending", "heads", "key_heads", "backend", "plain", "sink", "no_neurons",
+    "no_norms",
+)  # fmt: skip
 BACKENDS = {
     "interface": "what the model's own attention function receives and returns, layer by layer",
     "hooks": "what the modules that compute weights return, layer by layer; no queries and keys",
@@ -89,17 +93,8 @@ def _described(model: "Model") -> dict[str, Any]:
         "long_texts": list(model.modes.deferred),
         "stacks": [
             {
-                "name": stack.name,
-                "layers": stack.layers,
-                "attending": list(stack.attending),
-                "heads": stack.heads,
-                "key_heads": stack.key_heads,
-                "backend": stack.backend,
-                "plain": stack.plain,
-                "sink": stack.sink,
+                **{name: getattr(stack, name) for name in _OF_A_STACK},
                 "sliding_window": None if (found := windows[stack.name]) is None else found[0],
-                "no_neurons": stack.no_neurons,
-                "no_norms": stack.no_norms,
             }
             for stack in model.stacks
         ],

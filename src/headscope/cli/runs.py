@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from headscope.results.compare import Comparison, Row
     from headscope.results.compare.differences import By
     from headscope.results.compare.matching import Match
-    from headscope.results.roles import HeadRoles
 
 MOST_MATCHES = 20
 
@@ -30,20 +29,15 @@ def heads(
 ) -> None:
     """Say what each head of a run looks at, strongest role first."""
     from headscope.errors import RunError
-    from headscope.results.heads import choose
     from headscope.results.run import read_finished
-    from headscope.results.statements import read_statements
+    from headscope.results.statements import choose, read_statements
 
     found = read_statements(read_finished(run).data).heads
     if not found:
         raise RunError(f"No measure of {run} tells what heads look at; run vig2019 or clark2019.")
     for one in choose(found, role=role, layer=layer):
-        typer.echo(_said(one))
-
-
-def _said(one: "HeadRoles") -> str:
-    share = "" if one.share is None else f"; accounts for {one.share:.0%} of its attention"
-    return one.sentence + share.replace("%", " %")
+        share = "" if one.share is None else f"; accounts for {one.share:.0%} of its attention"
+        typer.echo(one.sentence + share.replace("%", " %"))
 
 
 def _read_by(given: str) -> str:
@@ -241,7 +235,7 @@ def serve(
     """Explore runs, and with --model any text, in the browser."""
     import webbrowser
 
-    from headscope.explorer.serve import serve as serve_runs
+    from headscope.explorer import serve as serve_runs
 
     def ready(address: str) -> None:
         typer.echo(f"Headscope explorer: {address}  (Ctrl-C stops it)")

@@ -15,7 +15,6 @@ from headscope.wording import counted, plain
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headscope.studies.option import Option
     from headscope.text.readers.lines import Layout
 
 _Name = Annotated[
@@ -113,12 +112,10 @@ class StudyCommand(TyperCommand):
 
         for name in STUDIES:
             with formatter.section(f"Options of {name} (--option NAME=VALUE)"):
-                formatter.write_dl([_described(option) for option in find_study(name).options])
-
-
-def _described(option: "Option") -> tuple[str, str]:
-    said = f"{option.meaning}: {option.expected}  [default: {option.shown_default}]"
-    return option.name, said
+                formatter.write_dl([
+                    (one.name, f"{one.meaning}: {one.expected}  [default: {one.shown_default}]")
+                    for one in find_study(name).options
+                ])  # fmt: skip
 
 
 def study(
@@ -185,7 +182,8 @@ def study(
         **options,
     )
     if as_json:
-        typer.echo(json.dumps(_summary(result, out), indent=1, ensure_ascii=False))
+        said = _summary(result, out)
+        typer.echo(json.dumps(said, indent=1, ensure_ascii=False, default=lambda n: n.item()))
         return
     count = counted(result.attrs["sentences"], chosen.unit)
     typer.echo(plain(f"{out}/result.nc: {name} of {model}, {count}{_skipped(result)}"))
@@ -200,20 +198,15 @@ def _summary(result: "xr.Dataset", out: str) -> dict[str, Any]:
     from headscope.results.statements import read_statements
 
     kept = ("study", "model", "corpus", "sentences", "tokens")
-    attributes = {name: _plain_number(result.attrs[name]) for name in kept}
     said = read_statements(result)
     return {
         "run": out,
-        **attributes,
+        **{name: result.attrs[name] for name in kept},
         "skipped": dict(skipped(result)),
         "variables": sorted(map(str, result.data_vars)),
         "findings": [asdict(each) for each in said.findings],
         "choices": [asdict(each) for each in said.choices],
     }
-
-
-def _plain_number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _skipped(result: "xr.Dataset") -> str:

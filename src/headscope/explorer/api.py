@@ -7,12 +7,12 @@ Questions are answered in JSON, and in binary for the weights of a typed text.
 import asyncio
 import json
 import mimetypes
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
-from os import PathLike, stat_result
+from os import stat_result
 from pathlib import PureWindowsPath
 from typing import Any, TypeVar, get_type_hints
 
@@ -24,30 +24,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from headscope import theme
 from headscope.errors import HeadscopeError
-from headscope.explorer.answers import as_json, detail, heads, map_of, said, session
-from headscope.explorer.answers.card import card, find_head, head_records, input_text
-from headscope.explorer.answers.pictures import comparison, difference, picture
-from headscope.explorer.answers.runs import Kept, Library, OpenRun, Stamp
-from headscope.explorer.head_schemas import Card, HeadRecords, Heads, InputText
+from headscope.explorer import answers
+from headscope.explorer.answers.card import card, head_records, input_text
+from headscope.explorer.answers.runs import Kept, Library, Stamp
 from headscope.explorer.safety import Access, Guard
-from headscope.explorer.schemas import (
-    PAGES,
-    Clusters,
-    Comparison,
-    Difference,
-    Limits,
-    Picture,
-    Refusal,
-    RefusedError,
-    RunDetail,
-    Said,
-    Session,
-    TextRequest,
-)
+from headscope.explorer.schemas import PAGES, Limits, Refusal, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
 from headscope.explorer.typed import describe, read, typescript_interfaces
 
@@ -59,11 +43,7 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 class Api:
-    """Answers over the runs of a library and the texts of a model.
-
-    The first line of a method's docstring describes its address in the OpenAPI document, its
-    annotation what is sent.
-    """
+    """Answers over the runs of a library and the texts of a model."""
 
     def __init__(self, library: Library, texts: Texts) -> None:
         self.library = library
@@ -78,7 +58,7 @@ class Api:
     def routes(self) -> list[Route]:
         """Every address under /api."""
         asked = [Route(one.path, answer(partial(self.ask, one))) for one in QUESTIONS]
-        openapi = Route("/api/openapi.json", answer(described))
+        openapi = Route("/api/openapi.json", lambda request: sent(_description()))
         return [*asked, openapi, Route("/api/trace", self.trace, methods=["POST"])]
 
     async def ask(self, question: "Question", request: Request) -> bytes:
@@ -91,55 +71,15 @@ class Api:
         return await self.kept.get((request.scope["path"], query, stamps), make)
 
     def _make(self, question: "Question", request: Request) -> bytes:
-        return as_json(question.ask(self, request))
+        if question.ask is answers.session:
+            known = self.library, self.texts.facts(), self.texts.offered()
+            return answers.as_json(answers.session(*known))
+        named = dict(request.path_params)
+        runs = [named.pop("run")] if "run" in named else _asked(request, question.query)
+        return answers.as_json(question.ask(*map(self.library.run, runs), *named.values()))
 
     def _stamps(self, slugs: list[str]) -> tuple[Stamp | None, ...]:
         return tuple(self.library.stamp(slug) for slug in slugs)
-
-    def session(self, request: Request) -> Session:
-        """The runs and the model."""
-        return session(self.library, self.texts.facts(), self.texts.offered())
-
-    def run(self, request: Request) -> RunDetail:
-        """One run and its measures."""
-        return detail(self._run(request))
-
-    def measure(self, request: Request) -> Picture:
-        """One measure over layers and heads."""
-        return picture(self._run(request).data, request.path_params["spec"])
-
-    def heads(self, request: Request) -> Heads:
-        """Every head with what it looks at, for the search."""
-        return heads(self._run(request))
-
-    def head(self, request: Request) -> Card:
-        """One head's card."""
-        return card(self._run(request), request.path_params["head"])
-
-    def records(self, request: Request) -> HeadRecords:
-        """Tokens, examples, maps and writes that the run keeps of one head."""
-        opened = self._run(request)
-        return head_records(opened, find_head(opened.data, request.path_params["head"]))
-
-    def input(self, request: Request) -> InputText:
-        """The tokens of an input that examples and maps name."""
-        return input_text(self._run(request), request.path_params["input"])
-
-    def clusters(self, request: Request) -> Clusters:
-        """The map of heads."""
-        return map_of(self._run(request))
-
-    def statements(self, request: Request) -> Said:
-        """The tables, judged claims and chosen heads that are stored with the run."""
-        return said(self._run(request))
-
-    def compare(self, request: Request) -> Comparison:
-        """The largest differences of two runs."""
-        return comparison(*self._pair(request))
-
-    def compare_measure(self, request: Request) -> Difference:
-        """One measure in two runs."""
-        return difference(*self._pair(request), request.path_params["spec"])
 
     async def trace(self, request: Request) -> Response:
         """The weights of a text, packed for a view."""
@@ -152,24 +92,22 @@ class Api:
             return Response(status_code=400)  # nobody is there to read it
         return StreamingResponse(pieces(content), media_type="application/octet-stream")
 
-    def _run(self, request: Request) -> OpenRun:
-        return self.library.run(request.path_params["run"])
-
-    def _pair(self, request: Request) -> tuple[OpenRun, OpenRun]:
-        return self.library.run(_asked(request, "a")), self.library.run(_asked(request, "b"))
-
 
 @dataclass(frozen=True)
 class Question:
-    """An address, who answers it, and the query parameters it needs."""
+    """An address, what answers it, and the query parameters that name its runs.
+
+    The answer is asked for with the runs and with the other parts of the address. Its docstring
+    describes the address in the OpenAPI document, its annotation what is sent.
+    """
 
     path: str
-    ask: Callable[[Api, Request], Any]
+    ask: Callable[..., Any]
     query: tuple[str, ...] = ()
 
     def runs(self, request: Request) -> list[str]:
         """The short names of the runs that the answer is made of; none where it is of all."""
-        compared = [request.query_params.get(name) for name in self.query if name in ("a", "b")]
+        compared = [request.query_params.get(name) for name in self.query]
         return [slug for slug in (request.path_params.get("run"), *compared) if slug is not None]
 
     @property
@@ -179,17 +117,17 @@ class Question:
 
 
 QUESTIONS = (
-    Question("/api/session", Api.session),
-    Question("/api/runs/{run}", Api.run),
-    Question("/api/runs/{run}/measures/{spec:path}", Api.measure),
-    Question("/api/runs/{run}/heads", Api.heads),
-    Question("/api/runs/{run}/heads/{head}", Api.head),
-    Question("/api/runs/{run}/records/{head}", Api.records),
-    Question("/api/runs/{run}/inputs/{input}", Api.input),
-    Question("/api/runs/{run}/clusters", Api.clusters),
-    Question("/api/runs/{run}/statements", Api.statements),
-    Question("/api/compare", Api.compare, ("a", "b")),
-    Question("/api/compare/{spec:path}", Api.compare_measure, ("a", "b")),
+    Question("/api/session", answers.session),
+    Question("/api/runs/{run}", answers.detail),
+    Question("/api/runs/{run}/measures/{spec:path}", answers.measured),
+    Question("/api/runs/{run}/heads", answers.heads),
+    Question("/api/runs/{run}/heads/{head}", card),
+    Question("/api/runs/{run}/records/{head}", head_records),
+    Question("/api/runs/{run}/inputs/{input}", input_text),
+    Question("/api/runs/{run}/clusters", answers.map_of),
+    Question("/api/runs/{run}/statements", answers.said),
+    Question("/api/compare", answers.comparison, ("a", "b")),
+    Question("/api/compare/{spec:path}", answers.difference, ("a", "b")),
 )
 
 
@@ -204,14 +142,9 @@ def declarations() -> str:
     return made + typescript_interfaces(*(one.answer for one in QUESTIONS), TextRequest)
 
 
-async def described(request: Request) -> bytes:
-    """The OpenAPI document as JSON."""
-    return _description()
-
-
 @cache
 def _description() -> bytes:
-    return as_json(description())
+    return answers.as_json(description())
 
 
 def answer(ask: Callable[[Request], Awaitable[bytes]]) -> Answer:
@@ -261,7 +194,7 @@ async def _left(request: Request) -> None:
 def refused(refusal: RefusedError) -> Response:
     """The refusal as an answer."""
     later = {"retry-after": "5"} if refusal.status == 503 else {}
-    return sent(as_json(Refusal(refusal.message)), refusal.status, **later)
+    return sent(answers.as_json(Refusal(refusal.message)), refusal.status, **later)
 
 
 async def read_body(request: Request, limits: Limits) -> TextRequest:
@@ -292,11 +225,11 @@ async def _bounded(request: Request, limit: int) -> bytes:
     return bytes(received)
 
 
-def _asked(request: Request, name: str) -> str:
-    value = request.query_params.get(name)
-    if value is None:
-        raise RefusedError(400, f"The address needs the parameter {name}.")
-    return value
+def _asked(request: Request, names: Sequence[str]) -> list[str]:
+    missing = [name for name in names if name not in request.query_params]
+    if missing:
+        raise RefusedError(400, f"The address needs the parameter {missing[0]}.")
+    return [request.query_params[name] for name in names]
 
 
 class PackageFiles(StaticFiles):
@@ -318,15 +251,9 @@ class PackageFiles(StaticFiles):
             return "", None
         return super().lookup_path(path)
 
-    def file_response(
-        self,
-        full_path: str | PathLike[str],
-        stat_result: stat_result,
-        scope: Scope,
-        status_code: int = 200,
-    ) -> Response:
+    def file_response(self, *given: Any, **named: Any) -> Response:
         """As Starlette's, never taken from a cache unasked."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
+        response = super().file_response(*given, **named)
         response.headers["cache-control"] = "no-cache"
         return response
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from headscope.results.measure import BaselineValue
 from headscope.results.roles import HeadRoles
-from headscope.results.slices import BaselineValue
 from headscope.results.statements import Choice
 
 

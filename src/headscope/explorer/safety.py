@@ -25,21 +25,15 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.schemas import POLICY, RefusedError
 
 COOKIE = "headscope_token"
-POLICY = (
-    "default-src 'none'; script-src 'self'; "
-    "style-src 'self' 'unsafe-inline'; "  # the page that prints a view brings its paper size
-    "img-src 'self' data: blob:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _HOST = re.compile(
     r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9](?:[a-z0-9._-]{0,252})))(?::[0-9]{1,5})?",
     re.ASCII,
 )
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": f"{POLICY}; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "x-frame-options": "DENY",
@@ -51,7 +45,7 @@ HEADERS = {
 EMBEDDED = "/embed"
 FRAMES = "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
 EMBEDDED_HEADERS = {name: value for name, value in HEADERS.items() if name != "x-frame-options"} | {
-    "content-security-policy": POLICY.replace("frame-ancestors 'none'", FRAMES)
+    "content-security-policy": f"{POLICY}; {FRAMES}"
 }
 
 
@@ -76,7 +70,6 @@ class Guard:
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may be passed on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -214,7 +207,6 @@ class PatientProtocol(H11Protocol):
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
@@ -256,7 +248,6 @@ class OncePerMinute(logging.Filter):
         self._said = -60.0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is shown."""
         if "out of system resource" not in record.getMessage():
             return True
         if time.monotonic() - self._said < 60:

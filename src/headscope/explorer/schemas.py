@@ -9,14 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from headscope.results.measure import Published
-from headscope.results.slices import BaselineValue
+from headscope.results.measure import BaselineValue, Published
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.views.state import Kind
 
 PAGES = (  # names in addresses
     "overview", "finder", "head", "embed", "clusters", "findings", "tables", "text", "compare",
 )  # fmt: skip
+POLICY = (  # what a browser may do with a page; the page that prints a view brings its paper size
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
 Values = list[float | None]
 Grid = list[list[float | None]]  # layer head
 Cell = str | int | float | bool | None

@@ -22,30 +22,24 @@ from functools import partial
 from importlib.resources import files
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer.answers import detail, heads, map_of, said, session
+from headscope.explorer import answers, schemas
 from headscope.explorer.answers.card import card, head_records, input_text
-from headscope.explorer.answers.pictures import comparison, differences, picture_of
 from headscope.explorer.answers.runs import Column, Library, OpenRun
-from headscope.explorer.head_schemas import Band, EdgeAdds, Example, HeadRecords, Space
-from headscope.explorer.schemas import PAGES, Limits, ModelFacts, Picture, RefusedError, TextLimits
+from headscope.explorer.head_schemas import Band, EdgeAdds, HeadRecords, Space
+from headscope.explorer.schemas import PAGES, POLICY, RefusedError
 from headscope.files import find_place
-from headscope.head import name_head, read_head
 from headscope.progress import show_progress
-from headscope.results.measure import GRID
+from headscope.results.measure import heads_of
 
 MARKER = "site.json"
 PACKAGES = ("explorer", "views")
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
-)
 NO_MODEL = (
     "These pages are plain files; tracing a text needs a model: "
     "`headscope serve RUN --model M` on your own machine."
@@ -57,6 +51,7 @@ EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
 TOKENS = 20  # of a list
 
+Made = TypeVar("Made", Space, EdgeAdds)
 Answer = tuple[str, Callable[[], Any]]  # where it lies below data/, and how it is made
 
 
@@ -79,8 +74,8 @@ def site(runs: Sequence[str | Path], out: str | Path) -> Path:
 def _write_all(folder: Path, library: Library) -> None:
     """The pages come last: a folder without them is no site yet."""
     _write_files(folder)
-    answers = list(_answers(library))
-    for path, make in show_progress(answers, len(answers), "files", label="Site"):
+    wanted = list(_answers(library))
+    for path, make in show_progress(wanted, len(wanted), "files", label="Site"):
         _write(folder / "data" / path, make)
     for name in ("index", *PAGES):
         (folder / f"{name}.html").write_text(_document(), encoding="utf-8")
@@ -131,14 +126,14 @@ def _document() -> str:
 
 def _answers(library: Library) -> Iterator[Answer]:
     """Everything that the pages may ask for."""
-    limits = Limits()
-    offered = TextLimits(limits.text, limits.generate, limits.weights)
-    facts = ModelFacts("", "none", NO_MODEL)
-    yield "session.json", lambda: session(library, facts, offered)
+    limits = schemas.Limits()
+    offered = schemas.TextLimits(limits.text, limits.generate, limits.weights)
+    facts = schemas.ModelFacts("", "none", NO_MODEL)
+    yield "session.json", lambda: answers.session(library, facts, offered)
     opened = [library.run(slug) for slug in library.slugs]
     finished = [each for each in opened if each.run.state == "complete"]
     for each in opened:
-        yield f"runs/{each.slug}.json", lambda each=each: detail(each)
+        yield f"runs/{each.slug}.json", lambda each=each: answers.detail(each)
     for each in finished:
         for path, make in _answers_of(each):
             yield f"runs/{each.slug}/{path}", make
@@ -151,30 +146,25 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
     data = opened.data
     for name, columns in opened.columns.items():
         yield f"measures/{name}.json", partial(_pictures, data, columns)
-    yield "statements.json", lambda: said(opened)
-    yield "heads.json", lambda: heads(opened)
-    yield "clusters.json", lambda: map_of(opened)
-    for name in _head_names(opened):
+    yield "statements.json", lambda: answers.said(opened)
+    yield "heads.json", lambda: answers.heads(opened)
+    yield "clusters.json", lambda: answers.map_of(opened)
+    for name in map(str, heads_of(opened.data)):
         yield f"heads/{name}.json", partial(card, opened, name)
     if opened.run.records.files:
         yield from _records(opened)
 
 
-def _head_names(opened: OpenRun) -> list[str]:
-    layers, numbers = (opened.data.variables[axis].values.tolist() for axis in GRID)
-    return [name_head(layer, number) for layer in layers for number in numbers]
-
-
-def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, Picture]:
+def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, schemas.Picture]:
     """Every slice of a measure by its spec."""
-    return {one.chosen.spec: picture_of(data, one.chosen) for one in columns}
+    return {one.chosen.spec: answers.picture(data, one.chosen) for one in columns}
 
 
 def _records(opened: OpenRun) -> Iterator[Answer]:
     """What is kept of every head, thinned, and the inputs that this names."""
     named: set[int] = set()
-    for name in _head_names(opened):
-        found = thinned(head_records(opened, read_head(name)))
+    for name in map(str, heads_of(opened.data)):
+        found = thinned(head_records(opened, name))
         named |= {one.input for band in found.bands for one in band.examples}
         named |= set(found.samples.input)
         yield f"records/{name}.json", lambda found=found: found
@@ -184,47 +174,39 @@ def _records(opened: OpenRun) -> Iterator[Answer]:
 
 def thinned(found: HeadRecords) -> HeadRecords:
     """As much of a head as a small file holds."""
+    places = ("component1", "component2", "x", "y")
     return replace(
         found,
         tops=[replace(one, tokens=one.tokens[:TOKENS]) for one in found.tops],
         raises=found.raises[:TOKENS],
         lowers=found.lowers[:TOKENS],
-        spaces=[_rounded(space) for space in found.spaces],
-        bands=[_thin_band(band) for band in found.bands],
+        spaces=[_rounded(space, places, PLACES) for space in found.spaces],
+        bands=[_thin(band) for band in found.bands],
     )
 
 
-def _rounded(space: Space) -> Space:
-    """A space with places as exact as a drawing shows them."""
-    parts = {
-        name: [shorten(one, PLACES) for one in getattr(space, name)]
-        for name in ("component1", "component2", "x", "y")
-    }
-    return replace(space, **parts)
+def _rounded(one: Made, names: Sequence[str], digits: int) -> Made:
+    """The same with numbers as exact as they are drawn or shown."""
+    parts = {name: [shorten(each, digits) for each in getattr(one, name)] for name in names}
+    return replace(one, **parts)
 
 
-def _thin_band(band: Band) -> Band:
-    """The first examples; of the very top ones all edges that the run has, of others the first."""
+def _thin(band: Band) -> Band:
+    """The first examples, and the largest weights of every row, as far as they can be seen.
+
+    Of the very top examples all edges that the run has, of others the first.
+    """
     most, edges = (TOP_EXAMPLES, None) if band.name == "top" else (EXAMPLES, 1)
-    return replace(band, examples=[_thin(one, edges) for one in band.examples[:most]])
-
-
-def _thin(example: Example, edges: int | None) -> Example:
-    """The largest weights of every row; of what is left only those that can be seen."""
-    return replace(
-        example,
-        rows=[_largest(row) for row in example.rows],
-        edges=[_short(edge) for edge in example.edges[:edges]],
-    )
-
-
-def _short(edge: EdgeAdds) -> EdgeAdds:
-    """An edge with logits as exact as they are shown."""
-    parts = {
-        name: [shorten(one, LOGITS) for one in getattr(edge, name)]
-        for name in ("raises_logit", "lowers_logit")
-    }
-    return replace(edge, **parts)
+    logits = ("raises_logit", "lowers_logit")
+    examples = [
+        replace(
+            one,
+            rows=[_largest(row) for row in one.rows],
+            edges=[_rounded(edge, logits, LOGITS) for edge in one.edges[:edges]],
+        )
+        for one in band.examples[:most]
+    ]
+    return replace(band, examples=examples)
 
 
 def _largest(row: list[int]) -> list[int]:
@@ -236,14 +218,14 @@ def _compared(a: OpenRun, b: OpenRun) -> Iterator[Answer]:
     """Two runs of one study; each measure head with head where that is how they compare."""
     place = f"compare/{a.slug}/{b.slug}"
     try:
-        found = comparison(a, b)
+        found = answers.comparison(a, b)
     except HeadscopeError as mistake:  # such as sums that an older version did not keep
         reason = str(mistake)
         yield f"{place}.json", lambda: _refused(reason)
         return
     yield f"{place}.json", lambda: found
     for name in found.measures if "index" in found.by else ():
-        yield f"{place}/{name}.json", partial(differences, a, b, name)
+        yield f"{place}/{name}.json", partial(answers.differences, a, b, name)
 
 
 def _refused(reason: str) -> dict[str, str]:

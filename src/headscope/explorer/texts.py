@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from queue import PriorityQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headscope.explorer.schemas import (
     BusyError,
@@ -37,22 +38,6 @@ class LostError(Exception):
     """The worker is gone; another one must be started."""
 
 
-class Worker(Protocol):
-    """Has the model and traces one text at a time."""
-
-    def open(self) -> ModelFacts:
-        """Load the model; any error says why that failed."""
-        ...
-
-    def trace(self, request: TextRequest) -> Traced:
-        """One text; LostError if the worker did not survive it."""
-        ...
-
-    def close(self) -> None:
-        """End the worker, whatever it is doing."""
-        ...
-
-
 class Here:
     """The model in this process, in the thread that asks."""
 
@@ -62,17 +47,16 @@ class Here:
         self._model: Model | None = None
 
     def open(self) -> ModelFacts:
-        """Load the model."""
+        """Load the model; any error says why that failed."""
         self._model = self._load()
         return facts_of(self._model)
 
     def trace(self, request: TextRequest) -> Traced:
-        """One text."""
         assert self._model is not None
         return answer(self._model, request, self._limits)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Nothing has to be ended."""
 
 
 class OwnProcess:
@@ -95,7 +79,7 @@ class OwnProcess:
         raise RefusedError(409, str(said))
 
     def trace(self, request: TextRequest) -> Traced:
-        """One text, in at most the seconds of the limits."""
+        """One text, in at most the seconds of the limits; LostError if the process is lost."""
         try:
             self._connection.send(request)
             if not self._connection.poll(self._limits.seconds):
@@ -120,6 +104,9 @@ class OwnProcess:
             raise LostError("ended; it may have run out of memory") from error
 
 
+Worker = Here | OwnProcess  # has the model and traces one text at a time
+
+
 @dataclass(order=True)
 class _Job:
     turn: int
@@ -141,7 +128,7 @@ class Texts:
     ) -> None:
         self.limits = limits or Limits()
         self._name = name or ""
-        self._start = lambda: (OwnProcess if own_process else Here)(_known(load), self.limits)
+        self._kind = OwnProcess if own_process else Here
         self._jobs: PriorityQueue[_Job] = PriorityQueue()
         self._numbers = count()
         self._places = threading.BoundedSemaphore(self.limits.waiting)
@@ -150,10 +137,10 @@ class Texts:
         self._facts = ModelFacts("", "none", "Start `headscope serve` with --model to trace texts.")
         if load is not None:
             self._facts = ModelFacts(self._name, "loading")
-            threading.Thread(target=self._serve, name="headscope-texts", daemon=True).start()
+            serve = partial(self._serve, load)
+            threading.Thread(target=serve, name="headscope-texts", daemon=True).start()
 
     def offered(self) -> TextLimits:
-        """What may be asked of the model."""
         return TextLimits(self.limits.text, self.limits.generate, self.limits.weights)
 
     def facts(self) -> ModelFacts:
@@ -195,12 +182,12 @@ class Texts:
         self._jobs.put(job)
         return job
 
-    def _serve(self) -> None:
+    def _serve(self, load: Load) -> None:
         """Answer every job, with as many workers one after the other as it takes."""
         while not self._closed.is_set():
             self._facts = ModelFacts(self._name, "loading")
             try:
-                self._worker = self._start()
+                self._worker = self._kind(load, self.limits)
                 self._facts = self._worker.open()
             except BaseException as error:  # a tokenizer's panic is no Exception
                 self._refuse_all(sentence(error))
@@ -232,11 +219,6 @@ class Texts:
             if job.answer.set_running_or_notify_cancel():
                 said = f"The model {self._name} could not be loaded: {reason}"
                 job.answer.set_exception(RefusedError(409, said))
-
-
-def _known(load: Load | None) -> Load:
-    assert load is not None  # without a model no worker is started
-    return load
 
 
 def check_request(request: TextRequest, limits: Limits) -> None:

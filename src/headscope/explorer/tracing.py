@@ -217,31 +217,20 @@ def layerwise(model: "Model", capture: Capture) -> "Trace":
         name: replace(
             stack,
             layers=plans[stack.name].attending,
-            weights=Layers(plans[stack.name].attending, _weights(once, name)),
-            query=None,
-            key=None,
-            value=None,
-            bias=None,
-            value_norms=None
-            if stack.value_norms is None
-            else Layers(plans[stack.name].attending, _norms(once, name)),
+            **{
+                part: Layers(plans[stack.name].attending, _captured(once, name, part))
+                for part in ("weights", "value_norms")
+                if getattr(stack, part) is not None
+            },
+            **dict.fromkeys(("query", "key", "value", "bias")),
         )
         for name, stack in first.stacks.items()
     }
     return replace(first, stacks=stacks)
 
 
-def _weights(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
-    return lambda layer: capture(layer).stacks[stack].weights[layer]
-
-
-def _norms(capture: Capture, stack: str) -> Callable[[int], "Tensor"]:
-    def read(layer: int) -> "Tensor":
-        norms = capture(layer).stacks[stack].value_norms
-        assert norms is not None  # the first layer had them
-        return norms[layer]
-
-    return read
+def _captured(capture: Capture, stack: str, part: str) -> Callable[[int], "Tensor"]:
+    return lambda layer: getattr(capture(layer).stacks[stack], part)[layer]
 
 
 def frame(payload: Payload) -> Iterator[bytes]:

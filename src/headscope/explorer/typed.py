@@ -14,7 +14,6 @@ from headscope.explorer.schemas import RECEIVED, AtMost, Limits, Refusal, Refuse
 Schema = dict[str, Any]
 Made = TypeVar("Made")
 _JSON = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_TYPESCRIPT = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _BOUNDS = {str: "Length", list: "Items", int: "imum"}  # minLength, maxItems, maximum …
 GUARDED = (401, 403, 421)  # no token, another origin, another host name
 _NAMED = re.compile(r"{(\w+)(:path)?}")
@@ -28,8 +27,8 @@ def json_schema(kind: Any) -> Schema:
         return {}
     if kind in _JSON:
         return {"type": _JSON[kind]}
-    if is_dataclass(kind):
-        return {"$ref": f"#/components/schemas/{_name(kind)}"}
+    if is_dataclass(kind) and isinstance(kind, type):
+        return {"$ref": f"#/components/schemas/{kind.__name__}"}
     if origin is Annotated:
         return json_schema(parts[0]) | _bounds(parts[0], parts[1])
     if origin is Literal:
@@ -43,28 +42,28 @@ def json_schema(kind: Any) -> Schema:
 
 def json_schemas(*roots: Any) -> dict[str, Schema]:
     """The schema of every dataclass that the types are made of, by its name."""
-    return {_name(kind): _object(kind) for kind in dataclasses_of(*roots)}
+    return {kind.__name__: _object(kind) for kind in dataclasses_of(*roots)}
 
 
 def typescript(kind: Any) -> str:
     """The TypeScript type of a type."""
-    origin, parts = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return "unknown"
-    if kind in _TYPESCRIPT:
-        return _TYPESCRIPT[kind]
-    if is_dataclass(kind):
-        return _name(kind)
-    if origin is Annotated:
-        return typescript(parts[0])
-    if origin is Literal:
-        return " | ".join(f'"{part}"' for part in parts)
-    if _is_union(kind):
-        return " | ".join(dict.fromkeys(typescript(part) for part in parts))
-    if origin in (list, tuple):
-        item = typescript(parts[0])
+    return _typescript(json_schema(kind))
+
+
+def _typescript(schema: Schema) -> str:
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2]
+    if "enum" in schema:
+        return " | ".join(f'"{part}"' for part in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(map(_typescript, schema["anyOf"])))
+    if "items" in schema:
+        item = _typescript(schema["items"])
         return f"({item})[]" if "|" in item else f"{item}[]"
-    return f"Record<string, {typescript(parts[1])}>"
+    if "additionalProperties" in schema:
+        return f"Record<string, {_typescript(schema['additionalProperties'])}>"
+    kind = schema.get("type", "unknown")
+    return "number" if kind == "integer" else kind
 
 
 def typescript_interfaces(*roots: Any) -> str:
@@ -187,7 +186,9 @@ def _interface(kind: Any) -> str:
         f"  {field.name}{'' if _is_sent(kind, field) else '?'}: {typescript(hint)};"
         for field, hint in _fields(kind)
     )
-    return "\n".join([f"/** {_said(kind)} */", f"export interface {_name(kind)} {{", *lines, "}\n"])
+    return "\n".join(
+        [f"/** {_said(kind)} */", f"export interface {kind.__name__} {{", *lines, "}\n"]
+    )
 
 
 def _fields(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
@@ -202,10 +203,6 @@ def _is_sent(kind: Any, field: Field[Any]) -> bool:
 
 def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
-
-
-def _name(kind: Any) -> str:
-    return kind.__name__
 
 
 def _said(kind: Any) -> str:

@@ -25,7 +25,7 @@ from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
-from headscope.results.measure import GRID, measure_names, measure_of
+from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices, to_csv
 from headscope.results.records import (
     DIRECTIONS,
     EDGES,
@@ -39,12 +39,12 @@ from headscope.results.records import (
     Records,
 )
 from headscope.results.run import SETTINGS, Run, read_finished
-from headscope.results.slices import heads_of, slices, to_csv
 from headscope.results.statements import read_statements
 
 Format = Literal["csv", "parquet", "headvis"]
 FORMATS: tuple[str, ...] = get_args(Format)
 BESIDE = {"se": "_se", "q": "_q"}  # columns beside a value, and the ends of their variables' names
+SAID = ("title", "meaning", "unit", "formula", "reference")  # of a measure, in the index
 Rows = Iterable[Sequence[Any]]
 
 
@@ -81,19 +81,17 @@ def _claim(folder: Path) -> None:
 def write_tables(run: Run, folder: Path, ending: str) -> None:
     """Write every table; the index comes last."""
     data = run.data
-    write = _writer(ending)
     entries = [_entry(data, name, f"variables/{name}.{ending}") for name in own_variables(data)]
     for entry in entries:
-        write(folder / entry["file"], long_table(data, entry["variable"]))
-    write(folder / f"heads.{ending}", heads_table(data))
-    _write_statements(data, folder / "tables", ending, write)
-    _write_records(run, folder / "records", ending, write)
-    settings = json.dumps(run.about, indent=2, ensure_ascii=False) + "\n"
-    (folder / SETTINGS).write_text(settings, encoding="utf-8")
+        _write(folder / entry["file"], long_table(data, entry["variable"]))
+    _write(folder / f"heads.{ending}", heads_table(data))
+    _write_statements(data, folder / "tables", ending)
+    _write_records(run, folder / "records", ending)
     said = {str(name): _plain(value) for name, value in data.attrs.items()}
-    text = json.dumps(said, indent=2, ensure_ascii=False) + "\n"
-    (folder / "attributes.json").write_text(text, encoding="utf-8")
-    write(folder / f"index.{ending}", pa.Table.from_pylist(entries))
+    for name, content in {SETTINGS: run.about, "attributes.json": said}.items():
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        (folder / name).write_text(text, encoding="utf-8")
+    _write(folder / f"index.{ending}", pa.Table.from_pylist(entries))
 
 
 def own_variables(data: xr.Dataset) -> list[str]:
@@ -161,25 +159,16 @@ def _entry(data: xr.Dataset, name: str, file: str) -> dict[str, Any]:
         "variable": name,
         "dimensions": ", ".join(map(str, variable.dims)),
         "numbers": int(variable.size),
-        "title": measure.title,
-        "meaning": measure.meaning,
-        "unit": measure.unit,
-        "formula": measure.formula,
-        "reference": measure.reference,
+        **{each: getattr(measure, each) for each in SAID},
     }
 
 
-def _writer(ending: str) -> Callable[[Path, pa.Table], None]:
-    return _write_csv if ending == "csv" else _write_parquet
-
-
-def _write_parquet(path: Path, table: pa.Table) -> None:
+def _write(path: Path, table: pa.Table) -> None:
+    """As CSV or Parquet, by the ending of the name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd")
-
-
-def _write_csv(path: Path, table: pa.Table) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="zstd")
+        return
     columns = [column.to_pylist() for column in table.columns]
     rows = ([_cell(value) for value in row] for row in zip(*columns, strict=True))
     path.write_bytes(to_csv(table.column_names, rows))
@@ -191,9 +180,7 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _write_statements(
-    data: xr.Dataset, folder: Path, ending: str, write: Callable[[Path, pa.Table], None]
-) -> None:
+def _write_statements(data: xr.Dataset, folder: Path, ending: str) -> None:
     said = read_statements(data)
     kept: dict[str, Sequence[Mapping[str, Any]]] = {one.name: one.rows for one in said.tables}
     kept |= {
@@ -205,7 +192,7 @@ def _write_statements(
     }
     for name, rows in kept.items():
         if rows:
-            write(folder / f"{name}.{ending}", _from_rows(rows))
+            _write(folder / f"{name}.{ending}", _from_rows(rows))
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -222,11 +209,9 @@ def _mixed(values: list[Any]) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in values])
 
 
-def _write_records(
-    run: Run, folder: Path, ending: str, write: Callable[[Path, pa.Table], None]
-) -> None:
+def _write_records(run: Run, folder: Path, ending: str) -> None:
     if run.exemplars:
-        write(folder / f"exemplars.{ending}", pa.Table.from_pylist(list(map(dict, run.exemplars))))
+        _write(folder / f"exemplars.{ending}", pa.Table.from_pylist(list(map(dict, run.exemplars))))
     for name in run.records.files:
         folder.mkdir(parents=True, exist_ok=True)
         if ending == "parquet":
@@ -247,22 +232,10 @@ def _write_lines(path: Path, name: str, run: Run) -> None:
             file.write(to_csv((), ((*head, *line) for line in _LINES[name](records, head))))
 
 
-def _top_lines(records: Records, head: Head) -> Rows:
-    return (astuple(one) for one in records.top_tokens(*head))
-
-
 def _example_lines(records: Records, head: Head) -> Rows:
     for one in records.examples(*head):
         for edge in zip(one.query, one.key, one.weight, strict=True):
             yield one.band, one.rank, one.peak, one.input, *edge
-
-
-def _map_lines(records: Records, head: Head) -> Rows:
-    return (astuple(one) for one in records.points(*head))
-
-
-def _written_lines(records: Records, head: Head) -> Rows:
-    return (astuple(one) for of in WRITTEN for one in records.writes(*head, of))
 
 
 def _edge_lines(records: Records, head: Head) -> Rows:
@@ -292,9 +265,11 @@ _HEADERS = {
     EDGES: (*GRID, "input", "query", "key", "weight", "direction", "rank", "token", "logit"),
 }
 _LINES: dict[str, Callable[[Records, Head], Rows]] = {
-    TOP_TOKENS: _top_lines,
+    TOP_TOKENS: lambda records, head: (astuple(one) for one in records.top_tokens(*head)),
     EXAMPLES: _example_lines,
-    MAPS: _map_lines,
-    WRITES: _written_lines,
+    MAPS: lambda records, head: (astuple(one) for one in records.points(*head)),
+    WRITES: lambda records, head: (
+        astuple(one) for of in WRITTEN for one in records.writes(*head, of)
+    ),
     EDGES: _edge_lines,
 }

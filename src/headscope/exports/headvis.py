@@ -24,10 +24,9 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.measure import measure_of
+from headscope.results.measure import heads_of, measure_of, number
 from headscope.results.records import BANDS, BandExample, KeptInput, Records, TopToken
 from headscope.results.run import Run
-from headscope.results.slices import heads_of
 
 # What HeadVis calls a head's numbers, and ours; a variance is the square of our spread.
 SCORES = {
@@ -152,7 +151,7 @@ def histogram(
     lows = np.asarray(data.variables[axis].values, float)
     edges = np.append(lows, 2 * lows[-1] if end is None else end)
     values = data[name].sel(head._asdict()).values
-    return {"bin_edges": edges.tolist(), "bin_values": [_finite(value) or 0.0 for value in values]}
+    return {"bin_edges": edges.tolist(), "bin_values": [number(value) or 0.0 for value in values]}
 
 
 def _counted(bins: dict[str, Any], inputs: int) -> dict[str, Any]:
@@ -177,13 +176,8 @@ def _tokens(tokens: Sequence[TopToken], side: str) -> list[dict[str, Any]]:
 def _value(data: xr.Dataset, name: str, head: Head) -> float | None:
     if name not in data:
         return None
-    value = _finite(data[name].sel(head._asdict()).values)
+    value = number(data[name].sel(head._asdict()).values)
     return value**2 if value is not None and name == SQUARED else value
-
-
-def _finite(value: Any) -> float | None:
-    plain = float(value)
-    return plain if np.isfinite(plain) else None
 
 
 def _inputs(data: xr.Dataset) -> int:

@@ -45,6 +45,13 @@ from headscope.observe.dense import DenseLayer
 from headscope.observe.show import full_precision
 from headscope.results.measure import Measure
 
+Implementation = Literal["numba", "triton", "products"]
+SMOOTHING = 1e-3
+BLOCK = 512  # elements: a block of 144 heads takes 288 kB, which a core's second-level cache holds
+FIRST = 1 / 16  # τ_0
+REACH = 4.0  # the last node: τ·p of the smallest element, e^(−2·4) of which is left out
+TAIL = 5  # nodes that carry the sum over all τ below τ_0
+BLOCKS_AT_ONCE = 64  # on a GPU; on a CPU one block at a time stays in the cache
 NEIGHBOURS = 5
 # How the paper's released notebook lays heads out: starts, tolerance, most steps.
 RELEASED = {"n_init": 5, "eps": 1e-10, "max_iter": 1000}
@@ -191,15 +198,6 @@ def nearest_heads(
     distance = divergence.copy()
     np.fill_diagonal(distance, np.inf)
     return np.argsort(distance, axis=1, kind="stable")[:, :count]
-
-
-Implementation = Literal["numba", "triton", "products"]
-SMOOTHING = 1e-3
-BLOCK = 512  # elements: a block of 144 heads takes 288 kB, which a core's second-level cache holds
-FIRST = 1 / 16  # τ_0
-REACH = 4.0  # the last node: τ·p of the smallest element, e^(−2·4) of which is left out
-TAIL = 5  # nodes that carry the sum over all τ below τ_0
-BLOCKS_AT_ONCE = 64  # on a GPU; on a CPU one block at a time stays in the cache
 
 
 def divergence(

@@ -166,7 +166,8 @@ def gradient_importance(
     read off the token before in a causal one. Divide by their number for the mean loss. Pairs that
     a causal model hides are left out. An input without keys of a class has NaN there.
     """
-    visible = _visible(batch.mask, model.is_causal)
+    visible = batch.mask[:, :, None] & batch.mask[:, None, :]
+    visible = visible.tril() if model.is_causal else visible
     pairs = visible.float() @ keys.float()  # per query, how many keys of the class it sees
     found: dict[int, Float[Tensor, "batch head target"]] = {}
 
@@ -253,8 +254,3 @@ def losses(
     scores = logits[predicted].to(torch.promote_types(logits.dtype, torch.float32))
     found = functional.cross_entropy(scores, ids[predicted], reduction="none")
     return found.new_zeros(predicted.shape).masked_scatter(predicted, found).sum(-1)
-
-
-def _visible(mask: Bool[Tensor, "batch token"], causal: bool) -> Bool[Tensor, "batch query key"]:
-    pairs = mask[:, :, None] & mask[:, None, :]
-    return pairs.tril() if causal else pairs

@@ -8,7 +8,7 @@ Every head takes two forward passes over the corpus, of which only the layers ab
 none of it is computed unless asked for.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -120,7 +120,8 @@ class HeadImportance:
     ) -> None:
         """Run the batch without each head in turn."""
         predicted = predicted_tokens(annotated, self.seed, self.share)
-        counts = count_predicted(predicted, is_causal=annotated.is_causal)
+        # Nothing predicts the first token of a causal model.
+        counts = predicted[:, int(annotated.is_causal) :].sum(-1).double()
         with torch.no_grad():
             found = loss_changes(model, batch, predicted, self.grid, self.means())
         gates = gate_gradients(model, batch, predicted, self.grid)
@@ -154,13 +155,6 @@ def predicted_tokens(batch: AnnotatedBatch, seed: int, share: float) -> Bool[Ten
     return choose_predicted(batch, ordinary, seed=seed, share=share)
 
 
-def count_predicted(
-    predicted: Bool[Tensor, "batch token"], *, is_causal: bool
-) -> Float[Tensor, "batch"]:
-    """How many tokens of each input have a loss; nothing predicts the first of a causal model."""
-    return predicted[:, int(is_causal) :].sum(-1).double()
-
-
 def loss_changes(
     model: "Model",
     batch: "Batch",
@@ -176,7 +170,9 @@ def loss_changes(
     device, shape = batch.ids.device, (len(batch.ids), *grid.shape)
     found = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
     layers = _layers_above(model)
-    for rows in _split(batch, ROOM[device.type != "cpu"]):
+    # So few at a time that the states of all layers can be kept.
+    most = max(1, ROOM[device.type != "cpu"] // batch.ids.shape[1])
+    for rows in torch.arange(len(batch.ids), device=device).split(most):
         part, chosen = take_rows(batch, rows), predicted[rows]
         changes = _changes_of(model, layers, part, chosen, grid, means)
         for name, values in zip(REPLACED, changes, strict=True):
@@ -229,12 +225,6 @@ def _replace_each(
         changed[0, copy, :, :, head] = 0
         changed[1, copy, :, :, head] = mean[head].to(output.dtype)
     return changed.flatten(0, 2)
-
-
-def _split(batch: "Batch", room: int) -> Iterator[Tensor]:
-    """Rows of a batch, so few at a time that the states of all layers can be kept."""
-    count, tokens = batch.ids.shape
-    yield from torch.arange(count, device=batch.ids.device).split(max(1, room // tokens))
 
 
 _known: "WeakKeyDictionary[Model, LayersAbove | None]" = WeakKeyDictionary()

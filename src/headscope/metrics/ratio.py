@@ -77,7 +77,8 @@ class HeadSums:
         self, state: State, index: int, groups: Int[Tensor, "batch"], x: Tensor, y: Tensor
     ) -> None:
         """Add x and y of every input of a batch to one layer."""
-        state.receive(partial(_add_heads, state, index), groups, x.double(), y.double())
+        sums = {name: values[:, index] for name, values in state.sums.items()}
+        state.receive(partial(_add, sums), groups, x.double(), y.double())
 
     def compute(self, sums: Sums) -> Variables:
         """NAME, NAME_by_layer (pooled), their errors, NAME_head_mean (mean of head values), and
@@ -207,10 +208,9 @@ def document_mean_of_matrices(
     measure: Measure,
     grid: Grid,
     values: Callable[[DenseLayer], Float[Tensor, "batch head item"]],
-    axis: Axis | None = None,
 ) -> MatrixRatio:
     """The same for values of whole matrices."""
-    return MatrixRatio(measure, grid, lambda layer: known(values(layer)), axis, shared=False)
+    return MatrixRatio(measure, grid, lambda layer: known(values(layer)), shared=False)
 
 
 def by_norms(ratio: HeadRatio, measure: Measure) -> MatrixRatio:
@@ -317,12 +317,6 @@ def contributions_of(
 def _labelled(values: np.ndarray, axes: tuple[Axis, ...], last: Axis | None) -> xr.DataArray:
     """Sums of groups with named axes; a last axis of one that has no name is dropped."""
     return label(values, GROUP, *axes, last) if last else label(values[..., 0], GROUP, *axes)
-
-
-def _add_heads(
-    state: State, index: int, groups: np.ndarray, above: np.ndarray, below: np.ndarray
-) -> None:
-    _add({name: values[:, index] for name, values in state.sums.items()}, groups, above, below)
 
 
 def _add(sums: Sums, groups: np.ndarray, above: np.ndarray, below: np.ndarray) -> None:

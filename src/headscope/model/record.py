@@ -96,7 +96,8 @@ def trace(
         if request is None:
             _pass(model, source, written, recording)
         else:
-            prompt = _prompt_length(model, source, written)
+            begun = written if model.is_encoder_decoder else source
+            prompt = 1 if begun is None else len(begun)  # a decoder's start token
             source, written, notes = _generate(model, source, written, request, recording)
     return Trace(
         model=model.name,
@@ -155,13 +156,6 @@ def _request(steps: int, sampling: Sampling, progress: Progress | None) -> Reque
 def _pass(model: "Model", source: Encoded, written: Encoded | None, recording: "Recording") -> None:
     batch = model.batch([source], target=None if written is None else [written])
     model.forward(batch, recording, logits=False)
-
-
-def _prompt_length(model: "Model", source: Encoded, begun: Encoded | None) -> int:
-    """Where generated tokens begin; a decoder that has begun nothing reads its start token."""
-    if not model.is_encoder_decoder:
-        return len(source)
-    return 1 if begun is None else len(begun)
 
 
 def _generate(

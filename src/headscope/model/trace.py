@@ -311,10 +311,9 @@ def _tensor(weights: Tensor | np.ndarray) -> Tensor:
 def _layer(weights: Tensor, number: int) -> Float[Tensor, "head query key"]:
     if weights.ndim == 2:
         return weights[None]
-    if weights.ndim == 3:
-        return weights
-    if weights.ndim == 4 and weights.shape[0] == 1:
-        return weights[0]
+    single = weights[0] if weights.ndim == 4 and weights.shape[0] == 1 else weights
+    if single.ndim == 3:
+        return single
     raise CaptureError(
         f"Layer {number} has attention weights of shape {tuple(weights.shape)}: give head × query "
         "× key, with a batch axis of 1 at most."

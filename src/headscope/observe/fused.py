@@ -72,6 +72,10 @@ class FusedLayer(LayerSums):
         look = look_at(self.texts, [each.span for each in self.places], self.batch.mask.shape[1])
         return look(start, stop)
 
+    def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
+        """The same of one input of the batch, up to its last token at least."""
+        return self.look(start, stop)[row]
+
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:

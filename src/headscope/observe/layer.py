@@ -155,6 +155,10 @@ class Layer(Protocol):
         """The weights of some query rows as they are, null filter not applied."""
         ...
 
+    def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
+        """The same of one input of the batch, up to its last token at least."""
+        ...
+
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:

@@ -69,6 +69,11 @@ class PackedLayer(LayerSums):
         """The weights of some query rows as they are, null filter not applied."""
         return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
 
+    def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
+        """The same of one input of the batch, up to its last token at least."""
+        firsts = packing_of(self.batch.host or self.batch).firsts  # no question to a GPU
+        return _text(self.attention, slice(int(firsts[row]), int(firsts[row + 1])), start, stop)
+
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:
@@ -262,6 +267,17 @@ def _cells(packing: Packing, mask: Tensor, query: Tensor, key: Tensor) -> tuple[
     there = mask[:, query] & mask[:, key]
     keys = tokens[:, key].masked_fill(~there, NOTHING)
     return tokens[:, query].flatten().int(), keys.flatten().int()
+
+
+def _text(
+    attention: PackedAttention, own: slice, start: int, stop: int
+) -> Float[Tensor, "head query key"]:
+    rows = slice(own.start + start, min(own.start + stop, own.stop))
+    key = widen(attention.key[own]).transpose(0, 1)
+    query = widen(attention.query[rows]).transpose(0, 1).unflatten(0, (len(key), -1))
+    scores = (query @ key[:, None].mT).flatten(0, 1) * attention.scaling
+    weights = (scores - attention.lse[:, rows, None]).exp()
+    return weights.tril(start) if attention.kind == "causal" else weights
 
 
 def _look(

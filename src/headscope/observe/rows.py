@@ -50,6 +50,10 @@ class RowsLayer(LayerSums):
         """The weights of some query rows as they are, null filter not applied."""
         return self.weights(start, stop).float()
 
+    def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
+        """The same of one input of the batch, up to its last token at least."""
+        return self.look(start, stop)[row]
+
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:

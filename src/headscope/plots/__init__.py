@@ -6,12 +6,10 @@ reader has set in matplotlib's rcParams, by hand or in a matplotlibrc, stays as 
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from warnings import catch_warnings, filterwarnings
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -21,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 from headscope.theme import FAINT, INK, MAP, PAPER
-from headscope.views.figures import dress
+from headscope.views.figures import drawing_with, dress, untouched
 
 FORMATS = ("svg", "png", "pdf")
 DOTS = 200  # of a PNG per inch
@@ -55,9 +53,7 @@ _FURTHER: dict[str, dict[str, Any]] = {
     "png": {"dpi": DOTS, "facecolor": PAPER},
     "pdf": {"metadata": {"CreationDate": None}},
 }
-# A label may hold dollar signs and backslashes, which are no formula.
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-_TEXT_IS_DATA = {"text.parse_math": False, "text.usetex": False}
 
 
 @contextmanager
@@ -66,21 +62,11 @@ def style(name: str, font: str | None = None) -> Iterator[None]:
 
     The name makes the ids inside an SVG its own and reproducible.
     """
-    settings: dict[Any, Any] = {**_unset(_STYLE), **_TEXT_IS_DATA, "svg.hashsalt": name}
+    settings = {**untouched(_STYLE), "svg.hashsalt": name}
     if font is not None:
-        settings |= {"font.family": [font]}
-    with mpl.rc_context(settings), catch_warnings():
-        filterwarnings("ignore", message="Glyph .* missing")  # a label in a script without a font
+        settings["font.family"] = [font]
+    with drawing_with(settings):
         yield
-
-
-def _unset(settings: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The settings that are as matplotlib comes."""
-    return {
-        name: value
-        for name, value in settings.items()
-        if mpl.rcParams[name] == mpl.rcParamsDefault[name]
-    }
 
 
 def add_axes(figure: Figure, left: float, bottom: float, wide: float, high: float) -> Axes:
@@ -115,13 +101,14 @@ def render(
         wide, high = figure.get_size_inches()
         figure.set_size_inches(width, high * width / wide)
     files = {"svg": to_svg(figure).encode("utf-8")}
-    dress(figure)  # unlike an SVG the others need the shapes of all letters
-    figure.set_layout_engine("none")  # the layout is found: finding it again takes a third as long
-    for name, settings in _FURTHER.items():
-        if name in formats:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=name, **settings)
-            files[name] = buffer.getvalue()
+    further = [name for name in _FURTHER if name in formats]
+    if further:
+        dress(figure)  # unlike an SVG the others need the shapes of all letters
+        figure.set_layout_engine("none")  # it is found: to find it again takes a third as long
+    for name in further:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=name, **_FURTHER[name])
+        files[name] = buffer.getvalue()
     return files
 
 

@@ -57,7 +57,7 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
     _add_legend(figure, left)
     layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
     image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
-    _add_bar(figure, image, MARGIN + 2 * (SIDE + GAP), bottom, "layer", high, whole=True)
+    _add_bar(figure, image, (MARGIN + 2 * (SIDE + GAP), bottom, high), "layer", whole=True)
     for axes, title in ((left, "by behaviour"), (right, "by layer")):
         axes.set(title=title, xlim=(0, SIDE), ylim=(0, high), xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
@@ -134,7 +134,7 @@ def draw_matrix(matrix: xr.DataArray, order: xr.DataArray, unit: str) -> Figure:
     axes.set_yticks(range(0, len(names), step), names[::step], fontsize="x-small")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    _add_bar(figure, image, low + MATRIX + GAP, low, unit, MATRIX)
+    _add_bar(figure, image, (low + MATRIX + GAP, low, MATRIX), unit, whole=False)
     return figure
 
 
@@ -146,15 +146,9 @@ def _add_legend(figure: Figure, axes: Axes) -> None:
 
 
 def _add_bar(
-    figure: Figure,
-    image: ScalarMappable,
-    left: float,
-    bottom: float,
-    label: str,
-    high: float,
-    *,
-    whole: bool = False,
+    figure: Figure, image: ScalarMappable, at: tuple[float, float, float], label: str, whole: bool
 ) -> None:
+    left, bottom, high = at
     bar = add_bar(figure, image, (left, bottom + 0.08 * high, BAR, 0.84 * high), label)
     bar.locator = MaxNLocator(6, integer=whole)
     bar.update_ticks()

@@ -9,7 +9,8 @@ Every token has the same height in every panel, so that short texts are short:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
@@ -32,6 +33,7 @@ LONGEST = 13  # letters of a token
 PITCH = 0.155  # from one token to the next
 TITLE = 0.16  # of one line
 WIDE, SIDE = 2.5, 0.75  # a panel, and what its tokens take of it on each side
+SPAN = WIDE - 2 * SIDE  # of the lines
 FOOT, MARGIN = 0.32, 0.08
 
 Pairs = frozenset[tuple[int, int]]  # query, key
@@ -49,10 +51,17 @@ class Ribbon:
     # What the head should find: its words are marked, the others grey, and a pair that the head
     # does not look at is dotted. None where nothing is sought.
     gold: Pairs | None = None
-    full: float = field(init=False)  # the weight from which on a line has its full colour
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "full", _full_colour(self.drawn))
+    @cached_property
+    def full(self) -> float:
+        """The weight from which on a line has its full colour.
+
+        Twice the median over queries of their largest weight, so that a broad head can be seen.
+        """
+        largest = self.drawn.max(1, initial=0)
+        if not (largest > 0).any():
+            return 1.0
+        return float(np.clip(2 * np.median(largest[largest > 0]), FULLEST, 1))
 
     @property
     def drawn(self) -> np.ndarray:
@@ -87,14 +96,6 @@ def read_ribbon(example: xr.DataArray, title: str, *, with_null: bool = False) -
         frozenset(jumps | ({len(tokens)} if whole > int(places[-1]) + 1 else set())),
         frozenset() if with_null else frozenset(null),
     )
-
-
-def _full_colour(weights: np.ndarray) -> float:
-    """Twice the median over queries of their largest weight, so that a broad head can be seen."""
-    largest = weights.max(1, initial=0)
-    if not (largest > 0).any():
-        return 1.0
-    return float(np.clip(2 * np.median(largest[largest > 0]), FULLEST, 1))
 
 
 def draw_ribbons(ribbons: Sequence[Ribbon], columns: int) -> Figure:
@@ -152,23 +153,21 @@ def _draw_lines(axes: Axes, ribbon: Ribbon, weights: np.ndarray, colour: str) ->
     strength = np.minimum(1, weights / ribbon.full)
     pairs = np.argwhere(strength > WEAK)
     pairs = pairs[np.argsort(strength[tuple(pairs.T)], kind="stable")]
-    rows, span = ribbon.rows, WIDE - 2 * SIDE
-    lines = [np.array([(0, rows[query]), (span, rows[key])]) for query, key in pairs]
+    rows = ribbon.rows
+    lines = [np.array([(0, rows[query]), (SPAN, rows[key])]) for query, key in pairs]
     colours = [to_rgba(colour, float(strength[query, key])) for query, key in pairs]
     axes.add_collection(LineCollection(lines, colors=colours, linewidths=LINE))
 
 
 def _draw_missed(axes: Axes, ribbon: Ribbon) -> None:
-    rows, span = ribbon.rows, WIDE - 2 * SIDE
-    for query, key in sorted(ribbon.gold or ()):
-        axes.plot((0, span), (rows[query], rows[key]), color=SECOND, linewidth=0.7,
-                  linestyle=(0, (1, 2)))  # fmt: skip
+    for ends in sorted(ribbon.gold or ()):
+        rows = [ribbon.rows[end] for end in ends]
+        axes.plot((0, SPAN), rows, color=SECOND, linewidth=0.7, linestyle=(0, (1, 2)))
 
 
 def _write_tokens(axes: Axes, ribbon: Ribbon) -> None:
-    span, gold = WIDE - 2 * SIDE, ribbon.gold
-    for side, (x, align) in enumerate(((-0.04, "right"), (span + 0.04, "left"))):
-        marked = None if gold is None else {pair[side] for pair in gold}
+    for side, (x, align) in enumerate(((-0.04, "right"), (SPAN + 0.04, "left"))):
+        marked = None if ribbon.gold is None else {pair[side] for pair in ribbon.gold}
         for place, (token, row) in enumerate(zip(ribbon.tokens, ribbon.rows, strict=True)):
             colour = _colour(place, marked, ribbon.hidden)
             weight = "bold" if colour == SECOND else "normal"

@@ -232,17 +232,16 @@ def _rows(place: int, window: Sentence) -> list[_Row]:
             found[index],
             targets,
             [found[i].head for i in candidates(found, index)],
-            [_is_right(system, found, index, targets) for system in SYSTEMS],
+            # Judged as heads are: by the head word that the system points at.
+            [
+                (chosen := resolve(system, found, index)) is not None
+                and found[chosen].head in targets
+                for system in SYSTEMS
+            ],
         )
         for index in range(len(found))
         if (targets := [found[i].head for i in antecedents(found, index)])
     ]
-
-
-def _is_right(system: str, found: Sequence[Phrase], index: int, targets: list[int]) -> bool:
-    """Judged as heads are: by the head word that the system points at."""
-    chosen = resolve(system, found, index)
-    return chosen is not None and found[chosen].head in targets
 
 
 def _kinds(phrase: Phrase) -> list[float]:

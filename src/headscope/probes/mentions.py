@@ -40,7 +40,10 @@ _FEMALE = (
     "margaret sandra emily anna anne laura rebecca helen amy ruth julia maria jane alice emma kate "
     "rachel claire diana sophie"
 )
-_GENDERS = dict.fromkeys(_MALE.split(), "Masc") | dict.fromkeys(_FEMALE.split(), "Fem")
+_GENDERS: dict[str, str] = {
+    **dict.fromkeys(_MALE.split(), "Masc"),
+    **dict.fromkeys(_FEMALE.split(), "Fem"),
+}
 _PLURAL = "people men women children police folks parents guys"
 _PLURALS = frozenset(_PLURAL.split())
 _NUMBER_OF_TAG = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
@@ -203,30 +206,17 @@ def _gender(inside: Sequence[Word], head: Word) -> str | None:
 Test = Callable[[Phrase, Phrase], bool]
 
 
-def same_text(mention: Phrase, earlier: Phrase) -> bool:
-    """Word for word the same, whatever the case."""
-    return mention.text == earlier.text
-
-
-def same_head(mention: Phrase, earlier: Phrase) -> bool:
-    """The same head word, whatever the case."""
-    return mention.head_text == earlier.head_text
-
-
-def agrees(mention: Phrase, earlier: Phrase) -> bool:
-    """Number, gender and person do not clash."""
-    return mention.agreement.allows(earlier.agreement)
-
-
-def anything(mention: Phrase, earlier: Phrase) -> bool:
-    """Every earlier mention will do."""
-    return True
-
-
-SIEVES: dict[str, tuple[Test, ...]] = {
-    "nearest": (anything,),
-    "head_match": (same_head, anything),
-    "rules": (same_text, same_head, agrees, anything),
+# What an earlier mention must have in common with the one that is resolved.
+TESTS: dict[str, Test] = {
+    "words": lambda mention, earlier: mention.text == earlier.text,
+    "head word": lambda mention, earlier: mention.head_text == earlier.head_text,
+    "agreement": lambda mention, earlier: mention.agreement.allows(earlier.agreement),
+    "nothing": lambda mention, earlier: True,
+}
+SIEVES = {
+    "nearest": ("nothing",),
+    "head_match": ("head word", "nothing"),
+    "rules": ("words", "head word", "agreement", "nothing"),
 }
 
 
@@ -235,6 +225,6 @@ def resolve(system: str, found: Sequence[Phrase], index: int) -> int | None:
     near_first = candidates(found, index)[::-1]
     for test in SIEVES[system]:
         for place in near_first:
-            if test(found[index], found[place]):
+            if TESTS[test](found[index], found[place]):
                 return place
     return None

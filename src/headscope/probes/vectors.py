@@ -124,9 +124,10 @@ def check_vectors(path: str | Path) -> None:
 
 def _array_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     table = np.load(path, allow_pickle=False, mmap_mode="r")
-    beside = next((f for f in _beside(path) if f.is_file()), None)
+    files = path.with_suffix(".txt"), path.with_suffix(".words")
+    beside = next((file for file in files if file.is_file()), None)
     if beside is None:
-        names = " or ".join(file.name for file in _beside(path))
+        names = " or ".join(file.name for file in files)
         raise CorpusError(f"{path} has no words beside it; put them, one on a line, into {names}.")
     words = beside.read_text(encoding="utf-8").splitlines()
     if table.ndim != 2 or len(words) != len(table):
@@ -135,10 +136,6 @@ def _array_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
             "one row for every word is needed."
         )
     return ((word, np.asarray(row, np.float32)) for word, row in zip(words, table, strict=True))
-
-
-def _beside(path: Path) -> tuple[Path, ...]:
-    return path.with_suffix(".txt"), path.with_suffix(".words")
 
 
 def _text_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:

@@ -14,14 +14,13 @@ from headscope.files import find_place, replacing
 from headscope.head import read_head
 from headscope.plots import FORMATS, style
 from headscope.plots import render as render_figure
-from headscope.report.exemplars import Group, csv_rows, show_head
 from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
-from headscope.report.tables import ShownTable, show_table, to_latex
-from headscope.results.heads import check_heads
+from headscope.report.parts import Group, ShownTable, csv_rows, show_head, show_table, to_latex
+from headscope.results.findings import check_heads
 from headscope.results.inspection import said as said_of
+from headscope.results.measure import to_csv
 from headscope.results.run import Run, read_finished
-from headscope.results.slices import to_csv
-from headscope.results.statements import Choice, JudgedClaim, Row, Statements, read_statements
+from headscope.results.statements import Choice, JudgedClaim, Row, read_statements
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
 
@@ -104,7 +103,8 @@ def _folder(run: Path, page: Path) -> Path:
 def _chapter(
     run: Run, asked: Sequence[Choice], study: Study | None, folder: Path, look: Look
 ) -> Chapter:
-    said, found = read_statements(run.data), study or _find_study(run)
+    said = read_statements(run.data)
+    found = study or (find_study(run.study) if run.study in STUDIES else None)
     if said.findings:
         _write_table(folder, "findings", "Findings", [*map(_claim_row, said.findings)])
     return Chapter(
@@ -113,7 +113,10 @@ def _chapter(
         heads=said.heads,
         findings=said.findings,
         figures=_draw_figures(run, found, folder, look, is_own=study is not None),
-        tables=_write_tables(folder, said),
+        tables=[
+            _write_table(folder, each.file, each.title, each.rows, each.caption)
+            for each in said.tables
+        ],
         measures=show_measures(run.data),
         exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
         method=_describe_method(run, found, is_own=study is not None),
@@ -123,10 +126,6 @@ def _chapter(
 def _claim_row(claim: JudgedClaim) -> Row:
     """A claim as a row of numbers and words; NaN where there is no number."""
     return {name: math.nan if value is None else value for name, value in asdict(claim).items()}
-
-
-def _find_study(run: Run) -> Study | None:
-    return find_study(run.study) if run.study in STUDIES else None
 
 
 @contextmanager
@@ -169,13 +168,6 @@ def _draw_figures(
                 _write(folder / "figures" / f"{figure.name}.{ending}", content)
             shown.append(ShownFigure(figure, files["svg"].decode("utf-8"), note))
     return shown
-
-
-def _write_tables(folder: Path, said: Statements) -> list[ShownTable]:
-    return [
-        _write_table(folder, table.file, table.title, table.rows, table.caption)
-        for table in said.tables
-    ]
 
 
 def _write_table(

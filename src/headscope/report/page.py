@@ -20,14 +20,23 @@ from markupsafe import Markup
 from headscope.head import name_head
 from headscope.plots import thumbnail
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.report.exemplars import Group
-from headscope.report.tables import ShownTable, show_number, show_table
+from headscope.report.parts import Group, ShownTable, show_number, show_table
 from headscope.results import dataset as results
-from headscope.results.heads import top_heads
-from headscope.results.measure import ATTRIBUTE, GRID, Measure, Published, measure_names, measure_of
+from headscope.results.findings import top_heads
+from headscope.results.measure import (
+    ATTRIBUTE,
+    GRID,
+    Measure,
+    Published,
+    Slice,
+    baseline_of,
+    measure_names,
+    measure_of,
+    plain_label,
+    slices,
+)
 from headscope.results.roles import NOTHING, HeadRoles
 from headscope.results.run import Run
-from headscope.results.slices import Slice, baseline_of, plain_label, slices
 from headscope.results.statements import JudgedClaim
 from headscope.studies.study import Figure, Study
 from headscope.theme import INK, PAGE
@@ -63,18 +72,7 @@ class ShownFigure:
     note: str = ""  # on this run
 
     @property
-    def name(self) -> str:
-        """Its anchor."""
-        return self.figure.name
-
-    @property
-    def title(self) -> str:
-        """What it shows."""
-        return self.figure.title
-
-    @property
     def caption(self) -> str:
-        """What is to be known about it."""
         return f"{self.figure.caption} {self.note}".strip()
 
     @property
@@ -91,8 +89,8 @@ class ShownFigure:
     @property
     def number(self) -> str:
         """The paper's number of the figure, where it has one."""
-        number = self.name.removeprefix("figure")
-        return "" if number == self.name else f"Figure {number.lstrip('0')}: "
+        number = self.figure.name.removeprefix("figure")
+        return "" if number == self.figure.name else f"Figure {number.lstrip('0')}: "
 
 
 @dataclass(frozen=True)
@@ -130,26 +128,10 @@ class Chapter:
         return show_table(rows, "What each head looks at")
 
     @property
-    def heads_note(self) -> str:
-        """How many heads have a role, and how to read the table."""
-        known = sum(bool(one.roles) for one in self.heads)
-        return (
-            f"{known} of {len(self.heads)} heads have a role that stands on each half of the "
-            f"documents and after correction for all heads and roles; of the others there is "
-            f"{NOTHING} to name. ± is half of a 95 % interval, in brackets what the value is held "
-            "against. Share: how much of the head's attention its roles account for, at the least."
-        )
-
-    @property
     def eyebrow(self) -> str:
         """The study, and after which paper."""
         paper = f"{self.study.citation.partition(')')[0]})" if self.study else ""
         return f"{self.run.study} · after {paper}" if paper else self.run.study
-
-    @property
-    def question(self) -> str:
-        """What the study asks."""
-        return self.study.question if self.study else ""
 
     @property
     def sections(self) -> list[tuple[str, str]]:
@@ -185,33 +167,19 @@ class Chapter:
         ]  # fmt: skip
 
     @property
-    def figures_note(self) -> str:
-        """Why the figures are not those of the study."""
-        if self.study is not None:
-            return ""
-        return (
-            f"The study {self.run.study} is one of your own, so these are general figures: a "
-            "map of every measure. Its own are drawn by hs.report(run, study=STUDY)."
-        )
-
-    @property
     def settings(self) -> ShownTable:
         """run.json as a table."""
         known = [each for each in _flatten(self.run.about) if each[0] != "model sketch"]
         rows = [{"setting": name, "value": value} for name, value in known]
         return show_table(rows, "What was run")
 
-    @property
-    def version(self) -> str:
-        """Which headscope made the run."""
-        return str(self.run.about.get("headscope", "of unknown version"))
-
 
 def render(chapters: Sequence[Chapter]) -> str:
     """The whole page."""
     title = " · ".join(f"{chapter.run.study}: {chapter.model}" for chapter in chapters)
     css = Markup(_templates().get_template("page.css").render(variables=_variables))
-    return _templates().get_template("page.html").render(title=title, css=css, chapters=chapters)
+    page = _templates().get_template("page.html")
+    return page.render(title=title, css=css, chapters=chapters, nothing=NOTHING)
 
 
 def render_part(name: str, *arguments: object) -> str:
@@ -259,7 +227,6 @@ class ShownSlice:
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
         said = [f"From {self.lowest} to {self.highest}, mean {self.mean}."]
         said += [f"Baseline: {self.baseline}."] if self.baseline else []
         said += [f"Published: {self.published}."] if self.published else []
@@ -270,10 +237,7 @@ class ShownSlice:
 class ShownMeasure:
     """A measure with what the result has of it."""
 
-    name: str
-    title: str
-    meaning: str
-    formula: str
+    measure: Measure
     remarks: str
     slices: tuple[ShownSlice, ...]
     range: str  # of a measure that is not one of heads
@@ -307,15 +271,8 @@ def _figure(measure: Measure) -> Figure:
 def _show(result: xr.Dataset, name: str, *, is_of_heads: bool) -> ShownMeasure:
     measure = measure_of(result, name)
     shown = tuple(_slice(result, each) for each in slices(result, name)) if is_of_heads else ()
-    return ShownMeasure(
-        name=name,
-        title=measure.title,
-        meaning=measure.meaning,
-        formula=measure.formula,
-        remarks=_remarks(measure),
-        slices=shown,
-        range="" if is_of_heads else _range(result[name], measure),
-    )
+    values = "" if is_of_heads else _range(result[name], measure)
+    return ShownMeasure(measure, _remarks(measure), shown, values)
 
 
 def _remarks(measure: Measure) -> str:
@@ -326,10 +283,9 @@ def _remarks(measure: Measure) -> str:
 
 
 def _slice(result: xr.Dataset, one: Slice) -> ShownSlice:
-    low = top_heads(-one.values, 1)[0]
-    high = top_heads(one.values, 1)[0]
-    known = np.isfinite(one.values.values)
-    mean = float(one.values.values[known].mean()) if known.any() else float("nan")
+    low, high = top_heads(-one.values, 1)[0], top_heads(one.values, 1)[0]
+    known = one.values.values[np.isfinite(one.values.values)]
+    mean = float(known.mean()) if known.size else math.nan
     baseline = baseline_of(result, one)
     return ShownSlice(
         title=one.title,

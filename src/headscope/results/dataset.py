@@ -28,16 +28,15 @@ from headscope.files import SHARDS, find_place, is_intact, seal, write_bytes
 from headscope.results.inspection import (
     check_text,
     inspect_result,
+    named,
     parse,
     require,
     require_file,
     said,
 )
-from headscope.results.measure import ATTRIBUTE, GRID, Measure, measure_names, measure_of
-from headscope.results.slices import heads_of
+from headscope.results.measure import ATTRIBUTE, GRID, Measure, heads_of, measure_names, measure_of
 from headscope.results.statements import ATTRIBUTE as STATEMENTS
 from headscope.results.statements import Statements, read_statements
-from headscope.wording import plain, shorten
 
 MOST = 1e30  # of a number: its square can still be computed
 HEADS = 1_000_000  # layers × heads
@@ -149,7 +148,7 @@ def check_result(result: xr.Dataset) -> xr.Dataset:
     """The result itself; a RunError that says what no result has."""
     _check_grid(result)
     for name, array in result.variables.items():
-        _check_variable(_plain(name), array)
+        _check_variable(named(name), array)
     _check_attributes(result.attrs)
     _check_measures(result)
     _check_shapes(result)
@@ -189,7 +188,7 @@ def _check_variable(name: str, array: xr.Variable) -> None:
 def _check_attributes(attributes: Mapping[str, Any]) -> None:
     for name, value in attributes.items():
         if not isinstance(value, str | int | float | np.number | np.bool_):
-            raise RunError(f"The attribute {_plain(name)} of the result is no text and no number.")
+            raise RunError(f"The attribute {named(name)} of the result is no text and no number.")
     for name in _TEXTS:
         if not isinstance(attributes.get(name, ""), str):
             raise RunError(f"The {name} of the result is not a text.")
@@ -219,29 +218,25 @@ def _check_measures(result: xr.Dataset) -> None:
 
 def _check_measure(result: xr.Dataset, measure: Measure, name: str) -> None:
     if measure.name != name:
-        raise RunError(f"{_plain(name)} has the measure of {_plain(measure.name)}.")
+        raise RunError(f"{named(name)} has the measure of {named(measure.name)}.")
     for baseline in measure.baselines:
         value = result.attrs.get(baseline.variable, 0.0)
         array = result[baseline.variable] if baseline.variable in result else xr.DataArray(0.0)
         over = baseline.best_over
         known = isinstance(value, int | float | np.number) and array.dtype.kind in "iuf"
         if not known or (over in array.dims and over not in array.coords):
-            raise RunError(f"The baseline of {_plain(name)} is not a number.")
-        _check_template(baseline.means, name)
-
-
-def _check_template(means: str, name: str) -> None:
-    try:
-        means.format("")
-    except (ValueError, LookupError, AttributeError) as error:
-        raise RunError(f"The baseline of {_plain(name)} is not said in words.") from error
+            raise RunError(f"The baseline of {named(name)} is not a number.")
+        try:
+            baseline.means.format("")
+        except (ValueError, LookupError, AttributeError) as error:
+            raise RunError(f"The baseline of {named(name)} is not said in words.") from error
 
 
 def _check_labels(result: xr.Dataset, name: str) -> None:
     for dim in set(result[name].dims) - set(GRID):
         labels = [] if dim not in result.coords else [str(one) for one in result[dim].values]
         if len(labels) != len(set(labels)) or not labels:
-            raise RunError(f"{_plain(name)} has no labels for its {_plain(dim)}.")
+            raise RunError(f"{named(name)} has no labels for its {named(dim)}.")
 
 
 def _check_derived(result: xr.Dataset, name: str) -> None:
@@ -250,7 +245,7 @@ def _check_derived(result: xr.Dataset, name: str) -> None:
         if other in result:
             expected = {dim for dim in result[name].dims if dim not in less}
             if set(result[other].dims) != expected or result[other].dtype.kind not in "iuf":
-                raise RunError(f"{_plain(other)} is not of the same heads as {_plain(name)}.")
+                raise RunError(f"{named(other)} is not of the same heads as {named(name)}.")
 
 
 def _check_shapes(result: xr.Dataset) -> None:
@@ -270,14 +265,8 @@ def _check_shapes(result: xr.Dataset) -> None:
 
 
 def _check_heads(said: Statements, result: xr.Dataset) -> None:
-    layers, heads = (set(result[dim].values.tolist()) for dim in GRID)
-    for choice in said.choices:
-        if choice.layer not in layers or choice.head not in heads:
-            raise RunError("What is said of the result names a head that it does not have.")
-
-
-def _plain(name: object) -> str:
-    return shorten(plain(str(name)), 60)
+    if not {(choice.layer, choice.head) for choice in said.choices} <= {*heads_of(result)}:
+        raise RunError("What is said of the result names a head that it does not have.")
 
 
 def to_netcdf(dataset: xr.Dataset) -> bytes:
@@ -289,7 +278,10 @@ def to_netcdf(dataset: xr.Dataset) -> bytes:
         _write_attributes(file, attributes)
         scales = _make_scales(file, dataset.sizes, variables)
         for name, variable in variables.items():
-            _write_variable(file, name, variable, scales)
+            if name not in scales:
+                made = _create(file, name, variable)
+                for axis, dim in enumerate(variable.dims):
+                    h5py.h5ds.attach_scale(made.id, scales[dim].id, axis)
     return buffer.getvalue()
 
 
@@ -306,16 +298,6 @@ def _make_scales(
             scales[dim].make_scale(WITHOUT_VALUES.format(size=size))
         scales[dim].attrs["_Netcdf4Dimid"] = np.int32(number)
     return scales
-
-
-def _write_variable(
-    file: h5py.File, name: str, variable: xr.Variable, scales: Mapping[Any, h5py.Dataset]
-) -> None:
-    if name in scales:
-        return
-    made = _create(file, name, variable)
-    for axis, dim in enumerate(variable.dims):
-        h5py.h5ds.attach_scale(made.id, scales[dim].id, axis)
 
 
 def _create(file: h5py.File, name: str, variable: xr.Variable) -> h5py.Dataset:

@@ -1,4 +1,4 @@
-"""Claims of a paper held against a result.
+"""Claims of a paper held against a result, and the heads and layers that they are about.
 
 A finding declares a statistic and a threshold. The statistic is computed with every group of
 documents left out in turn, which gives its interval; yes, no and unclear follow from the interval
@@ -9,16 +9,21 @@ groups with even numbers choose a head that is scored on those with odd numbers,
 round. The sums of both are added: what is left is the score of a head that was chosen elsewhere.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from headscope.errors import RunError
+from headscope.head import Head, name_head
+from headscope.results.measure import values_at
 from headscope.results.replicates import (
     ROUNDING,
+    aligned,
     groups_of,
     informed,
     interval,
@@ -26,7 +31,6 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.slices import values_at
 
 Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
 SHARE = (0.0, 1.0)
@@ -187,7 +191,6 @@ class HeldOut:
         return ratio_over_groups(self.numerator, self.denominator)
 
     def find(self, *, is_share: bool = True) -> Found:
-        """The score with its interval."""
         return find_interval(self.replicates, 0, SHARE if is_share else ANY)
 
 
@@ -211,11 +214,9 @@ class GroupSums:
 def sums_at(data: xr.Dataset, name: str, at: Mapping[str, Any] | None = None) -> GroupSums:
     """The sums of a measure; the denominator in the shape of the numerator."""
     x, y = (values_at(data, f"{name}_{part}", at or {}) for part in ("numerator", "denominator"))
-    x = x.transpose("group", ...)
-    y = y.transpose(*(dim for dim in x.dims if dim in y.dims))
-    shape = [size if dim in y.dims else 1 for dim, size in zip(x.dims, x.shape, strict=True)]
-    wide = np.broadcast_to(y.values.reshape(shape), x.shape)
-    return GroupSums(tuple(map(str, x.dims[1:])), x.values, wide)
+    above, below = aligned(x, y)
+    dims = tuple(str(dim) for dim in x.dims if dim != "group")
+    return GroupSums(dims, above, np.broadcast_to(below, above.shape))
 
 
 def hold_out(
@@ -258,3 +259,97 @@ def _labels(data: xr.Dataset, dims: tuple[str, ...], place: tuple[int, ...] | No
         dim: data.variables[dim].values[number].item()
         for dim, number in zip(dims, place, strict=True)
     }
+
+
+def check_heads(heads: Iterable[tuple[int, int]], result: xr.Dataset) -> list[Head]:
+    """Refuse heads that the model does not have."""
+    asked = [Head(*each) for each in heads]
+    layers, count = result["layer"].values.tolist(), result.sizes["head"]
+    for layer, head in asked:
+        if layer not in layers or head >= count:
+            raise RunError(
+                f"{name_head(layer, head)} is no head of this model, whose heads are "
+                f"{name_head(layers[0], 0)} to {name_head(layers[-1], count - 1)}."
+            )
+    return asked
+
+
+def top_heads(values: xr.DataArray, count: int) -> list[tuple[int, int, float]]:
+    """Layer, head and value of the heads with the largest values; unknown values come last."""
+    flat = values.transpose("layer", "head").values
+    order = np.argsort(-np.nan_to_num(flat, nan=-np.inf), axis=None, kind="stable")[:count]
+    places = [np.unravel_index(place, flat.shape) for place in order]
+    layers = values["layer"].values
+    return [(int(layers[layer]), int(head), float(flat[layer, head])) for layer, head in places]
+
+
+def names_where(result: xr.Dataset, chosen: Bool[np.ndarray, "layer head"]) -> list[str]:
+    """The names of some heads."""
+    layers = result["layer"].values
+    return [name_head(int(layers[layer]), int(head)) for layer, head in np.argwhere(chosen)]
+
+
+def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float) -> list[int]:
+    """Layers whose place lies between two fractions of the depth; at least one."""
+    layers = result["layer"].values.tolist()
+    start = min(math.floor(first * len(layers) + 0.5), len(layers) - 1)
+    return layers[start : max(start + 1, math.ceil(last * len(layers)))]
+
+
+def split_layers(
+    result: xr.Dataset | xr.DataArray, first: float, last: float, few: str
+) -> tuple[list[int], list[int]]:
+    """Layers between two fractions of the depth, and all others, of which there must be some."""
+    inside = layers_between(result, first, last)
+    rest = [layer for layer in result["layer"].values.tolist() if layer not in inside]
+    if not rest:
+        raise NotMeasured(few)
+    return inside, rest
+
+
+def name_layers(layers: list[int]) -> str:
+    """Consecutive layers in words: layer 0, layers 2–4."""
+    return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]}–{layers[-1]}"
+
+
+def whole(values: xr.DataArray) -> xr.DataArray:
+    """A measure on everything, of one that may also be known without each group."""
+    return values.isel(replicate=0) if "replicate" in values.dims else values
+
+
+def known(values: xr.DataArray, why: str) -> xr.DataArray:
+    """The values; where they are not known on everything it is not measured, for that reason."""
+    if not np.isfinite(whole(values)):
+        raise NotMeasured(why)
+    return values
+
+
+def nth_largest(values: xr.DataArray, place: int) -> xr.DataArray:
+    """The value at a place of the order, the largest first at 1; NaN where there are fewer."""
+    dims = [dim for dim in values.dims if dim != "replicate"]
+
+    def pick(array: np.ndarray) -> np.ndarray:
+        flat = array.reshape(*array.shape[: array.ndim - len(dims)], -1)
+        known = np.sort(np.nan_to_num(flat, nan=-np.inf), axis=-1)
+        found = (
+            known[..., -place] if place <= known.shape[-1] else np.full(known.shape[:-1], np.nan)
+        )
+        return np.where(np.isfinite(found), found, np.nan)
+
+    return xr.apply_ufunc(pick, values, input_core_dims=[dims])
+
+
+def majority_gap(values: xr.DataArray, count: int, layers: list[int]) -> xr.DataArray:
+    """Positive exactly if more than half of the `count` largest values lie in some layers.
+
+    Of the n largest at least m lie inside if the m-th largest inside is larger than the
+    (n − m + 1)-th largest outside; the difference of the two varies smoothly with the data.
+    """
+    need = count // 2 + 1
+    inside, outside = values.sel(layer=layers), values.drop_sel(layer=layers)
+    return nth_largest(inside, need) - nth_largest(outside, count - need + 1)
+
+
+def lead(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
+    """The largest value of some layers − the largest of the others."""
+    return majority_gap(by_layer, 1, layers)

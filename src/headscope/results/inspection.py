@@ -68,34 +68,29 @@ def require_file(path: Path, most: int = LIMITS.file) -> None:
     found = _look(path)
     if found is None:
         return
-    if not stat.S_ISREG(found.st_mode):
-        raise RunError(f"{path} is {_kind(found.st_mode)}, not a plain file; it is not opened.")
-    if found.st_size > most:
+    mode, size = found
+    if not stat.S_ISREG(mode):
+        raise RunError(f"{path} is {_kind(mode)}, not a plain file; it is not opened.")
+    if size > most:
         raise RunError(
-            f"{path} has {found.st_size:,} bytes, more than the {most:,} that a run may have there."
+            f"{path} has {size:,} bytes, more than the {most:,} that a run may have there."
         )
 
 
 def require_folder(path: Path) -> None:
     """Refuse what is there under a folder's name and is not a folder."""
     found = _look(path)
-    if found is not None and not stat.S_ISDIR(found.st_mode):
-        raise RunError(f"{path} is {_kind(found.st_mode)}, not a folder; it is not opened.")
+    if found is not None and not stat.S_ISDIR(found[0]):
+        raise RunError(f"{path} is {_kind(found[0])}, not a folder; it is not opened.")
 
 
-def _look(path: Path) -> "_Stat | None":
-    """What is there, a link not followed; None for nothing, and for remote files, which cannot."""
+def _look(path: Path) -> tuple[int, int] | None:
+    """Mode and size of what is there, a link not followed; None for nothing or remote files."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError, NotImplementedError):
         return None
-    return _Stat(int(getattr(found, "st_mode", 0)) or stat.S_IFREG, int(found.st_size))
-
-
-@dataclass(frozen=True)
-class _Stat:
-    st_mode: int
-    st_size: int
+    return int(getattr(found, "st_mode", 0)) or stat.S_IFREG, int(found.st_size)
 
 
 def _kind(mode: int) -> str:
@@ -131,7 +126,7 @@ def _contents(
     for key in map(str, group):
         link = group.get(key, getlink=True)
         if not isinstance(link, h5py.HardLink):
-            raise RunError(f"{name}: {_plain(key)} is a link, maybe to another file; not followed.")
+            raise RunError(f"{name}: {named(key)} is a link, maybe to another file; not followed.")
         found = group[key]
         if isinstance(found, h5py.Dataset | h5py.Group):
             yield found
@@ -141,7 +136,7 @@ def _contents(
 
 def _inspect_dataset(dataset: h5py.Dataset, name: str, limits: Limits) -> int:
     """The bytes of the array, if all of them lie in this file and are plausible."""
-    what = f"{name}: {_plain(str(dataset.name).lstrip('/'))}"
+    what = f"{name}: {named(str(dataset.name).lstrip('/'))}"
     if dataset.external or dataset.is_virtual:
         raise RunError(f"{what} is stored in another file, which is not opened.")
     if len(dataset.shape or ()) > limits.dimensions:
@@ -160,12 +155,12 @@ def _inspect_attributes(owner: h5py.Group | h5py.Dataset, what: str, limits: Lim
         if key in _SCALING:
             raise RunError(f"{what} has numbers to be scaled, which no result has.")
         if owner.attrs.get_id(key).get_storage_size() > limits.attribute:
-            raise RunError(f"{what}: the attribute {_plain(key)} is too large.")
+            raise RunError(f"{what}: the attribute {named(key)} is too large.")
 
 
-def _plain(text: str) -> str:
+def named(name: object) -> str:
     """A name from a file for a message."""
-    return shorten(plain(text), 60)
+    return shorten(plain(str(name)), 60)
 
 
 def parse(text: object, what: str) -> Any:
@@ -192,20 +187,16 @@ def read_as(kind: type[Made], value: object, what: str) -> Made:
     """A dataclass from parsed JSON, every field of the type that it declares."""
     if not isinstance(value, dict):
         raise RunError(f"{what} is {_name_of(value)}, not an object.")
-    hints = get_type_hints(kind)
-    known = [field for field in fields(kind) if field.name in value]  # pyright: ignore[reportArgumentType]
-    missing = [
-        field.name
-        for field in fields(kind)  # pyright: ignore[reportArgumentType]
-        if field.name not in value and field.default is MISSING and field.default_factory is MISSING
-    ]
-    if missing or len(known) < len(value):
-        raise RunError(f"{what} has other fields than {kind.__name__}.")
-    made = {
-        field.name: _read(hints[field.name], value[field.name], f"{what}: {field.name}")
-        for field in known
+    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}  # pyright: ignore[reportArgumentType]
+    required = {
+        name
+        for name, each in known.items()
+        if each.default is MISSING and each.default_factory is MISSING
     }
-    return kind(**made)
+    if not required <= value.keys() <= known.keys():
+        raise RunError(f"{what} has other fields than {kind.__name__}.")
+    given = ((name, value[name]) for name in known if name in value)
+    return kind(**{name: _read(hints[name], each, f"{what}: {name}") for name, each in given})
 
 
 def require(kind: Any, value: object, what: str) -> None:

@@ -3,19 +3,31 @@
 A metric declares its measures beside the code that computes them. They travel inside `result.nc`
 as attributes of the variables, so that report, explorer, comparison and documentation show the same
 words without knowing the study.
+
+A slice of a measure has a number for every head, at one label of each further dimension. It is
+written NAME~LABEL~LABEL with the labels in the order of the dimensions: `entropy`, `pos_to~NOUN`,
+`relation_accuracy~dependent_to_head~nsubj`.
+
+Tables of all heads and of all layers have one column for each slice, and its error. As CSV a
+spreadsheet opens them as data: no text in them is taken for a formula.
 """
 
+import csv
+import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from itertools import product
 from typing import Any, Literal
 
+import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.results.inspection import parse, read_as
-from headscope.wording import plain, shorten
+from headscope.head import Head, name_head
+from headscope.results.inspection import named, parse, read_as
+from headscope.wording import is_number
 
 Unit = Literal["share", "nats", "tokens", "divergence", ""]
 RoleKind = Literal[
@@ -23,6 +35,10 @@ RoleKind = Literal[
 ]
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
+MARK = "~"  # between the name and the labels of a slice
+BY_LAYER = "_by_layer"
+_ALL = slice(None)
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # What has these dimensions is a count, a bound, an exemplar or an example, not a value of a head.
 NO_VALUE = frozenset({"group", "bound", "rank", "top", "pick", "query", "key"})
 # What else a metric computes of a measure; each says what the measure itself is.
@@ -115,19 +131,14 @@ def _read(name: str, content: str) -> Measure:
 
 
 def _what(name: str) -> str:
-    return f"The measure of {shorten(plain(name), 60)}"
+    return f"The measure of {named(name)}"
 
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
     """The result with every measure written on its variable."""
-    named = {measure.name: measure for measure in measures}
-    return result.assign(
-        {
-            name: result[name].assign_attrs(measure.as_attributes())
-            for name, measure in named.items()
-            if name in result
-        }
-    )
+    known = (measure for measure in measures if measure.name in result)
+    named = ((each.name, result[each.name].assign_attrs(each.as_attributes())) for each in known)
+    return result.assign(dict(named))
 
 
 def measure_of(result: xr.Dataset, name: str) -> Measure:
@@ -144,3 +155,241 @@ def _is_of_heads(array: xr.Variable) -> bool:
     dims = set(array.dims)
     declared = ATTRIBUTE in array.attrs and array.dtype.kind in "fiu"
     return declared and set(GRID) <= dims and not NO_VALUE & dims
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The values of all heads, their standard errors, and which slice of what they are."""
+
+    measure: Measure
+    at: Mapping[str, str]  # label by further dimension
+    values: xr.DataArray  # layer head
+    errors: xr.DataArray | None
+
+    @property
+    def spec(self) -> str:
+        """The slice as it is written in commands and addresses."""
+        return MARK.join((self.measure.name, *self.at.values()))
+
+    @property
+    def title(self) -> str:
+        """The measure and what it is sliced at."""
+        labels = ", ".join(map(plain_label, self.at.values()))
+        return f"{self.measure.title}: {labels}" if labels else self.measure.title
+
+    @property
+    def published(self) -> Published | None:
+        """What the paper reports for this slice."""
+        fitting = (one for one in self.measure.published if one.at.items() <= self.at.items())
+        return max(fitting, key=lambda one: len(one.at), default=None)
+
+
+@dataclass(frozen=True)
+class BaselineValue:
+    """The number that a slice is held against, and what it is in words."""
+
+    value: float
+    means: str
+
+
+def heads_of(result: xr.Dataset) -> tuple[Head, ...]:
+    """All heads in the order of a flattened layer × head array."""
+    layers, heads = result["layer"].values, result["head"].values
+    return tuple(Head(int(layer), int(head)) for layer in layers for head in heads)
+
+
+def plain_label(label: str) -> str:
+    """A coordinate's label for readers."""
+    return label.replace("_", " ")
+
+
+def further_axes(result: xr.Dataset, name: str) -> dict[str, list[str]]:
+    """The dimensions beside layer and head, with the labels that have a value, as text."""
+    known = result[name].notnull()
+    axes: dict[str, list[str]] = {}
+    for dim in (dim for dim in known.dims if dim not in GRID):
+        present = known.any([other for other in known.dims if other != dim]).values
+        labels = [str(label) for label in result[name][dim].values]
+        axes[str(dim)] = [label for label, has in zip(labels, present, strict=True) if has]
+    return axes
+
+
+def cut(result: xr.Dataset, spec: str) -> Slice:
+    """The slice that a spec names; an unknown name or label is refused with a list of what is."""
+    name, *labels = spec.split(MARK)
+    if name not in measure_names(result):
+        known = ", ".join(measure_names(result))
+        raise RunError(f"There is no measure of that name; there are {known}.")
+    axes = further_axes(result, name)
+    if len(labels) != len(axes):
+        raise RunError(f"{name} needs a label for each of: {', '.join(axes) or 'nothing'}.")
+    for label, (axis, known) in zip(labels, axes.items(), strict=True):
+        if label not in known:
+            raise RunError(f"{name} has no such {axis}; it has {', '.join(known)}.")
+    return slice_at(result, name, dict(zip(axes, labels, strict=True)))
+
+
+def slices(result: xr.Dataset, name: str) -> Iterator[Slice]:
+    """Every slice of a measure."""
+    axes = further_axes(result, name)
+    for labels in product(*axes.values()):
+        yield slice_at(result, name, dict(zip(axes, labels, strict=True)))
+
+
+def slice_at(result: xr.Dataset, name: str, at: Mapping[str, str]) -> Slice:
+    """The slice of a measure at the given labels."""
+    errors = select(result[f"{name}_se"], at) if f"{name}_se" in result else None
+    return Slice(measure_of(result, name), at, select(result[name], at).transpose(*GRID), errors)
+
+
+def select(array: xr.DataArray, at: Mapping[str, str]) -> xr.DataArray:
+    """The array at labels given as text, whatever type its coordinates have; others stay."""
+    places = {
+        axis: _place(array[axis].values, label) for axis, label in at.items() if axis in array.dims
+    }
+    return array.isel({axis: place for axis, place in places.items() if place is not None})
+
+
+def values_at(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> xr.Variable:
+    """A variable at labels of some of its axes, without coordinates, which cost most of a cut."""
+    array = data.variables[name]
+    places = {
+        axis: _place(data.variables[axis].values, label)
+        for axis, label in at.items()
+        if axis in array.dims
+    }
+    if None in places.values():
+        raise KeyError(f"{name} has no {at}")
+    left = [dim for dim in array.dims if dim not in places]
+    return xr.Variable(left, array.values[tuple(places.get(str(dim), _ALL) for dim in array.dims)])
+
+
+def _place(labels: np.ndarray, label: Any) -> int | None:
+    """Where a label stands among the labels of an axis, compared as text."""
+    known = [str(each) for each in labels.tolist()]
+    return known.index(str(label)) if str(label) in known else None
+
+
+def number(value: Any) -> float | None:
+    """A number as JSON has it: None where it is not finite."""
+    plain = float(value)
+    return plain if np.isfinite(plain) else None
+
+
+def baseline_of(result: xr.Dataset, chosen: Slice) -> BaselineValue | None:
+    """What a slice is held against in the same run; None where the study measured nothing."""
+    found = (_value(result, each, chosen.at) for each in chosen.measure.baselines)
+    return next((each for each in found if each is not None), None)
+
+
+def baseline_of_head(
+    result: xr.Dataset, chosen: Slice, own: Baseline, head: Head
+) -> BaselineValue | None:
+    """What one head is held against, of a baseline in which every head has its own value."""
+    return _value(result[[own.variable]].sel(head._asdict()), own, chosen.at)
+
+
+def own_baseline(result: xr.Dataset, chosen: Slice) -> Baseline | None:
+    """The baseline in which every head has a value of its own; None where there is none."""
+    known = (each for each in chosen.measure.baselines if each.variable in result)
+    of_heads = (each for each in known if set(GRID) <= set(result.variables[each.variable].dims))
+    return next(of_heads, None)
+
+
+def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> BaselineValue | None:
+    if baseline.variable in result.attrs:
+        return BaselineValue(float(result.attrs[baseline.variable]), baseline.means)
+    if baseline.variable not in result:
+        return None
+    array, label = select(result[baseline.variable], at), ""
+    if baseline.best_over in array.dims and np.isfinite(array.values).any():
+        best = int(np.nanargmax(array.values))
+        label = signed_label(array[baseline.best_over].values[best])
+        array = array.isel({baseline.best_over: best})
+    if array.ndim or not np.isfinite(array):
+        return None
+    return BaselineValue(float(array), baseline.means.format(label))
+
+
+def signed_label(label: object) -> str:
+    """A coordinate's label for readers, offsets with their sign."""
+    if isinstance(label, int | np.integer):
+        return f"{label:+d}".replace("-", "−")
+    return plain_label(str(label))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A slice of a measure under the name that it has in a table."""
+
+    variable: str
+    name: str = ""  # that of the variable if not given
+    at: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        return self.name or self.variable
+
+
+def columns_of(result: xr.Dataset, chosen: Iterable[Column]) -> list[Column]:
+    """The chosen columns that the result has, then every other measure of whole heads."""
+    known = [column for column in chosen if column.variable in result]
+    shown = {column.variable for column in known}
+    further = [name for name in measure_names(result) if name not in shown]
+    return [*known, *(Column(name) for name in further if set(result[name].dims) == set(GRID))]
+
+
+def head_rows(
+    result: xr.Dataset,
+    columns: Sequence[Column],
+    name: Callable[[int, int], str] = name_head,
+    mark: str = "_se",
+) -> list[dict[str, Any]]:
+    """A row for each head: its behaviour if it has one, every value, and its standard error."""
+    rows = []
+    for head in heads_of(result):
+        row = {"head": name(*head)}
+        if "behaviour" in result:
+            row["behaviour"] = str(result["behaviour"].sel(head._asdict()).item())
+        rows.append(row | _cells(result, columns, "", mark, head._asdict()))
+    return rows
+
+
+def layer_rows(
+    result: xr.Dataset, columns: Sequence[Column], mark: str = "_se"
+) -> list[dict[str, Any]]:
+    """A row for each layer: every value that is pooled over its heads, and its standard error."""
+    pooled = [column for column in columns if column.variable + BY_LAYER in result]
+    return [
+        {"layer": layer} | _cells(result, pooled, BY_LAYER, mark, {"layer": layer})
+        for layer in result["layer"].values.tolist()
+    ]
+
+
+def _cells(
+    result: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str, at: Mapping[str, int]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for column in columns:
+        name, place = column.variable + suffix, {**at, **column.at}
+        row[column.heading] = float(values_at(result, name, place))
+        if f"{name}_se" in result:
+            row[f"{column.heading}{mark}"] = float(values_at(result, f"{name}_se", place))
+    return row
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """One line per row below the header, if any; what is no number is an empty cell or a text."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if header:
+        writer.writerow(map(_cell, header))
+    writer.writerows(map(_cell, row) for row in rows)
+    return buffer.getvalue().encode("utf-8")
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would compute gets an apostrophe, which it does not show."""
+    if not isinstance(value, str) or not value.startswith(_BEGINS_FORMULA) or is_number(value):
+        return value
+    return f"'{value}"

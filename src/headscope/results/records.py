@@ -281,19 +281,17 @@ def _inspect(path: Path, name: str) -> None:
 
 def _check_columns(file: pq.ParquetFile, name: str) -> None:
     about, schema = file.metadata, file.schema_arrow
-    if about.num_row_groups > _GROUPS:
-        raise RunError("it says that it holds more than a run can have")
     sizes = (about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-    if max(sizes, default=0) > _GROUP_BYTES:
+    if about.num_row_groups > _GROUPS or max(sizes, default=0) > _GROUP_BYTES:
         raise RunError("it says that it holds more than a run can have")
     for column in SCHEMAS[name]:
         if column.name not in schema.names:
             raise RunError(f"it has no {column.name}")
-        if not _is_same(schema.field(column.name).type, column.type):
+        if not is_same(schema.field(column.name).type, column.type):
             raise RunError(f"its {column.name} is of another type")
 
 
-def _is_same(found: pa.DataType, expected: pa.DataType) -> bool:
+def is_same(found: pa.DataType, expected: pa.DataType) -> bool:
     """Lists are compared by what they hold: writers name the items in different ways."""
     if isinstance(found, pa.ListType) and isinstance(expected, pa.ListType):
         return found.value_type == expected.value_type
@@ -317,17 +315,11 @@ def _may_have(file: pq.ParquetFile, number: int, bounds: Bounds) -> bool:
     group, names = file.metadata.row_group(number), file.schema_arrow.names
     for name, (least, most) in bounds.items():
         about = group.column(names.index(name)).statistics
-        if (
-            about is not None
-            and about.has_min_max
-            and not (about.min <= most and about.max >= least)
-        ):
+        if about is None or not about.has_min_max:
+            continue
+        if about.min > most or about.max < least:
             return False
     return True
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -338,6 +330,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "of": WRITTEN,
 }
 _MAY_LACK = {Point: ("x", "y"), WrittenEdge: ("token", "logit")}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _check(row: Row) -> None:

@@ -25,12 +25,15 @@ from jaxtyping import Bool, Float
 from headscope.head import Head
 from headscope.results.measure import (
     GRID,
+    MARK,
     Baseline,
     Measure,
     Role,
     RoleKind,
     measure_names,
     measure_of,
+    plain_label,
+    signed_label,
 )
 from headscope.results.replicates import (
     are_counts,
@@ -41,7 +44,6 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.slices import MARK, plain_label, signed_label
 
 CLEAR = 0.1  # strength that a role must exceed
 BROAD = 0.9  # of the entropy of even attention
@@ -142,57 +144,52 @@ def _scored(result: xr.Dataset) -> Iterator[_Scored]:
 
 
 @dataclass(frozen=True)
-class _Against:
-    """A baseline as sums over groups, in the order of the measure's items.
+class _Sums:
+    """A measure or its baseline as sums over groups, in the order of the measure's items.
 
-    Layer and head have length one where it is the same for all heads.
+    Layer and head have length one where a baseline is the same for all heads.
     """
 
     numerator: Float[Array, "group layer head item"]
     denominator: Float[Array, "group layer head item"]
-    means: tuple[str, ...]
+    means: tuple[str, ...] = ()  # a baseline in words
 
-    def at(self, groups: Sequence[int]) -> Float[Array, "replicate layer head item"]:
+    def over(self, groups: slice) -> Float[Array, "replicate layer head item"]:
         """Over some groups, and again without each of them."""
         return ratio_replicates(self.numerator[groups], self.denominator[groups])
 
 
-def _score(result: xr.Dataset, measure: Measure, role: Role, against: _Against) -> _Scored:
+def _score(result: xr.Dataset, measure: Measure, role: Role, against: _Sums) -> _Scored:
     dims, labels = _items(result[measure.name])
     sums = _sums(result, measure.name, dims)
     strengths = _ratio_strengths if role.kind == "spread" else _share_strengths
     least = BROAD if role.kind == "spread" else CLEAR
-    whole = strengths(*sums, against, range(len(sums[0])))
-    halves = [strengths(*sums, against, range(half, len(sums[0]), 2)) for half in (0, 1)]
+    whole = strengths(sums, against, slice(None))
+    halves = [strengths(sums, against, slice(half, None, 2)) for half in (0, 1)]
     own = np.array([not set(each.values()) & set(role.without) for each in labels])
     passes = own & (whole.least > least)
     for half in halves:
         passes &= half.strength > least
-    base = whole.baseline
-    p = p_of_interval(whole.value - base, *whole.distance, (sums[1] > 0).sum(0))
+    groups = (sums.denominator > 0).sum(0)
+    p = p_of_interval(whole.value - whole.baseline, *whole.distance, groups)
     p = np.where(own & (role.kind != "spread"), p, np.nan)
     return _Scored(
         measure, role, labels, whole, against.means, passes, p, np.full(p.shape, np.nan)
     )  # fmt: skip
 
 
-def _share_strengths(
-    x: Float[Array, "group layer head item"],
-    y: Float[Array, "group layer head item"],
-    against: _Against,
-    groups: Sequence[int],
-) -> _Strength:
+def _share_strengths(own: _Sums, against: _Sums, groups: slice) -> _Strength:
     """Shares over chance, over some groups.
 
     The error of the strength is that of the distance to the baseline, which is measured on the same
     texts; the value has its own.
     """
-    chosen = list(groups)
-    values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
-    informed, weight, counted = (y[chosen] > 0).sum(0), y[chosen].sum(0), are_counts(x, y)
+    values, bases, y = own.over(groups), against.over(groups), own.denominator[groups]
+    informed, weight = (y > 0).sum(0), y.sum(0)
+    counted = are_counts(own.numerator, own.denominator)
     value, base = values[0], np.broadcast_to(bases[0], values[0].shape)
-    own, apart = (standard_error(each, informed) for each in (values, values - bases))
-    low, high = share_interval(value, own, informed, weight, counted=counted)
+    error, apart = (standard_error(each, informed) for each in (values, values - bases))
+    low, high = share_interval(value, error, informed, weight, counted=counted)
     ends = share_interval(value, apart, informed, weight, counted=counted)
     with np.errstate(all="ignore"):
         strength, least = ((each - base) / (1 - base) for each in (value, ends[0]))
@@ -203,18 +200,11 @@ def _share_strengths(
     )  # fmt: skip
 
 
-def _ratio_strengths(
-    x: Float[Array, "group layer head item"],
-    y: Float[Array, "group layer head item"],
-    against: _Against,
-    groups: Sequence[int],
-) -> _Strength:
+def _ratio_strengths(own: _Sums, against: _Sums, groups: slice) -> _Strength:
     """Values as parts of the baseline, over some groups."""
-    chosen = list(groups)
-    values, bases = ratio_replicates(x[chosen], y[chosen]), against.at(chosen)
-    informed = (y[chosen] > 0).sum(0)
+    informed = (own.denominator[groups] > 0).sum(0)
     with np.errstate(all="ignore"):
-        parts = values / bases
+        parts = own.over(groups) / against.over(groups)
     low, high = interval(parts[0], standard_error(parts, informed), informed)
     return _Strength(parts[0], low, high, np.ones(parts[0].shape), parts[0], low, (low, high))
 
@@ -226,14 +216,14 @@ def _items(array: xr.DataArray) -> tuple[list[str], tuple[Mapping[str, str], ...
     return dims, tuple(dict(zip(dims, each, strict=True)) for each in labels)
 
 
-def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> tuple[Array, Array]:
+def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> _Sums:
     x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
     y = y.broadcast_like(x)
     above, below = (each.transpose("group", *GRID, *dims).values for each in (x, y))
-    return above.reshape(*above.shape[:3], -1), below.reshape(*below.shape[:3], -1)
+    return _Sums(above.reshape(*above.shape[:3], -1), below.reshape(*below.shape[:3], -1))
 
 
-def _baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
+def _baseline(result: xr.Dataset, measure: Measure) -> _Sums | None:
     """What its role says, or the first of its baselines that the result has; None without any."""
     wanted = "" if measure.role is None else measure.role.beyond
     order = sorted(measure.baselines, key=lambda each: each.variable != wanted)
@@ -241,16 +231,16 @@ def _baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
     return next((each for each in found if each is not None), None)
 
 
-def _no_baseline(result: xr.Dataset, measure: Measure) -> _Against | None:
+def _no_baseline(result: xr.Dataset, measure: Measure) -> _Sums | None:
     """Zero, where a role needs nothing to be held against."""
     if measure.role is None or measure.role.needs_baseline:
         return None
     items = len(_items(result[measure.name])[1])
     nothing = np.zeros((result.sizes["group"], 1, 1, items))
-    return _Against(nothing, nothing + 1, ("",) * items)
+    return _Sums(nothing, nothing + 1, ("",) * items)
 
 
-def _against(result: xr.Dataset, measure: Measure, baseline: Baseline) -> _Against | None:
+def _against(result: xr.Dataset, measure: Measure, baseline: Baseline) -> _Sums | None:
     name, groups = baseline.variable, result.sizes["group"]
     dims, labels = _items(result[measure.name])
     if name in result.attrs:
@@ -267,7 +257,7 @@ def _against(result: xr.Dataset, measure: Measure, baseline: Baseline) -> _Again
     if baseline.best_over is not None and baseline.best_over in value.dims:
         x, y, means = _best(value, x, y, baseline, labels)
     x, y = (_spread_out(each, result[measure.name], dims) for each in (x, y))
-    return None if x is None or y is None else _Against(x, y, tuple(means))
+    return None if x is None or y is None else _Sums(x, y, tuple(means))
 
 
 def _best(
@@ -324,18 +314,14 @@ def _describe(
 
 
 def _role(one: _Scored, i: int, j: int, item: int) -> HeadRole:
-    q, found = float(one.q[i, j, item]), one.found
+    q, names = float(one.q[i, j, item]), ("value", "low", "high", "baseline", "strength")
     return HeadRole(
         kind=one.role.kind,
         words=_words(one.role, one.labels[item]),
         spec=MARK.join((one.measure.name, *one.labels[item].values())),
-        value=float(found.value[i, j, item]),
-        low=float(found.low[i, j, item]),
-        high=float(found.high[i, j, item]),
-        baseline=float(found.baseline[i, j, item]),
         against=one.against[item],
-        strength=float(found.strength[i, j, item]),
         q=q if np.isfinite(q) else None,
+        **{name: float(getattr(one.found, name)[i, j, item]) for name in names},
     )
 
 
@@ -354,10 +340,9 @@ def _without_repeats(
     seen: set[tuple[str, float, float]] = set()
     for role, one in found:
         key = (role.kind, round(role.value, 6), round(role.low, 6))
-        if key in seen:
-            continue
-        seen.add(key)
-        yield role, one
+        if key not in seen:
+            seen.add(key)
+            yield role, one
 
 
 def _share(

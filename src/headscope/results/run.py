@@ -13,12 +13,13 @@ import hashlib
 import json
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
@@ -36,7 +37,9 @@ from headscope.results.inspection import (
     require_file,
     said,
 )
-from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of, require_own
+from headscope.results.measure import heads_of
+from headscope.results.records import NO_RECORDS, REMEDY, Records, is_same, records_of, require_own
+from headscope.results.statements import COLUMNS, choose, read_statements, role_rows
 from headscope.wording import counted, plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
@@ -98,7 +101,6 @@ class Run:
 
     @property
     def model(self) -> str | None:
-        """The model's name."""
         return self._said("model", "name")
 
     @property
@@ -140,9 +142,11 @@ def read_run(place: str | Path) -> Run:
         result = _result(path)
     except RunError as error:
         return Run(path, "damaged", (*notes, str(error)), settings)
-    exemplars, problems = _exemplars(result, path / EXEMPLARS)
-    records, more = _records(result, path)
-    notes += [*problems, *more]
+    exemplars, records = (), NO_RECORDS
+    with _noted(notes):
+        exemplars = tuple(exemplars_of(result, path / EXEMPLARS))
+    with _noted(notes):
+        records = records_of(result, path)
     return Run(path, "complete", tuple(notes), settings, result, exemplars, records)
 
 
@@ -154,6 +158,16 @@ def read_finished(place: str | Path) -> Run:
     if run.result is None:
         raise RunError(run.notes[-1])
     return run
+
+
+def heads(run: str | Path, *, role: str | None = None, layer: int | None = None) -> pd.DataFrame:
+    """What each head of a finished run looks at, as a table: a row for each head and role.
+
+    A head without a clear role has one row, without a role. `role` keeps the roles whose kind,
+    words or slice has this text in it, `layer` the heads of one layer.
+    """
+    found = choose(read_statements(read_finished(run).data).heads, role=role, layer=layer)
+    return pd.DataFrame([row for one in found for row in role_rows(one, role)], columns=COLUMNS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -255,23 +269,20 @@ def _how_to_finish(path: Path, settings: dict[str, Any]) -> str:
 
 def _shards(settings: dict[str, Any]) -> str:
     try:
-        return str(ceil(settings["corpus"]["sentences"] / settings["options"]["shard_sentences"]))
+        return str(
+            math.ceil(settings["corpus"]["sentences"] / settings["options"]["shard_sentences"])
+        )
     except (KeyError, TypeError, ZeroDivisionError):
         return "an unknown number of"
 
 
-def _exemplars(result: xr.Dataset, path: Path) -> tuple[tuple[Exemplar, ...], list[str]]:
+@contextmanager
+def _noted(notes: list[str]) -> Iterator[None]:
+    """What fails within becomes a note."""
     try:
-        return tuple(exemplars_of(result, path)), []
+        yield
     except (RunError, OSError) as error:
-        return (), [str(error)]
-
-
-def _records(result: xr.Dataset, folder: Path) -> tuple[Records, list[str]]:
-    try:
-        return records_of(result, folder), []
-    except (RunError, OSError) as error:
-        return NO_RECORDS, [str(error)]
+        notes.append(str(error))
 
 
 def read_exemplars(path: Path) -> list[Exemplar]:
@@ -317,15 +328,11 @@ def _check_columns(file: pq.ParquetFile) -> None:
     if about.num_rows > _ROWS or size > _BYTES or sum(part.num_values for part in parts) > _VALUES:
         raise RunError("it says that it holds more than a run can have")
     wrong = [name for name in _WHOLE if not pa.types.is_integer(schema.field(name).type)]
-    wrong += [name for name in ("weight",) if not pa.types.is_floating(schema.field(name).type)]
-    wrong += [] if schema.field("tokens").type in _lists_of_texts() else ["tokens"]
+    wrong += [] if pa.types.is_floating(schema.field("weight").type) else ["weight"]
+    wrong += [] if is_same(schema.field("tokens").type, pa.list_(pa.string())) else ["tokens"]
     wrong += [] if pa.types.is_string(schema.field("text").type) else ["text"]
     if wrong:
         raise RunError(f"its {wrong[0]} is of another type")
-
-
-def _lists_of_texts() -> tuple[Any, ...]:
-    return pa.list_(pa.string()), pa.list_(pa.field("item", pa.string()))
 
 
 def _check_row(row: Exemplar) -> None:
@@ -347,6 +354,5 @@ def _check_row(row: Exemplar) -> None:
 
 
 def _check_heads(rows: list[Exemplar], result: xr.Dataset) -> None:
-    layers, heads = (set(result[dim].values.tolist()) for dim in ("layer", "head"))
-    if any(row["layer"] not in layers or row["head"] not in heads for row in rows):
+    if not {(row["layer"], row["head"]) for row in rows} <= {*heads_of(result)}:
         raise RunError(f"{EXEMPLARS} cannot be read (it is of heads that are not there); {REMEDY}.")

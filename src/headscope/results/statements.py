@@ -7,7 +7,7 @@ into `result.nc`. Report, explorer, comparison and demo read them from there and
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -18,12 +18,15 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
 from headscope.results.inspection import parse, read_as, require
+from headscope.results.measure import MARK
 from headscope.results.replicates import replicated
-from headscope.results.roles import HeadRoles, describe_heads
+from headscope.results.roles import HeadRole, HeadRoles, describe_heads
 
 ATTRIBUTE = "statements"  # of the Dataset
 Row = Mapping[str, Any]
 Cell = str | int | float | bool | None  # of a row as it is stored
+COLUMNS = ["head", "layer", "number", "role", "kind", "slice", "value", "low", "high", "baseline",
+           "strength", "q", "share", "sentence"]  # fmt: skip
 FILE_NAME = re.compile(r"\w[\w .-]{0,99}")  # a plain name: nothing is written outside the run
 
 
@@ -101,7 +104,8 @@ def make_statements(
     result: xr.Dataset,
 ) -> Statements:
     """Everything that the declarations of a study say of a result."""
-    made = (_tabulate(table, result) for table in tables if _has(result, table.needs))
+    known = (table for table in tables if all(name in result for name in table.needs))
+    made = (_tabulate(table, result) for table in known)
     findings = tuple(findings)
     needed = {name.removesuffix("_by_layer") for each in findings for name in each.needs}
     data = replicated(result, needed)
@@ -140,10 +144,6 @@ def _parse(text: str) -> Statements:
     return replace(said, tables=tuple(map(_read_table, said.tables)))
 
 
-def _has(result: xr.Dataset, needs: Iterable[str]) -> bool:
-    return all(name in result for name in needs)
-
-
 def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
     rows = tuple(table.rows(result))
     return Table(table.name, table.title, table.caption, rows, table.file or table.name)
@@ -151,17 +151,9 @@ def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
 
 def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
     found = judge(finding, data)
-    return JudgedClaim(
-        claim=finding.claim,
-        published=finding.published,
-        measured=found.words,
-        holds=found.verdict,
-        rule=finding.rule,
-        value=_plain(found.value),
-        low=_plain(found.low),
-        high=_plain(found.high),
-        threshold=finding.threshold,
-    )
+    said = finding.claim, finding.published, found.words, found.verdict, finding.rule
+    numbers = (_plain(each) for each in (found.value, found.low, found.high, finding.threshold))
+    return JudgedClaim(*said, *numbers)
 
 
 def _plain(value: Any) -> Any:
@@ -185,3 +177,40 @@ def _read_table(table: Table) -> Table:
         for row in table.rows
     )
     return replace(table, rows=rows)
+
+
+def choose(
+    found: Iterable[HeadRoles], *, role: str | None = None, layer: int | None = None
+) -> list[HeadRoles]:
+    """The heads of a layer, and those with a role; a layer or role that none has is refused."""
+    every = list(found)
+    kept = [one for one in every if layer in (None, one.layer)]
+    if every and not kept:
+        layers = sorted({one.layer for one in every})
+        raise RunError(f"There is no layer {layer}; there are {layers[0]} to {layers[-1]}.")
+    kept = [one for one in kept if role is None or any(fits(each, role) for each in one.roles)]
+    if every and not kept:
+        kinds = sorted({each.kind for one in every for each in one.roles})
+        raise RunError(
+            f"No head has a role {role!r}; the kinds in this run are {', '.join(kinds) or 'none'}."
+        )
+    return kept
+
+
+def fits(role: HeadRole, text: str) -> bool:
+    """Whether a role is of this kind, or has this label or these words."""
+    labels = role.spec.lower().split(MARK)
+    asked = text.lower()
+    return asked == role.kind or asked in labels or asked in role.words.lower()
+
+
+def role_rows(one: HeadRoles, asked: str | None) -> Iterator[dict[str, object]]:
+    """A row of the table for each role of a head that is asked for."""
+    about = {"head": one.name, "layer": one.layer, "number": one.head, "share": one.share,
+             "sentence": one.sentence}  # fmt: skip
+    for each in one.roles:
+        if asked is None or fits(each, asked):
+            numbers = {name: getattr(each, name) for name in COLUMNS[6:12]}
+            yield about | {"role": each.words, "kind": each.kind, "slice": each.spec} | numbers
+    if not one.roles:
+        yield about

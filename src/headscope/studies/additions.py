@@ -6,19 +6,17 @@ importance    how much each head matters to the loss, beside what heads measure
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
-from headscope.results.findings import CORRELATION, Finding, Found, find_interval
-from headscope.results.heads import whole
-from headscope.results.measure import measure_names
+from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
+from headscope.results.measure import further_axes, measure_names, select, slices
 from headscope.results.replicates import groups_of, replicated
-from headscope.results.slices import further_axes, select, slices
 from headscope.results.statements import Tabulation
 from headscope.studies.option import Option
 from headscope.studies.study import Part, Setup
@@ -61,15 +59,11 @@ def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
         "Pooled over the heads of each layer, with standard errors: shares of attention, and of "
         "attention times the norm of what each token gives (‖a·v W_O‖).",
         (f"{first}_norm",),
-        partial(_layer_rows, columns=columns),
+        lambda result: [
+            {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
+            for layer in result["layer"].values.tolist()
+        ],
     )
-
-
-def _layer_rows(result: xr.Dataset, columns: Mapping[str, Sliced]) -> list[dict[str, Any]]:
-    return [
-        {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
-        for layer in result["layer"].values.tolist()
-    ]
 
 
 def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, float]:
@@ -84,33 +78,26 @@ def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, 
 
 def sink_finding(what: str, name: str, at: Mapping[str, str]) -> Finding:
     """Whether less than half is left of what raw attention pays."""
+
+    def mean(data: xr.Dataset, variable: str) -> xr.DataArray:
+        return select(data[variable], at).mean(("layer", "head"))
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        raw, norm = (float(whole(mean(data, each))) for each in (name, f"{name}_norm"))
+        return f"{norm:.3f} of what is given, {raw:.3f} of attention"
+
     return Finding(
         f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
         "Kobayashi et al. 2020: values of special tokens are small",
         "mean over heads with norms / mean over heads without, below 0.5; needs weights=both",
         (name, f"{name}_norm"),
-        partial(_left, name=name, at=at),
+        lambda data: mean(data, f"{name}_norm") / mean(data, name),
         threshold=HALF,
         more="below",
         unit="×",
         range=(0.0, float("inf")),
-        words=partial(_say, name=name, at=at),
+        words=say,
     )
-
-
-def _left(data: xr.Dataset, name: str, at: Mapping[str, str]) -> xr.DataArray:
-    raw, norm = _means(data, name, at)
-    return norm / raw
-
-
-def _say(data: xr.Dataset, found: Found, name: str, at: Mapping[str, str]) -> str:
-    raw, norm = (float(whole(each)) for each in _means(data, name, at))
-    return f"{norm:.3f} of what is given, {raw:.3f} of attention"
-
-
-def _means(data: xr.Dataset, name: str, at: Mapping[str, str]) -> tuple[xr.DataArray, xr.DataArray]:
-    raw, norm = (select(data[each], at).mean(("layer", "head")) for each in (name, f"{name}_norm"))
-    return raw, norm
 
 
 NAMES = tuple(measure.name for measure in MEASURES)
@@ -170,7 +157,7 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     return [
         _correlation_row(data, groups, each.title, each.measure.name, each.at)
         for name in measure_names(result)
-        if name not in NAMES and _count(result, name) <= FEW
+        if name not in NAMES and prod(map(len, further_axes(result, name).values())) <= FEW
         for each in slices(result, name)
     ]
 
@@ -183,10 +170,6 @@ def _correlation_row(
         r = xr.corr(select(data[name], at), data[other], ("layer", "head"))
         row |= find_interval(r, groups, CORRELATION).cells(other, f"{other} ")
     return row
-
-
-def _count(result: xr.Dataset, name: str) -> int:
-    return int(np.prod([len(labels) for labels in further_axes(result, name).values()]))
 
 
 IMPORTANCE_TABLE = Tabulation(

@@ -83,36 +83,19 @@ class Option:
             raise self._refusal(text) from None
 
     def _check(self, value: Any) -> Any:
-        if self.type is bool:
-            return self._check_bool(value)
-        if self.type is str:
-            return self._check_text(value)
-        if self.type == list[int]:
-            return self._check_list(value)
-        if self.type == dict[str, float]:
-            return self._check_dict(value)
-        return self._check_number(value, self.type)
-
-    def _check_bool(self, value: Any) -> bool:
-        text = str(value).lower()
-        if text not in (*YES, *NO):
-            raise self._refusal(value)
-        return text in YES
-
-    def _check_text(self, value: Any) -> str:
-        if not isinstance(value, str) or not value or (self.choices and value not in self.choices):
-            raise self._refusal(value)
-        return value
-
-    def _check_list(self, value: Any) -> list[int]:
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            raise self._refusal(value)
-        return [self._check_number(each, int) for each in value]
-
-    def _check_dict(self, value: Any) -> dict[str, float]:
-        if not isinstance(value, Mapping) or set(value) - set(self.choices):
-            raise self._refusal(value)
-        return {key: self._check_number(each, float) for key, each in value.items()}
+        if self.type in (int, float):
+            return self._check_number(value, self.type)
+        if self.type is bool and (text := str(value).lower()) in (*YES, *NO):
+            return text in YES
+        known = set(self.choices)
+        if isinstance(value, str):
+            if self.type is str and value and value in (known or {value}):
+                return value
+        elif self.type == list[int] and isinstance(value, Sequence):
+            return [self._check_number(each, int) for each in value]
+        elif self.type == dict[str, float] and isinstance(value, Mapping) and known >= set(value):
+            return {key: self._check_number(each, float) for key, each in value.items()}
+        raise self._refusal(value)
 
     def _check_number(self, value: Any, kind: Any) -> Any:
         wanted: Any = Integral if kind is int else Real
@@ -146,15 +129,12 @@ def fill(study: str, options: Sequence[Option], given: Mapping[str, Any]) -> dic
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            raise RunError(_unknown(study, name, tuple(known)))
+            near = get_close_matches(name, known, n=1)
+            listed = f"it has {', '.join(known) or 'none'}."
+            hint = f"did you mean {near[0]}?" if near else listed
+            raise RunError(f"{study} has no option {name!r}; {hint}")
     defaults = {option.name: option.default for option in options}
     return defaults | {name: known[name].read(value) for name, value in given.items()}
-
-
-def _unknown(study: str, name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known) or 'none'}."
-    return f"{study} has no option {name!r}{hint}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -199,13 +179,10 @@ def say_words(result: xr.Dataset, prefix: str = "") -> str:
         return ""
     said = [f"{counts[SPLIT] / total:.1%} of {counted(total, 'words')} are split into pieces."]
     if counts.get(SEVERAL):
-        said.append(f"{_tokens(counts[SEVERAL])} {_what_became(counts)}")
+        verb = "covers" if counts[SEVERAL] == 1 else "cover"
+        several = f"{counted(counts[SEVERAL], 'tokens')} {verb} characters of several words:"
+        said.append(f"{several} {_what_became(counts)}")
     return " ".join(said)
-
-
-def _tokens(count: int) -> str:
-    verb = "covers" if count == 1 else "cover"
-    return f"{counted(count, 'tokens')} {verb} characters of several words:"
 
 
 def _what_became(counts: dict[str, int]) -> str:

@@ -99,16 +99,6 @@ class Setup:
             return group_of(first.document)
         return group_of(f"{first.document} {first.id}" if first.id else str(number))
 
-    def check_model(self, fingerprint: str) -> None:
-        """Refuse a model with other weights than the one that the run was started with."""
-        model = self.model
-        if model.fingerprint != fingerprint:
-            raise ModelError(
-                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
-                f"started ({fingerprint}); give every node the same files, or give a network "
-                "that you changed as load(network, tokenizer=…)."
-            )
-
 
 class WithModel:
     """What all work with the model of a run has in common, in this process or another."""
@@ -123,7 +113,13 @@ class WithModel:
 
     def open(self) -> None:
         """Refuse to compute with other weights than those of the run."""
-        self.setup.check_model(self.fingerprint)
+        model = self.setup.model
+        if model.fingerprint != self.fingerprint:
+            raise ModelError(
+                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
+                f"started ({self.fingerprint}); give every node the same files, or give a network "
+                "that you changed as load(network, tokenizer=…)."
+            )
 
 
 @dataclass(frozen=True)

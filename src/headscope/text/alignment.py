@@ -23,6 +23,18 @@ NO_WORD = -1
 # (BERT strips accents, SentencePiece zero-width characters) without the word losing a letter.
 _DROPPABLE = "MCZ"
 
+_REFUSED = {
+    "differs": "The word {word.text!r} at characters {word.start}–{word.end} is not in the text, "
+    "which has {there!r} there; correct the word's span.",
+    "shared": "The words {first.text!r} and {word.text!r} are both written as {there!r}, so no "
+    'token can be given to one of them; read the corpus with fused="merge", the default, to take '
+    "them as one word.",
+    "straddles": "The token {there!r} covers characters of the words {names}; skip the sentence or "
+    "use a tokenizer that splits there.",
+    "uncovered": "No token covers {there!r} of the word {word.text!r} at characters "
+    "{word.start}–{word.end}; skip the sentence, or encode the whole text.",
+}
+
 
 @dataclass(frozen=True)
 class Alignment:
@@ -30,6 +42,15 @@ class Alignment:
 
     word_of_token: tuple[int, ...]  # NO_WORD for special tokens and for space between words
     tokens_of_word: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, word_of_token: Sequence[int], words: int) -> "Alignment":
+        """The alignment that gives each token this word."""
+        tokens: list[list[int]] = [[] for _ in range(words)]
+        for token, word in enumerate(word_of_token):
+            if word != NO_WORD:
+                tokens[word].append(token)
+        return cls(tuple(word_of_token), tuple(map(tuple, tokens)))
 
 
 def align(
@@ -47,16 +68,14 @@ def align(
     owner = _owners(words, text)
     covered = bytearray(len(text))
     word_of_token: list[int] = []
-    tokens_of_word: list[list[int]] = [[] for _ in words]
     for token, (start, end) in enumerate(offsets):
         word = NO_WORD if special[token] else _word_of(owner, start, end, words, text)
         word_of_token.append(word)
         if word != NO_WORD:
-            tokens_of_word[word].append(token)
             covered[start:end] = b"\1" * (end - start)
     for word in words:
         _check_covered(word, covered)
-    return Alignment(tuple(word_of_token), tuple(map(tuple, tokens_of_word)))
+    return Alignment.of(word_of_token, len(words))
 
 
 def _owners(words: Sequence[Word], text: str) -> list[int]:
@@ -65,15 +84,21 @@ def _owners(words: Sequence[Word], text: str) -> list[int]:
     previous = 0
     for index, word in enumerate(words):
         if not 0 <= word.start < word.end <= len(text):
-            raise _differs(word, text)
+            there = text[max(word.start, 0) : max(word.end, 0)]
+            raise _refused("differs", word=word, there=there)
+        there = text[word.start : word.end]
         if word.start < previous:
-            raise _shared(words[index - 1], word, text)
+            raise _refused("shared", first=words[index - 1], word=word, there=there)
         owner[word.start : word.end] = [index] * (word.end - word.start)
         previous = word.end
     for word in words:
         if text[word.start : word.end] != word.text:
-            raise _differs(word, text)
+            raise _refused("differs", word=word, there=text[word.start : word.end])
     return owner
+
+
+def _refused(reason: str, **facts: object) -> AlignmentError:
+    return AlignmentError(_REFUSED[reason].format(**facts), reason=reason)
 
 
 def _word_of(owner: list[int], start: int, end: int, words: Sequence[Word], text: str) -> int:
@@ -86,7 +111,8 @@ def _word_of(owner: list[int], start: int, end: int, words: Sequence[Word], text
     found = set(owner[start:end])
     found.discard(NO_WORD)
     if len(found) > 1:
-        raise _straddles(text[start:end], [words[index].text for index in sorted(found)])
+        names = " and ".join(repr(words[index].text) for index in sorted(found))
+        raise _refused("straddles", there=text[start:end], names=names)
     return found.pop() if found else NO_WORD
 
 
@@ -95,44 +121,10 @@ def _check_covered(word: Word, covered: bytearray) -> None:
     while place != -1:
         character = word.text[place - word.start]
         if unicodedata.category(character)[0] not in _DROPPABLE:
-            raise _uncovered(word, character)
+            raise _refused("uncovered", word=word, there=character)
         place = covered.find(0, place + 1, word.end)
     if not any(covered[word.start : word.end]):
-        raise _uncovered(word, word.text)
-
-
-def _differs(word: Word, text: str) -> AlignmentError:
-    return AlignmentError(
-        f"The word {word.text!r} at characters {word.start}–{word.end} is not in the text, which "
-        f"has {text[max(word.start, 0) : max(word.end, 0)]!r} there; correct the word's span.",
-        reason="differs",
-    )
-
-
-def _shared(first: Word, second: Word, text: str) -> AlignmentError:
-    return AlignmentError(
-        f"The words {first.text!r} and {second.text!r} are both written as "
-        f"{text[second.start : second.end]!r}, so no token can be given to one of them; "
-        'read the corpus with fused="merge", the default, to take them as one word.',
-        reason="shared",
-    )
-
-
-def _straddles(piece: str, words: list[str]) -> AlignmentError:
-    names = " and ".join(map(repr, words))
-    return AlignmentError(
-        f"The token {piece!r} covers characters of the words {names}; "
-        "skip the sentence or use a tokenizer that splits there.",
-        reason="straddles",
-    )
-
-
-def _uncovered(word: Word, missing: str) -> AlignmentError:
-    return AlignmentError(
-        f"No token covers {missing!r} of the word {word.text!r} at characters "
-        f"{word.start}–{word.end}; skip the sentence, or encode the whole text.",
-        reason="uncovered",
-    )
+        raise _refused("uncovered", word=word, there=word.text)
 
 
 @dataclass(frozen=True)
@@ -149,9 +141,9 @@ class FlatWords:
         """Lay out the words of some sentences."""
         words = list(chain.from_iterable(sentence.words for sentence in sentences))
         there = (
-            text[word.start : word.end] == word.text
-            for text, own in ((sentence.text, sentence.words) for sentence in sentences)
-            for word in own
+            sentence.text[word.start : word.end] == word.text
+            for sentence in sentences
+            for word in sentence.words
         )
         return cls(
             np.array([len(sentence.words) for sentence in sentences], dtype=np.int64),
@@ -182,7 +174,8 @@ def align_flat(
     of_word, of_token = _sentence_of(words.count), _sentence_of(tokens.count)
     doubtful = np.zeros(len(sizes), dtype=bool)
     doubtful[of_word[_misplaced_words(sizes, words, of_word)]] = True
-    doubtful[of_token[_misplaced_tokens(sizes, tokens, of_token)]] = True
+    outside = (tokens.start < 0) | (tokens.start > tokens.end) | (tokens.end > sizes[of_token])
+    doubtful[of_token[outside & ~tokens.special]] = True
     usable = np.flatnonzero(~doubtful[of_word])
     start, end = (base[of_word] + words.start)[usable], (base[of_word] + words.end)[usable]
     left, right = base[of_token] + tokens.start, base[of_token] + tokens.end
@@ -229,13 +222,6 @@ def _misplaced_words(
     behind = np.concatenate([[0], words.end[:-1]]) > words.start
     same_sentence = np.concatenate([[-1], of_word[:-1]]) == of_word
     return wrong | ~words.is_there | (behind & same_sentence)
-
-
-def _misplaced_tokens(
-    sizes: np.ndarray, tokens: FlatTokens, of_token: np.ndarray
-) -> Bool[np.ndarray, "token"]:
-    wrong = (tokens.start < 0) | (tokens.start > tokens.end) | (tokens.end > sizes[of_token])
-    return wrong & ~tokens.special
 
 
 def _partly_uncovered(

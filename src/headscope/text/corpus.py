@@ -124,13 +124,7 @@ class Corpus:
 
     def sample(self, n: int, seed: int) -> "Corpus":
         """A view of n sentences drawn without replacement, in corpus order."""
-        if not 0 < n <= len(self):
-            raise CorpusError(
-                f"Cannot draw {n:,} of {counted(len(self), 'sentences')}; "
-                f"ask for 1 to {len(self):,}."
-            )
-        # random.sample, unlike numpy's generators, promises the same draw in every version.
-        chosen = sorted(random.Random(seed).sample(range(len(self)), n))
+        chosen = draw(n, len(self), counted(len(self), "sentences"), seed)
         view = [self.rows[index] for index in chosen]
         return replace(self, rows=view, fingerprint=derive(self.fingerprint, "sample", n, seed))
 
@@ -155,6 +149,14 @@ class Corpus:
 
     def _decode(self, rows: Sequence[int]) -> Iterator[Sentence]:
         return chain.from_iterable(map(to_sentences, _tables(self.storage, rows, ())))
+
+
+def draw(n: int, among: int, things: str, seed: int) -> list[int]:
+    """Numbers of n things drawn without replacement, in order; `things` counts and names them."""
+    if not 0 < n <= among:
+        raise CorpusError(f"Cannot draw {n:,} of {things}; ask for 1 to {among:,}.")
+    # random.sample, unlike numpy's generators, promises the same draw in every version.
+    return sorted(random.Random(seed).sample(range(among), n))
 
 
 def columns_of(corpus: Corpus, *names: str) -> "Iterator[pa.Table]":

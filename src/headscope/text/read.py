@@ -34,6 +34,7 @@ from headscope.text.sources import (
     demo_sentences,
     find_sources,
     read_sentences,
+    some,
 )
 from headscope.text.storage import FORMAT
 from headscope.wording import counted
@@ -121,7 +122,10 @@ def _convert(found: Sources, how: Reading, documents: int | None) -> tuple[Corpu
         except (OSError, ValueError, CorpusError):
             pass  # damaged: written again below, from the files themselves
     _make_writable(place.parent)
-    sentences = _some(_first(_read_all(found.files, how), documents), _name(found.files))
+    nothing = f"There is no sentence in {_name(found.files)}; give one that has some."
+    names = document_numbers()
+    read = (each for file in found.files for each in read_sentences(file, names, how))
+    sentences = some(_first(read, documents), nothing)
     corpus = Corpus.write(place, sentences, counts=how.counts)
     write_text(beside, checksum(place))
     return corpus, is_known
@@ -133,7 +137,8 @@ def _keep(found: Sources, how: Reading, documents: int | None) -> Corpus:
     _make_writable(folder)
     rows = to_sentences(found.stream(how.column), document_numbers(), how.layout or "running")
     written = folder / f"{uuid4().hex}.parquet"
-    corpus = Corpus.write(written, _some(_first(rows, documents), found.said))
+    nothing = f"There is no sentence in {found.said}; give one that has some."
+    corpus = Corpus.write(written, some(_first(rows, documents), nothing))
     place = folder / f"{corpus.fingerprint}.parquet"
     written.replace(place)
     write_text(place.with_suffix(".sha256"), checksum(place))
@@ -141,25 +146,10 @@ def _keep(found: Sources, how: Reading, documents: int | None) -> Corpus:
     return replace(Corpus.open(place), source=Source(found.said, found.name, kind))
 
 
-def _read_all(files: Sequence[Path], how: Reading) -> Iterator[Sentence]:
-    names = document_numbers()
-    for file in files:
-        yield from read_sentences(file, names, how)
-
-
 def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
     """The sentences of so many documents; what follows is not read."""
     runs = groupby(sentences, key=attrgetter("document"))
     return (sentence for _, run in islice(runs, documents) for sentence in run)
-
-
-def _some(sentences: Iterable[Sentence], name: str) -> Iterator[Sentence]:
-    stream = iter(sentences)
-    first = next(stream, None)
-    if first is None:
-        raise CorpusError(f"There is no sentence in {name}; give one that has some.")
-    yield first
-    yield from stream
 
 
 def _name(files: Sequence[Path]) -> str:

@@ -30,8 +30,7 @@ from random import Random
 from typing import Any, Literal, overload
 from unicodedata import category, east_asian_width, name
 
-from headscope.errors import CorpusError
-from headscope.text.corpus import Corpus, Shard, columns_of
+from headscope.text.corpus import Corpus, Shard, columns_of, draw
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 Unit = Literal["paragraphs", "sentences"]
@@ -60,7 +59,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of a corpus; only their ranges are held, texts are read when asked for."""
+    """The segments of a corpus, as ranges; `segment_of` makes the text of one."""
 
     corpus: Corpus
     words: int = 0  # a segment takes paragraphs, two at least, until it has this many
@@ -83,10 +82,6 @@ class Segments:
     def __len__(self) -> int:
         return len(self.ranges)
 
-    def starting_in(self, start: int, stop: int) -> list[Segment]:
-        """Segments whose first sentence is one of start to stop (exclusive)."""
-        return [self._read(each) for each in self.ranges_in(start, stop)]
-
     def ranges_in(self, start: int, stop: int) -> Sequence[Range]:
         """The ranges of segments whose first sentence is one of start to stop (exclusive)."""
         return _starting_in(self.ranges, start, stop)
@@ -102,16 +97,9 @@ class Segments:
 
     def sample(self, n: int, seed: int) -> Corpus:
         """A corpus of n segments drawn without replacement: all their sentences, in order."""
-        if not 0 < n <= len(self):
-            raise CorpusError(
-                f"Cannot draw {n:,} of {len(self):,} segments of {self.unit}; "
-                f"ask for 1 to {len(self):,}."
-            )
-        ranges = [self.ranges[i] for i in sorted(Random(seed).sample(range(len(self)), n))]
+        drawn = draw(n, len(self), f"{len(self):,} segments of {self.unit}", seed)
+        ranges = [self.ranges[number] for number in drawn]
         return self.corpus.select([i for each in ranges for i in range(each.start, each.stop)])
-
-    def _read(self, place: Range) -> Segment:
-        return segment_of(place, self.corpus.read(Shard(0, place.start, place.stop)))
 
 
 def segment_of(place: Range, sentences: Sequence[Sentence]) -> Segment:

@@ -77,10 +77,10 @@ def join(sentence: Sentence, offsets: Sequence[Span], special: Sequence[bool]) -
     runs = _runs(len(sentence.words), found)
     merged = merge_runs(sentence.text, sentence.words, sentence.mentions, runs)
     place = {old: new for new, run in enumerate(runs) for old in run}
-    word_of_token = tuple(place[min(common)] if common else NO_WORD for common in found)
+    word_of_token = [place[min(common)] if common else NO_WORD for common in found]
     return Joined(
         replace(sentence, words=merged.words, mentions=merged.mentions),
-        Alignment(word_of_token, _tokens_of(word_of_token, len(runs))),
+        Alignment.of(word_of_token, len(runs)),
         merged.tops,
         merged=sum(len(run) for run in runs if len(run) > 1),
         several=sum(len(common) > 1 for common in found),
@@ -205,11 +205,3 @@ def _runs(words: int, found: Sequence[Counter[int]]) -> list[list[int]]:
         else:
             runs.append([index])
     return runs
-
-
-def _tokens_of(word_of_token: Sequence[int], words: int) -> tuple[tuple[int, ...], ...]:
-    tokens: list[list[int]] = [[] for _ in range(words)]
-    for token, word in enumerate(word_of_token):
-        if word != NO_WORD:
-            tokens[word].append(token)
-    return tuple(map(tuple, tokens))

@@ -11,7 +11,7 @@ from importlib.resources import as_file, files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from headscope.errors import CorpusError
 from headscope.files import find_place
@@ -42,6 +42,7 @@ from headscope.text.storage import LONGEST_TEXT
 Named = str | Path | Iterable[str | Path]
 DEMO = "demo"
 STANDARD_INPUT = "-"
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -87,17 +88,22 @@ def demo_sentences() -> Iterator[Sentence]:
     """The corpus that comes with Headscope."""
     with as_file(files("headscope.text") / "bundled" / "demo.conllu") as path:
         try:
-            found = False
-            for sentence in read_conllu(path, document_numbers()):
-                found = True
-                yield sentence
-            if not found:
-                raise CorpusError("it is empty")
+            yield from some(read_conllu(path, document_numbers()), "it is empty")
         except CorpusError as error:
             raise CorpusError(
                 f"The bundled corpus is missing or damaged ({error}); repair the installation with "
                 "`pip install --force-reinstall headscope`."
             ) from error
+
+
+def some(items: Iterable[Item], nothing: str) -> Iterator[Item]:
+    """The items, of which there must be one; `nothing` says what is wrong otherwise."""
+    stream = iter(items)
+    for first in stream:
+        yield first
+        yield from stream
+        return
+    raise CorpusError(nothing)
 
 
 def _as_dataset(named: Sequence[str | Path]) -> HubDataset | None:
@@ -193,7 +199,9 @@ class Documents:
         return bool(self.source.files) or self.source.name == DEMO
 
     def __iter__(self) -> Iterator[RawDocument]:
-        found = False
+        return some(self._texts(), f"There is no text in {self._where()}; give one that has some.")
+
+    def _texts(self) -> Iterator[RawDocument]:
         for number, row in enumerate(self._rows(), start=1):
             name = row.name or str(number)
             if len(row.text) > LONGEST_TEXT:
@@ -202,10 +210,7 @@ class Documents:
                     "characters; cut it."
                 )
             if row.text.strip():
-                found = True
                 yield RawDocument(row.text, name)
-        if not found:
-            raise CorpusError(f"There is no text in {self._where()}; give one that has some.")
 
     def _rows(self) -> Iterator[Row]:
         if self.source.name == DEMO:

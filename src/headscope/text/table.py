@@ -7,7 +7,7 @@ columns costs far less than lists of records: no Python object is touched per wo
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, starmap
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,7 @@ def to_table(columns: Columns) -> pa.Table:
 def to_sentences(table: pa.Table) -> list[Sentence]:
     """The sentences of a table's rows."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    words = [Word(*values) for values in zip(*_flat(columns, WORD_FIELDS), strict=True)]
+    words = list(starmap(Word, zip(*_flat(columns, WORD_FIELDS), strict=True)))
     spans = tuple(zip(*_flat(columns, SPAN_FIELDS), strict=True))
     entities, parts = _flat(columns, MENTION_FIELDS)
     cuts = pairwise(accumulate(parts, initial=0))
@@ -86,19 +86,9 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
         Mention(entity, spans[start:end])
         for entity, (start, end) in zip(entities, cuts, strict=True)
     ]
-    texts, documents, paragraphs, ids = (_values(columns[name]) for name in SENTENCE_FIELDS)
-    return [
-        Sentence(*row)
-        for row in zip(
-            texts,
-            _cut(words, columns["form"]),
-            _cut(mentions, columns["entity"]),
-            documents,
-            paragraphs,
-            ids,
-            strict=True,
-        )
-    ]
+    texts, *others = (_values(columns[name]) for name in SENTENCE_FIELDS)
+    within = _cut(words, columns["form"]), _cut(mentions, columns["entity"])
+    return list(starmap(Sentence, zip(texts, *within, *others, strict=True)))
 
 
 def _flat(columns: dict[str, pa.Array], names: Iterable[str]) -> list[list]:

@@ -5,7 +5,7 @@ Also where a sentence has spaces between its tokens, so that it reads as it was 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from headscope.wording import is_shown
 
@@ -32,7 +32,8 @@ def short(shown: str, longest: int = LONGEST_IN_PRINT) -> str:
 
 def is_right_to_left(labels: Iterable[str]) -> bool:
     """Whether most labels that have a direction run from right to left."""
-    directions = [_direction(shown) for shown in labels]
+    kinds = (map(_DIRECTIONS.get, map(unicodedata.bidirectional, shown)) for shown in labels)
+    directions = [next(filter(None, of_label), None) for of_label in kinds]
     return directions.count("right") > directions.count("left")
 
 
@@ -48,7 +49,19 @@ def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
     Tokens are looked for in the text one after the other. One that is not there, such as [CLS] or
     half a character, is judged by its own mark: a leading space, or the lack of "##".
     """
-    return tuple(_spaces(tokens, text))
+    marks_spaces = any(token.startswith(" ") for token in tokens)
+    text = text.lower() if len(text.lower()) == len(text) else text
+    spaces: list[bool] = []
+    at, follows = 0, True  # follows: the token before was found, so this one is next to it
+    for token in tokens:
+        found = text.find(bare(token).lower(), at)
+        follows = found >= 0 and (not follows or not text[at:found].strip())
+        if follows:
+            spaces.append(found == 0 or text[found - 1].isspace())
+            at = found + len(bare(token))
+        else:
+            spaces.append(token.startswith(" ") if marks_spaces else token[:2] != CONTINUES)
+    return (False, *spaces[1:]) if spaces else ()
 
 
 def gaps(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
@@ -80,11 +93,6 @@ _PART = re.compile(r"(.) ([1-9])/[1-9]", re.DOTALL)
 _RAISED = str.maketrans("123456789", "¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def _direction(shown: str) -> str | None:
-    kinds = (_DIRECTIONS.get(unicodedata.bidirectional(char)) for char in shown)
-    return next((kind for kind in kinds if kind is not None), None)
-
-
 _DIRECTIONS = {"L": "left", "R": "right", "AL": "right"}
 
 
@@ -94,18 +102,3 @@ def _visible(char: str) -> str:
     if not is_shown(char):
         return f"‹U+{ord(char):04X}›"
     return " " if unicodedata.category(char) == "Zs" else char
-
-
-def _spaces(tokens: Sequence[str], text: str) -> Iterator[bool]:
-    marks_spaces = any(token.startswith(" ") for token in tokens)
-    text = text.lower() if len(text.lower()) == len(text) else text
-    at, follows = 0, True  # follows: the token before was found, so this one is next to it
-    for place, token in enumerate(tokens):
-        found = text.find(bare(token).lower(), at)
-        there = found >= 0 and (not follows or not text[at:found].strip())
-        if there:
-            yield place > 0 and (found == 0 or text[found - 1].isspace())
-            at = found + len(bare(token))
-        else:
-            yield place > 0 and (token.startswith(" ") if marks_spaces else token[:2] != CONTINUES)
-        follows = there

@@ -72,7 +72,7 @@ def units(whole: "Side", state: "ViewState", span: slice, *, spans: bool = True)
     hidden = _hidden_tokens(side, state.hide, span.start)
     shown = [label(token) for token in side.tokens]
     if state.unit == "span" and spans:
-        first, (groups, labels) = 0, _by_span(shown, hidden, state.spans, span)
+        first, (groups, labels) = 0, _by_span(hidden, state.spans, span)
     elif state.unit == "word":
         first = len(_groups(whole.word_of_token[: span.start]))
         groups = _groups(side.word_of_token)
@@ -130,10 +130,7 @@ def span_runs(of: Units, named: Sequence[str]) -> list[tuple[int, int, int]]:
 
     Where spans lie within each other the shortest has its tokens, as among units.
     """
-    owner: dict[int, int] = {}
-    parsed = [Span.parse(one) for one in named]
-    for number in sorted(range(len(parsed)), key=lambda n: -len(parsed[n])):
-        owner |= dict.fromkeys(parsed[number].tokens, number)
+    owner = _owners(list(map(Span.parse, named)))
     owners = [owner.get(of.start + group[0], -1) for group in of.members]
     runs = [(number, list(run)) for number, run in groupby(range(len(owners)), owners.__getitem__)]
     return [(run[0], run[-1] + 1, number) for number, run in runs if number >= 0]
@@ -229,22 +226,28 @@ def _hidden_tokens(side: "Side", hide: Sequence[str], start: int) -> list[bool]:
 
 
 def _by_span(
-    labels: Sequence[str], hidden: Sequence[bool], named: Sequence[str], window: slice
+    hidden: Sequence[bool], named: Sequence[str], window: slice
 ) -> tuple[list[tuple[int, ...]], list[str]]:
     """The tokens of each span, of the shortest where spans lie within each other.
 
     All others are one unit; so are hidden tokens, and that one is hidden.
     """
-    parsed = [Span.parse(one) for one in named]
-    owner = [_ELSE] * len(labels)
-    for number in sorted(range(len(parsed)), key=lambda n: -len(parsed[n])):
-        for token in parsed[number].tokens:
-            if window.start <= token < window.stop:
-                owner[token - window.start] = label(parsed[number].name)
+    parsed = list(map(Span.parse, named))
+    owner = _owners(parsed)
     groups: dict[str, list[int]] = {}
-    for token, name in enumerate(owner):
-        groups.setdefault(_HIDDEN if hidden[token] else name, []).append(token)
+    for token, is_hidden in enumerate(hidden):
+        number = owner.get(window.start + token)
+        name = _ELSE if number is None else label(parsed[number].name)
+        groups.setdefault(_HIDDEN if is_hidden else name, []).append(token)
     return [tuple(own) for own in groups.values()], list(groups)
+
+
+def _owners(spans: Sequence[Span]) -> dict[int, int]:
+    """The number of the shortest span that each token lies in."""
+    owner: dict[int, int] = {}
+    for number in sorted(range(len(spans)), key=lambda n: -len(spans[n])):
+        owner |= dict.fromkeys(spans[number].tokens, number)
+    return owner
 
 
 def _within(of: Units, name: str | None, state: "ViewState") -> np.ndarray:

@@ -46,7 +46,10 @@ Labels = tuple[str, ...]
 def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
     """The state a view opens with: what the caller said, else what there is most to learn from."""
     asked = {name: value for name, value in wanted.items() if value is not None}
-    _check_names(kind, asked)
+    known = settings_of(kind)
+    for name in asked:
+        if name not in known:
+            raise ViewError(f"The {kind} view has no setting {name!r}; it has {', '.join(known)}.")
     stack = chosen_stack(trace, asked.pop("stack", None))
     if stack.keys.turns and "spans" not in asked and kind != "neuron":
         asked["spans"] = turns(stack.keys)
@@ -147,13 +150,6 @@ def _with_window(asked: dict[str, Any], stack: "StackTrace") -> dict[str, Any]:
     return {**asked, "window": both}
 
 
-def _check_names(kind: Kind, asked: Iterable[str]) -> None:
-    known = settings_of(kind)
-    for name in asked:
-        if name not in known:
-            raise ViewError(f"The {kind} view has no setting {name!r}; it has {', '.join(known)}.")
-
-
 def checked(state: ViewState, stack: "StackTrace") -> ViewState:
     """`state`, or an error that names what could have been asked."""
     for name in SETTINGS:
@@ -178,8 +174,9 @@ def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
         for one in (value,) if isinstance(value, str) else value:
             if one not in choices:
                 raise ViewError(f"{name} is {one!r}; choose {', '.join(choices)}.")
-    elif name == "mass" and not (isinstance(value, int | float) and 0 < value <= 1):
-        raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
+    elif name == "mass":
+        if not (isinstance(value, int | float) and 0 < value <= 1):
+            raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
     elif name == "window":
         _check_window(value, stack)
     elif name == "spans":

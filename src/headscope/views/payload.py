@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -99,13 +99,7 @@ class Blocks(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self.makers)
 
-    @overload
-    def __getitem__(self, index: int) -> bytes: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
-    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
-        if isinstance(index, slice):
-            return Blocks(self.makers[index])
+    def __getitem__(self, index: Any) -> Any:
         return self.makers[index]()
 
     def __iter__(self) -> Iterator[bytes]:

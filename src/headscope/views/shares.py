@@ -127,10 +127,11 @@ def shares(
     is_self = chosen.queries.tokens == chosen.keys.tokens
     everything = [Span("everything", tuple(range(len(chosen.queries))))]
     looking = check_spans(sources or (looked_at if is_self else everything), len(chosen.queries))
-    kept = _kept(chosen.keys, (hide,) if isinstance(hide, str) else hide)
+    left_out = (hide,) if isinstance(hide, str) else hide
+    kept = _kept(chosen.keys, left_out)
     members = _masks(looking, len(chosen.queries)), _masks(looked_at, len(chosen.keys))
     found = [
-        between(_weights(chosen, layer, weights), chosen_seen(chosen, layer), *members, kept)
+        between(_weights(chosen, layer, weights), _seen(chosen, layer), *members, kept)
         for layer in chosen.layers
     ]
     share, expected = (np.stack(part) for part in zip(*found, strict=True))
@@ -143,10 +144,8 @@ def shares(
             "from": [span.name for span in looking],
             "to": [span.name for span in looked_at],
         },
-        attrs={"model": trace.model, "weights": weights, "hide": ", ".join(
-            (hide,) if isinstance(hide, str) else hide
-        )},
-    )  # fmt: skip
+        attrs={"model": trace.model, "weights": weights, "hide": ", ".join(left_out)},
+    )
     return Shares(trace, data)
 
 
@@ -170,7 +169,7 @@ def between(
         return given / total[..., None], expected / total[..., None]
 
 
-def chosen_seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
+def _seen(stack: "StackTrace", layer: int) -> Bool[np.ndarray, "query key"]:
     """What any head of a layer gives any attention to: masked tokens get none."""
     return np.any(checked_weights(stack, layer) > 0, axis=0)
 

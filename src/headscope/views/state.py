@@ -164,7 +164,6 @@ def javascript() -> str:
         for name, setting in SETTINGS.items()
     ]
     one = "{title: string, meaning: string, kinds: string[], choices: Record<string, string>}"
-    typed = f"Record<keyof State, {one}>"
     return "\n".join([
         "/**",
         " * Kinds and settings of the views, generated from views/state.py: change them there.",
@@ -175,7 +174,7 @@ def javascript() -> str:
         *types,
         " */",
         "",
-        f"/** @type {{{typed}}} */",
+        f"/** @type {{Record<keyof State, {one}>}} */",
         "export const SETTINGS = {",
         *lines,
         "};",
@@ -188,10 +187,10 @@ def javascript_of_kinds(kinds: Iterable[Kind] = KINDS) -> str:
     chosen = tuple(kinds)
     imports = [f'import {{ {kind}View }} from "./{kind}/view.js";' for kind in chosen]
     known = ", ".join(f"{kind}: {kind}View" for kind in chosen)
-    first = (
-        "/** The view of every kind, generated from views/state.py: declare a new kind there. */"
+    said = "The view of every kind, generated from views/state.py: declare a new kind there."
+    return "\n".join(
+        [f"/** {said} */", "", *imports, "", f"export const VIEWS = {{ {known} }};", ""]
     )
-    return "\n".join([first, "", *imports, "", f"export const VIEWS = {{ {known} }};", ""])
 
 
 _JAVASCRIPT: dict[Any, str] = {

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from headscope.errors import ViewError
 from headscope.files import find_place, replacing
 from headscope.head import name_head
 from headscope.views.labels import label, short
-from headscope.views.lines import Drawing, Lines, drawing, lines
+from headscope.views.lines import Lines, drawing, lines
 from headscope.views.opening import initial_state
 from headscope.views.page import Frame, frame, gallery_page, page
 from headscope.views.payload import Payload, Scores, payload
@@ -237,17 +238,14 @@ def gallery(
     `texts` are traces, or views with settings of their own, in a list, or by title in a dictionary.
     Traces are shown in a view of this `kind` with these `settings`.
     """
-    views: tuple[tuple[str, View], ...] = tuple(
+    named: Any = texts.items() if isinstance(texts, Mapping) else zip(repeat(""), texts)
+    views = tuple(
         (name, one if isinstance(one, View) else open_view(one, kind, **settings))
-        for name, one in _named(texts)
+        for name, one in named
     )
     if not views:
         raise ViewError("The gallery is empty; give at least one trace.")
     return Gallery(title, views)
-
-
-def _named(texts: Any) -> "list[tuple[str, Trace | View]]":
-    return list(texts.items()) if isinstance(texts, Mapping) else [("", one) for one in texts]
 
 
 def _text(view: View) -> str:
@@ -295,7 +293,9 @@ def strongest_lines(view: View) -> list[Listed]:
     wanted = state.heads if view.kind == "head" else (state.head,)
     heads, weights = shown_weights(stack, state, wanted)
     picture = drawing(weights, stack, state)
-    found = _of_queries(_chosen(lines(picture, 1.0)), picture, _queries(view))
+    found, queries = _chosen(lines(picture, 1.0)), _queries(view)
+    if queries is not None:
+        found = found.take(np.isin(found.query, np.array(queries) - picture.queries.first))
     together = picture_name(state)
     names = [name_head(state.layer, h) if together is None else together for h in heads]
     return [
@@ -347,9 +347,3 @@ def _chosen(found: Lines) -> Lines:
     rows = np.stack([found.head, found.query])
     _, row, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
     return found.take(count[row.ravel()] > 1)
-
-
-def _of_queries(found: Lines, picture: Drawing, queries: tuple[int, ...] | None) -> Lines:
-    if queries is None:
-        return found
-    return found.take(np.isin(found.query, np.array(queries) - picture.queries.first))

@@ -53,8 +53,9 @@ class ViewWidget(AnyWidget):
         self._trace = trace
         self._payload = payload
         header = {**payload.header, "blocks": len(payload.blocks)}
-        settings = {name: _plain(value) for name, value in asdict(state).items()}
-        super().__init__(header=header, **settings)
+        settings = asdict(state).items()
+        lists = {name: list(value) for name, value in settings if isinstance(value, tuple)}
+        super().__init__(header=header, **{**dict(settings), **lists})
         self.on_msg(self._send_blocks)
 
     def _send_blocks(self, _: Any, asked: dict[str, Any], __: Any) -> None:
@@ -72,7 +73,3 @@ class ViewWidget(AnyWidget):
         stack = chosen_stack(self._trace, chosen or None)
         check_setting(name, proposal["value"], stack)
         return proposal["value"]
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -7,7 +7,7 @@ import xarray as xr
 from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import GROUPS, replicated
 from headscope.studies import additions
-from headscope.studies.clark2019.words import noop
+from headscope.studies.clark2019.words import exhibits, findings
 from tests.report.results import with_sums
 from tests.studies.clark2019.test_findings import claim, put_layers, surface, words
 
@@ -96,7 +96,7 @@ def with_noop(applies: float, other: float, prefix: str, noise: float = 0.05) ->
 
 
 def judged_noop(start: str, result: xr.Dataset) -> Judgement:
-    (finding,) = [each for each in noop.FINDINGS if each.claim.startswith(start)]
+    (finding,) = [each for each in findings.NOOP_FINDINGS if each.claim.startswith(start)]
     accuracy = result["relation_accuracy_numerator"].sum("group")
     return judge(finding, replicated(result.assign(relation_accuracy=accuracy)))
 
@@ -113,7 +113,7 @@ def test_doing_nothing_is_looking_at_delimiters_where_nothing_is_to_be_found(
         found = judged_noop(start, result)
         assert found.verdict == wanted
         assert found.value == pytest.approx(other - applies, abs=0.05)
-    (row,) = [row for row in noop.noop_rows(result) if row["relation"] == "obj"]
+    (row,) = [row for row in exhibits.noop_rows(result) if row["relation"] == "obj"]
     assert row["head"] == "L1H0" and row["attending"] == "dependent"
     assert row["difference"] == pytest.approx(row["does not"] - row["applies"])
     assert row["low"] < row["difference"] < row["high"]

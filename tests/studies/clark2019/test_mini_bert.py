@@ -6,8 +6,7 @@ import pytest
 
 import headscope as hs
 from headscope.head import name_in_paper
-from headscope.results.findings import judge
-from headscope.results.heads import top_heads
+from headscope.results.findings import judge, top_heads
 from headscope.results.replicates import replicated
 from headscope.studies.clark2019.surface.findings import FINDINGS
 

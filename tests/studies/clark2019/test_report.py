@@ -10,7 +10,7 @@ import xarray as xr
 import headscope as hs
 from headscope.head import name_in_paper
 from headscope.plots import style, to_svg
-from headscope.results.heads import layers_between
+from headscope.results.findings import layers_between
 from headscope.results.statements import read_statements
 from headscope.studies.clark2019.surface.exhibits import FIGURES, TABLES, clearest_heads
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2

@@ -27,6 +27,7 @@ from headscope.text.sentence import Sentence
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019 import plain_reading as plain
 from tests.studies.clark2019.corpora import paragraphs
+from tests.text.read_segments import starting_in
 
 QUICK: dict[str, Any] = {"repeated_sequences": 2, "period": 5, "max_tokens": 24}
 LONGEST = 24
@@ -83,7 +84,7 @@ def test_segments_are_made_of_the_sentences_handed_over(monkeypatch: pytest.Monk
     study = find_study("clark2019")
     setup = Setup(model, corpus, study.with_options(QUICK), {}, 256)
     second = Segments(corpus, LONGEST).ranges[1]
-    expected = Segments(corpus, LONGEST).starting_in(0, second.middle)
+    expected = starting_in(Segments(corpus, LONGEST), 0, second.middle)
     sentences = [replace(each, text=each.text.upper()) for each in corpus]
     given = Excerpt(sentences[: second.middle], after=sentences[second.middle : second.stop])
     monkeypatch.setattr(Corpus, "read", lambda *_: pytest.fail("the corpus was read again"))
@@ -114,7 +115,7 @@ def test_gradients_are_means_over_segments_for_both_losses() -> None:
     encoded = {
         each.number: each.encoded for each in segment_inputs(setup, Excerpt([*corpus]), 0).examples
     }
-    for segment in Segments(corpus, LONGEST).starting_in(0, len(corpus)):
+    for segment in starting_in(Segments(corpus, LONGEST), 0, len(corpus)):
         reading = plain.read(model, segment, LONGEST, seed=3)
         batch = model.batch([encoded[segment.number]])
         assert batch.ids[0].tolist() == plain.read_ids(model, segment, LONGEST, seed=3)[0]

@@ -15,6 +15,7 @@ from headscope.text.segments import Segments
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019 import plain_reading as plain
 from tests.studies.clark2019.corpora import paragraphs
+from tests.text.read_segments import starting_in
 
 MODELS: dict[str, Callable[[], Model]] = {"bert": tiny_bert, "gpt2": tiny_gpt2}
 LONGEST = 24  # tokens of a segment: most are cut
@@ -27,7 +28,7 @@ def measured(name: str) -> tuple[xr.Dataset, list[plain.Reading]]:
     model, corpus = MODELS[name](), paragraphs()
     result = study("clark2019", model, corpus, batch_tokens=100, offsets=[-1, 0, 1, 2, -7],
                    max_tokens=LONGEST)  # fmt: skip
-    segments = Segments(corpus, LONGEST).starting_in(0, len(corpus))
+    segments = starting_in(Segments(corpus, LONGEST), 0, len(corpus))
     return result, [
         plain.read(model, each, LONGEST, group=group_of(str(each.number))) for each in segments
     ]

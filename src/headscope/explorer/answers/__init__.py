@@ -1,50 +1,55 @@
-"""What is said of runs, whoever asks: the server answers with it, a site has it in files."""
+"""What is said of runs, whoever asks: the server answers with it, a site has it in files.
+
+What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
 import headscope
-from headscope.errors import HeadscopeError
-from headscope.explorer.answers.pictures import (
-    behaviour_of,
-    catalogue,
-    clusters,
-    column_titles,
-    measure_columns,
-    whole_numbers,
-    why_no_map,
-)
-from headscope.explorer.answers.runs import Library, OpenRun, number
+from headscope.errors import HeadscopeError, RunError
+from headscope.explorer import schemas as sent
+from headscope.explorer.answers.runs import Library, OpenRun
 from headscope.explorer.head_schemas import HeadEntry, Heads
-from headscope.explorer.schemas import (
-    Cell,
-    Clusters,
-    ModelFacts,
-    RunDetail,
-    RunSummary,
-    Said,
-    Session,
-    StoredTable,
-    TextLimits,
-)
-from headscope.head import Head
+from headscope.explorer.schemas import RefusedError
+from headscope.head import Head, read_head
+from headscope.results.compare import Comparison as Compared
+from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
+from headscope.results.compare.differences import Kind, MeasureDifference
 from headscope.results.dataset import left_out
+from headscope.results.measure import (
+    GRID,
+    Measure,
+    Slice,
+    baseline_of,
+    cut,
+    further_axes,
+    heads_of,
+    measure_names,
+    measure_of,
+    number,
+    plain_label,
+    select,
+)
 from headscope.results.statements import Table
 
 TELLING = 10  # tokens of a head that the search knows
 
 
-def session(library: Library, model: ModelFacts, limits: TextLimits) -> Session:
+def session(library: Library, model: sent.ModelFacts, limits: sent.TextLimits) -> sent.Session:
     """The runs and the model."""
     runs = [summary(library.run(slug)) for slug in library.slugs]
-    return Session(headscope.__version__, runs, model, limits)
+    return sent.Session(headscope.__version__, runs, model, limits)
 
 
-def detail(opened: OpenRun) -> RunDetail:
+def detail(opened: OpenRun) -> sent.RunDetail:
     """One run and its measures."""
     result = opened.run.result
-    return RunDetail(
+    return sent.RunDetail(
         **vars(summary(opened)),
         about=opened.run.about,
         measures=[] if result is None else catalogue(result),
@@ -53,10 +58,9 @@ def detail(opened: OpenRun) -> RunDetail:
 
 
 def heads(opened: OpenRun) -> Heads:
-    """Every head of the run with what it looks at."""
-    data, looks = opened.data, _looks(opened)
-    layers, numbers = whole_numbers(data["layer"]), whole_numbers(data["head"])
-    return Heads([_entry(opened, looks, Head(i, j)) for i in layers for j in numbers])
+    """Every head with what it looks at, for the search."""
+    looks = _looks(opened)
+    return Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
 
 
 def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
@@ -66,16 +70,11 @@ def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
     return HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
 
 
-def map_of(opened: OpenRun) -> Clusters:
-    """The map of heads."""
-    return clusters(opened.data, _looks(opened))
-
-
-def said(opened: OpenRun) -> Said:
+def said(opened: OpenRun) -> sent.Said:
     """The tables, judged claims and chosen heads that are stored with the run."""
     stored_with, known = opened.statements, measure_columns(opened.data)
     tables = [stored(one, known) for one in stored_with.tables]
-    return Said(tables, list(stored_with.findings), list(stored_with.choices))
+    return sent.Said(tables, list(stored_with.findings), list(stored_with.choices))
 
 
 def as_json(value: Any) -> bytes:
@@ -83,19 +82,19 @@ def as_json(value: Any) -> bytes:
     return json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False).encode()
 
 
-def summary(opened: OpenRun) -> RunSummary:
+def summary(opened: OpenRun) -> sent.RunSummary:
     """One run in the menus."""
     run = opened.run
     axes = {} if run.result is None else run.result.coords
-    return RunSummary(
+    return sent.RunSummary(
         slug=opened.slug,
         study=run.study,
         state=run.state,
         notes=list(run.notes),
         model=run.model,
         corpus=run.corpus,
-        layers=whole_numbers(axes["layer"]) if "layer" in axes else [],
-        heads=whole_numbers(axes["head"]) if "head" in axes else [],
+        layers=axes["layer"].values.tolist() if "layer" in axes else [],
+        heads=axes["head"].values.tolist() if "head" in axes else [],
         records=bool(run.records.files),
         closed={} if run.state != "complete" else dict(_closed(opened)),
     )
@@ -115,18 +114,254 @@ def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
         yield "findings", "This study makes no claims to be judged."
 
 
-def stored(table: Table, known: Mapping[str, str]) -> StoredTable:
+def stored(table: Table, known: Mapping[str, str]) -> sent.StoredTable:
     """A stored table with its rows as lists, in the order of the columns."""
     columns = list(dict.fromkeys(column for row in table.rows for column in row))
     rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
     titles = column_titles(known, columns)
-    return StoredTable(table.name, table.title, table.caption, columns, titles, rows)
+    return sent.StoredTable(table.name, table.title, table.caption, columns, titles, rows)
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> sent.Cell:
     return number(value) if isinstance(value, float) else value
 
 
 def _looks(opened: OpenRun) -> dict[str, str]:
     """What is said of each head, in a sentence."""
     return {one.name: one.sentence for one in opened.statements.heads}
+
+
+MOST_ROWS = 100
+OF_MEASURE = ("meaning", "unit", "formula", "reference", "more")
+PARTS = ("first", "second", "difference", "low", "high", "effect")
+
+
+def catalogue(data: xr.Dataset) -> list[sent.MeasureEntry]:
+    """What the menus offer."""
+    return [_measure_entry(data, measure_of(data, name)) for name in measure_names(data)]
+
+
+def axis_title(measure: Measure, axis: str) -> str:
+    """What a dimension of a measure is called."""
+    return measure.axes.get(axis, plain_label(axis).capitalize())
+
+
+def measured(opened: OpenRun, spec: str) -> sent.Picture:
+    """One measure over layers and heads."""
+    return picture(opened.data, find(opened.data, spec))
+
+
+def picture(data: xr.Dataset, chosen: Slice) -> sent.Picture:
+    """A slice with everything that the overview shows beside it."""
+    measure = chosen.measure
+    return sent.Picture(
+        spec=chosen.spec,
+        title=chosen.title,
+        **{name: getattr(measure, name) for name in OF_MEASURE},
+        layers=data["layer"].values.tolist(),
+        heads=data["head"].values.tolist(),
+        values=_grid(chosen.values),
+        errors=None if chosen.errors is None else _grid(chosen.errors),
+        profile=profile(data, chosen),
+        baseline=baseline_of(data, chosen),
+        published=chosen.published,
+    )
+
+
+def find(data: xr.Dataset, spec: str) -> Slice:
+    """The slice that a spec in an address names."""
+    try:
+        return cut(data, spec)
+    except RunError as error:
+        raise RefusedError(404, str(error)) from error
+
+
+def profile(data: xr.Dataset, chosen: Slice) -> sent.Profile:
+    """One value a layer: pooled where the study pooled, otherwise the mean over heads."""
+    pooled = f"{chosen.measure.name}_by_layer"
+    if pooled not in data:
+        return sent.Profile(_values(chosen.values.mean("head", skipna=True)), None, False)
+    errors = f"{pooled}_se"
+    return sent.Profile(
+        _values(select(data[pooled], chosen.at)),
+        _values(select(data[errors], chosen.at)) if errors in data else None,
+        True,
+    )
+
+
+def map_of(opened: OpenRun) -> sent.Clusters:
+    """The map of heads."""
+    data, looks = opened.data, _looks(opened)
+    if "head_position" not in data:
+        raise RefusedError(409, why_no_map(data))
+    positions = data["head_position"].transpose("unit", "axis")
+    heads = [
+        sent.MappedHead(
+            name=str(name),
+            layer=read_head(str(name)).layer,
+            x=number(x),
+            y=number(y),
+            behaviour=behaviour_of(data, *read_head(str(name))),
+            looks=looks.get(str(name)),
+        )
+        for name, (x, y) in zip(positions["unit"].values, positions.values, strict=True)
+    ]
+    return sent.Clusters(
+        heads=heads,
+        behaviours=sorted({head.behaviour for head in heads if head.behaviour is not None}),
+        stress=number(positions.attrs.get("stress", np.nan)),
+    )
+
+
+def behaviour_of(data: xr.Dataset, layer: int, head: int) -> str | None:
+    """The label that the study gave the head, None where it gives none."""
+    if "behaviour" not in data:
+        return None
+    return str(data["behaviour"].sel(layer=layer, head=head).values.item())
+
+
+def comparison(a: OpenRun, b: OpenRun) -> sent.Comparison:
+    """The largest differences of two runs."""
+    _ = a.data, b.data  # a run without a result is refused with its notes
+    found = compare_runs(a.run, b.run, names=(a.slug, b.slug))
+    clear, count = clear_and_all(found)
+    matching = found.matching
+    alone = () if matching is None else (*matching.first_alone, *matching.second_alone)
+    return sent.Comparison(
+        confidence=found.confidence,
+        by=list(found.by),
+        notes=list(found.notes),
+        measures=list(found.measures),
+        clear=clear,
+        intervals=count,
+        rows=_largest(found, "heads"),
+        layers=_largest(found, "layers"),
+        matches=[
+            sent.MatchedHeads(
+                str(one.first), str(one.second), one.distance, one.chance, one.is_good
+            )
+            for one in (matching.matches if matching is not None else ())
+        ],
+        alone=[str(head) for head in alone],
+    )
+
+
+def difference(a: OpenRun, b: OpenRun, spec: str) -> sent.Difference:
+    """One measure in two runs."""
+    chosen = find(a.data, spec)
+    find(b.data, spec)
+    return differences(a, b, chosen.measure.name)[chosen.spec]
+
+
+def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, sent.Difference]:
+    """The same for every slice of a measure that both runs have, by its spec."""
+    found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)
+    (one,) = found.parts[0].measures
+    both = [each.chosen for each in a.columns[name] if tuple(each.chosen.at.values()) in one.labels]
+    return {each.spec: _difference(a.data, one, each, found.confidence) for each in both}
+
+
+def _difference(
+    data: xr.Dataset, one: MeasureDifference, chosen: Slice, confidence: float
+) -> sent.Difference:
+    item = one.labels.index(tuple(chosen.at.values()))
+    shape = data.sizes["layer"], data.sizes["head"]
+    parts = {part: getattr(one.found, part) for part in PARTS[:-1]} | {"effect": one.effect}
+    grids: dict[str, Any] = {
+        part: [[number(value) for value in row] for row in values[:, item].reshape(shape)]
+        for part, values in parts.items()
+    }
+    return sent.Difference(
+        spec=chosen.spec,
+        title=chosen.title,
+        confidence=confidence,
+        layers=data["layer"].values.tolist(),
+        heads=data["head"].values.tolist(),
+        **grids,
+    )
+
+
+# Columns that clark2019 names by what they are of, not by the measure.
+OF_OFFSETS = {"previous token": "-1", "same token": "0", "next token": "1"}
+_PARTS = (  # of a column's name, and what they say of the measure before them
+    ("_by_layer", ", pooled over heads"),
+    ("_head_mean", ", mean of heads"),
+)
+
+
+def measure_columns(data: xr.Dataset) -> dict[str, str]:
+    """How columns of stored tables may name a measure or one of its slices, and their titles."""
+    known: dict[str, str] = {}
+    for name in measure_names(data):
+        title, axes = measure_of(data, name).title, further_axes(data, name)
+        known[name] = title
+        for label in next(iter(axes.values())) if len(axes) == 1 else ():
+            sliced = f"{title}: {plain_label(label)}"
+            known[f"{name} {label}"] = sliced
+            if name == "special_share":
+                known[label] = sliced
+            if name == "offset_share":
+                known |= {each: sliced for each, at in OF_OFFSETS.items() if at == label}
+    return known
+
+
+def column_titles(known: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+    """The columns of a stored table under the names that their measures have everywhere."""
+    measured = any(_bare(column)[0] in known for column in columns if "_" in column)
+    return [_column_title(column, known if measured else {}) for column in columns]
+
+
+def _column_title(column: str, known: Mapping[str, str]) -> str:
+    base, said, is_error = _bare(column)
+    title = known.get(base, plain_label(base)) + said
+    return f"± {title}" if is_error else title
+
+
+def _bare(column: str) -> tuple[str, str, bool]:
+    """A column's name without what was appended to it."""
+    base = column.removesuffix("_se").removesuffix(" se")
+    for part, said in _PARTS:
+        if base.endswith(part):
+            return base.removesuffix(part), said, base != column
+    return base, "", base != column
+
+
+def _measure_entry(data: xr.Dataset, measure: Measure) -> sent.MeasureEntry:
+    axes = further_axes(data, measure.name)
+    return sent.MeasureEntry(
+        name=measure.name,
+        title=measure.title,
+        meaning=measure.meaning,
+        unit=measure.unit,
+        errors=f"{measure.name}_se" in data,
+        axes=[sent.Axis(axis, axis_title(measure, axis), labels) for axis, labels in axes.items()],
+    )
+
+
+def _largest(found: Compared, kind: Kind) -> list[sent.DifferenceRow]:
+    """The largest differences; what is equal in both runs is none."""
+    rows = rows_of(found, kind, MOST_ROWS)
+    return [_row(row) for row in rows if row.difference != 0]
+
+
+def _row(row: Row) -> sent.DifferenceRow:
+    names = ("measure", "title", "spec", "first_at", "second_at")
+    said = {name: getattr(row, name) for name in names}
+    values: dict[str, Any] = {part: number(getattr(row, part)) for part in (*PARTS, "q")}
+    return sent.DifferenceRow(**said, **values, clear=row.is_clear)
+
+
+def why_no_map(data: xr.Dataset) -> str:
+    """What a run without a map of heads has instead."""
+    if "head_divergence" not in data:
+        known = left_out(data).get("head_divergence")
+        return known or "This study has no map of heads; `headscope study clark2019` makes one."
+    return f"There is no map of these heads: {data['head_divergence'].attrs.get('no_map')}."
+
+
+def _values(array: xr.DataArray) -> sent.Values:
+    return [number(value) for value in array.values]
+
+
+def _grid(array: xr.DataArray) -> sent.Grid:
+    return [[number(value) for value in row] for row in array.transpose(*GRID).values]

@@ -4,42 +4,22 @@ What a run keeps of a head besides numbers stands beside it: tokens, examples, m
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.answers.pictures import axis_title, behaviour_of
-from headscope.explorer.answers.runs import Column, OpenRun, number
-from headscope.explorer.head_schemas import (
-    Band,
-    Bin,
-    Card,
-    EdgeAdds,
-    Example,
-    Exemplar,
-    Group,
-    HeadRecords,
-    Histogram,
-    InputText,
-    LabelBar,
-    Line,
-    Mention,
-    Neighbour,
-    Neighbours,
-    Samples,
-    Space,
-    TokenRow,
-    TopTokens,
-    WrittenToken,
-)
+from headscope.explorer import head_schemas as sent
+from headscope.explorer.answers import axis_title, behaviour_of
+from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.schemas import RefusedError
-from headscope.head import Head, name_head, read_head
+from headscope.head import Head, read_head
 from headscope.results.dataset import left_out
-from headscope.results.heads import check_heads
-from headscope.results.measure import GRID, measure_of
+from headscope.results.findings import check_heads
+from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
 from headscope.results.records import (
     EDGES,
     SPACES,
@@ -50,10 +30,10 @@ from headscope.results.records import (
     Records,
     WrittenEdge,
 )
-from headscope.results.slices import plain_label
-from headscope.results.statements import Statements, Table
+from headscope.results.statements import Statements
 from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
 
+Made = TypeVar("Made")
 ENOUGH = 20  # words of a relation: with fewer some head is right by chance
 FEW = 3  # a measure with up to this many slices is listed, one with more is drawn as bars
 NEAREST = 6
@@ -63,15 +43,15 @@ NO_WRITES = "This run does not say what the head writes."
 NO_EDGES = "This run does not say what single edges add; run the study anew into another directory."
 
 
-def card(opened: OpenRun, name: str) -> Card:
-    """Everything the run knows about one head."""
+def card(opened: OpenRun, name: str) -> sent.Card:
+    """One head's card."""
     data = opened.data
     head = find_head(data, name)
     bins = histogram_names(data)
     columns = [each for name, each in opened.columns.items() if name not in bins]
     listed = [each for each in columns if len(each) <= FEW]
     drawn = [each for each in columns if len(each) > FEW]
-    return Card(
+    return sent.Card(
         name=str(head),
         layer=head.layer,
         head=head.head,
@@ -87,7 +67,7 @@ def card(opened: OpenRun, name: str) -> Card:
     )
 
 
-def nearest_heads(opened: OpenRun, head: Head) -> Neighbours:
+def nearest_heads(opened: OpenRun, head: Head) -> sent.Neighbours:
     """The heads most like it: by divergence of their attention, else by their measures."""
     data, own = opened.data, str(head)
     if "head_divergence" in data:
@@ -98,7 +78,7 @@ def nearest_heads(opened: OpenRun, head: Head) -> Neighbours:
         names, table = _standardised(opened)
         distances = np.sqrt(((table - table[names.index(own)]) ** 2).mean(1))
         basis = "root mean square difference of the measures, in standard deviations"
-    return Neighbours(basis, _closest(own, names, distances))
+    return sent.Neighbours(basis, _closest(own, names, distances))
 
 
 def find_head(data: xr.Dataset, name: str) -> Head:
@@ -109,11 +89,11 @@ def find_head(data: xr.Dataset, name: str) -> Head:
         raise RefusedError(404, str(error)) from error
 
 
-def _line(data: xr.Dataset, column: Column, head: Head) -> Line:
+def _line(data: xr.Dataset, column: Column, head: Head) -> sent.Line:
     """A slice's value at the head, its error, its rank from the top and the mean over heads."""
     chosen, at = column.chosen, column.places[head]
     own = number(column.values[at])
-    return Line(
+    return sent.Line(
         spec=chosen.spec,
         title=chosen.title,
         unit=chosen.measure.unit,
@@ -126,29 +106,29 @@ def _line(data: xr.Dataset, column: Column, head: Head) -> Line:
     )
 
 
-def _bar(data: xr.Dataset, column: Column, head: Head, label: str) -> LabelBar | None:
+def _bar(data: xr.Dataset, column: Column, head: Head, label: str) -> sent.LabelBar | None:
     """One label of a large measure; None where the head has no value."""
     line = _line(data, column, head)
     if line.value is None or line.rank is None:
         return None
     rare = column.words is not None and column.words < ENOUGH
-    return LabelBar(label, line.value, line.error, line.rank, line.of, line.baseline, rare)
+    return sent.LabelBar(label, line.value, line.error, line.rank, line.of, line.baseline, rare)
 
 
-def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator[Group]:
+def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator[sent.Group]:
     """The slices of a large measure, one group for each label of all but the longest dimension."""
     measure = columns[0].chosen.measure
     longest = max(
         columns[0].chosen.at, key=lambda axis: len({one.chosen.at[axis] for one in columns})
     )
-    groups: dict[str, list[LabelBar | None]] = {}
+    groups: dict[str, list[sent.LabelBar | None]] = {}
     for column in columns:
         at = column.chosen.at
         others = [plain_label(label) for axis, label in at.items() if axis != longest]
         bar = _bar(data, column, head, at[longest])
         groups.setdefault(", ".join(others), []).append(bar)
     for labels, bars in groups.items():
-        yield Group(
+        yield sent.Group(
             name=measure.name,
             title=f"{measure.title}: {labels}" if labels else measure.title,
             axis=axis_title(measure, longest),
@@ -157,30 +137,26 @@ def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator
         )
 
 
-def _mentions(statements: Statements, name: str) -> Iterator[Mention]:
+def _mentions(statements: Statements, name: str) -> Iterator[sent.Mention]:
     """The rows of stored tables that name the head in any column but their first."""
-    return (each for table in statements.tables for each in _mentions_in(table, name))
-
-
-def _mentions_in(table: Table, name: str) -> Iterator[Mention]:
-    for row in table.rows:
+    for table, row in [(each, row) for each in statements.tables for row in each.rows]:
         (_, first), *others = row.items()
         for column, value in others:
             if isinstance(value, str) and value.split(" ")[0] == name:
-                yield Mention(table.title, plain_label(str(first)), plain_label(column))
+                yield sent.Mention(table.title, plain_label(str(first)), plain_label(column))
 
 
-def _closest(own: str, names: list[str], distances: np.ndarray) -> list[Neighbour]:
+def _closest(own: str, names: list[str], distances: np.ndarray) -> list[sent.Neighbour]:
     order = [i for i in np.argsort(distances, kind="stable") if names[i] != own]
     known = [i for i in order if np.isfinite(distances[i])][:NEAREST]
-    return [Neighbour(names[i], float(distances[i])) for i in known]
+    return [sent.Neighbour(names[i], float(distances[i])) for i in known]
 
 
 def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     """Every measure without further dimensions as a column over heads, mean 0 and deviation 1."""
     data = opened.data
     plain = [few[0].values.ravel() for few in opened.columns.values() if not few[0].chosen.at]
-    heads = [name_head(int(i), int(j)) for i in data["layer"].values for j in data["head"].values]
+    heads = [str(head) for head in heads_of(data)]
     if not plain:
         return heads, np.full((len(heads), 1), np.nan)
     table = np.stack(plain, 1)
@@ -193,22 +169,17 @@ def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     return heads, np.nan_to_num(scaled)
 
 
-def _exemplars(opened: OpenRun, head: Head) -> list[Exemplar]:
+def _exemplars(opened: OpenRun, head: Head) -> list[sent.Exemplar]:
     """The head's stored sentences with pairs of any kind, surest first."""
     all_of_any = (one for one in opened.run.exemplars if one["kind"] is None)
     own = [one for one in all_of_any if (one["layer"], one["head"]) == head]
     return [_exemplar(one) for one in sorted(own, key=lambda one: -one["weight"])]
 
 
-def _exemplar(one: dict[str, Any]) -> Exemplar:
+def _exemplar(one: dict[str, Any]) -> sent.Exemplar:
     labels = [label(token) for token in one["tokens"]]
-    return Exemplar(
-        rank=one["rank"],
-        weight=one["weight"],
-        query=one["query"],
-        key=one["key"],
-        text=one["text"],
-        tokens=one["tokens"],
+    return sent.Exemplar(
+        **{name: one[name] for name in ("rank", "weight", "query", "key", "text", "tokens")},
         labels=labels,
         pieces=[label(bare(token)) for token in one["tokens"]],
         spaces=list(spaces_before(one["tokens"], one["text"])),
@@ -221,41 +192,41 @@ def histogram_names(data: xr.Dataset) -> list[str]:
     return [str(name) for name in data.data_vars if _axis(data, str(name)) is not None]
 
 
-def histograms(data: xr.Dataset, head: Head) -> list[Histogram]:
+def histograms(data: xr.Dataset, head: Head) -> list[sent.Histogram]:
     """The histograms of one head."""
     return [_histogram(data, name, head) for name in histogram_names(data)]
 
 
-def head_records(opened: OpenRun, head: Head) -> HeadRecords:
-    """What is kept of the head; a RefusedError where the study keeps nothing."""
-    kept = records_of(opened)
+def head_records(opened: OpenRun, name: str) -> sent.HeadRecords:
+    """Tokens, examples, maps and writes that the run keeps of one head."""
+    head, kept = find_head(opened.data, name), records_of(opened)
     written, points = kept.writes(*head), kept.points(*head)
     samples = {(one.input, one.position): one for one in points}
-    return HeadRecords(
+    return sent.HeadRecords(
         name=str(head),
         tops=list(_tops(kept, head)),
         bands=list(_bands(kept.examples(*head), kept.edges(*head))),
-        samples=Samples(
+        samples=sent.Samples(
             [one.input for one in samples.values()],
             [one.position for one in samples.values()],
             [one.token for one in samples.values()],
         ),
         spaces=list(_spaces(points, list(samples))),
-        raises=[WrittenToken(one.token, one.logit) for one in written if one.direction == "raises"],
-        lowers=[WrittenToken(one.token, one.logit) for one in written if one.direction == "lowers"],
+        raises=[_as(sent.WrittenToken, one) for one in written if one.direction == "raises"],
+        lowers=[_as(sent.WrittenToken, one) for one in written if one.direction == "lowers"],
         no_writes=None if written else _why_not(opened, WRITES, NO_WRITES),
         no_edges=None if EDGES in kept.files else _why_not(opened, EDGES, NO_EDGES),
         causal=bool(opened.data.attrs.get("is_causal", True)),
     )
 
 
-def input_text(opened: OpenRun, asked: str) -> InputText:
-    """The tokens of one input."""
+def input_text(opened: OpenRun, asked: str) -> sent.InputText:
+    """The tokens of an input that examples and maps name."""
     if not (asked.isascii() and asked.isdigit() and len(asked) < 19):
         raise RefusedError(404, "There is no such input; inputs go by their numbers.")
     kept = records_of(opened).inputs([int(asked)])[int(asked)]
     tokens = list(kept.tokens)
-    return InputText(
+    return sent.InputText(
         kept.input,
         kept.document,
         kept.start,
@@ -284,17 +255,17 @@ def _axis(data: xr.Dataset, name: str) -> str | None:
     return further[0] if is_one and not name.endswith(("_se", "_q")) else None
 
 
-def _histogram(data: xr.Dataset, name: str, head: Head) -> Histogram:
+def _histogram(data: xr.Dataset, name: str, head: Head) -> sent.Histogram:
     axis, measure = str(_axis(data, name)), measure_of(data, name)
     lows = np.asarray(data.variables[axis].values, float)
     highs = np.append(lows[1:], _end(axis, lows))
     values, errors = (_row(data, each, head) for each in (name, f"{name}_se"))
     bins = [
-        Bin(float(low), float(high), value, None if errors is None else number(errors[place]))
+        sent.Bin(float(low), float(high), value, None if errors is None else number(errors[place]))
         for place, (low, high) in enumerate(zip(lows, highs, strict=True))
         if values is not None and (value := number(values[place])) is not None
     ]
-    return Histogram(name, measure.title, measure.meaning, AXES[axis], bins)
+    return sent.Histogram(name, measure.title, measure.meaning, AXES[axis], bins)
 
 
 def _end(axis: str, lows: np.ndarray) -> float:
@@ -306,36 +277,28 @@ def _row(data: xr.Dataset, name: str, head: Head) -> np.ndarray | None:
     return np.asarray(data[name].sel(head._asdict()).values, float) if name in data else None
 
 
-def _tops(kept: Records, head: Head) -> Iterator[TopTokens]:
+def _tops(kept: Records, head: Head) -> Iterator[sent.TopTokens]:
     rows = kept.top_tokens(*head)
     for (side, by), found in groupby(rows, key=lambda one: (one.side, one.by)):
-        tokens = [TokenRow(one.token, one.share, one.lift, one.count) for one in found]
-        yield TopTokens(cast(Any, side), cast(Any, by), tokens)
+        tokens = [_as(sent.TokenRow, one) for one in found]
+        yield sent.TopTokens(cast(Any, side), cast(Any, by), tokens)
 
 
-def _bands(examples: Iterable[BandExample], edges: Sequence[WrittenEdge]) -> Iterator[Band]:
-    adds: dict[int, list[EdgeAdds]] = {}
+def _bands(examples: Iterable[BandExample], edges: Sequence[WrittenEdge]) -> Iterator[sent.Band]:
+    adds: dict[int, list[sent.EdgeAdds]] = {}
     for edge in edges:
-        adds.setdefault(edge.input, []).append(_adds(edge))
+        adds.setdefault(edge.input, []).append(_as(sent.EdgeAdds, edge))
     for band, found in groupby(examples, key=lambda one: one.band):
-        kept = [
-            Example(one.peak, one.input, sparse_rows(one), adds.get(one.input, [])) for one in found
-        ]
-        yield Band("top" if band == TOP_BAND else str(band + 1), kept)
+        shown = [(one, sparse_rows(one), adds.get(one.input, [])) for one in found]
+        kept = [sent.Example(one.peak, one.input, rows, edges) for one, rows, edges in shown]
+        yield sent.Band("top" if band == TOP_BAND else str(band + 1), kept)
 
 
-def _adds(edge: WrittenEdge) -> EdgeAdds:
-    return EdgeAdds(
-        edge.query,
-        edge.key,
-        edge.weight,
-        edge.token,
-        edge.logit,
-        list(edge.raises),
-        list(edge.raises_logit),
-        list(edge.lowers),
-        list(edge.lowers_logit),
-    )
+def _as(kind: type[Made], row: Any) -> Made:
+    """A stored row as it is sent: the fields of these names, several values as a list."""
+    names = [each.name for each in fields(kind)]  # pyright: ignore[reportArgumentType]
+    values = {name: getattr(row, name) for name in names}
+    return kind(**{name: [*of] if isinstance(of, tuple) else of for name, of in values.items()})
 
 
 def sparse_rows(example: BandExample) -> list[list[int]]:
@@ -346,14 +309,14 @@ def sparse_rows(example: BandExample) -> list[list[int]]:
     return [[part for weight, key in sorted(row) for part in (key, -weight)] for row in rows]
 
 
-def _spaces(points: Sequence[Point], samples: Sequence[tuple[int, int]]) -> Iterator[Space]:
+def _spaces(points: Sequence[Point], samples: Sequence[tuple[int, int]]) -> Iterator[sent.Space]:
     place = {sample: number for number, sample in enumerate(samples)}
     for name in SPACES:
         own = [one for one in points if one.space == name]
         placed = [(one.x, one.y) for one in own if one.x is not None and one.y is not None]
         together = placed if len(placed) == len(own) else []
         if own:
-            yield Space(
+            yield sent.Space(
                 name=cast(Any, name),
                 sample=[place[one.input, one.position] for one in own],
                 component1=[one.component1 for one in own],

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -21,16 +20,20 @@ from scipy.stats import rankdata
 from headscope.errors import RunError
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head
-from headscope.results.measure import GRID, measure_names
-from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
-from headscope.results.slices import (
+from headscope.results.measure import (
+    GRID,
+    Baseline,
     BaselineValue,
     Slice,
     baseline_of,
     baseline_of_head,
-    is_baseline_of_heads,
+    heads_of,
+    measure_names,
+    number,
+    own_baseline,
     slices,
 )
+from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
 Stamp = tuple[tuple[str, int, int], ...]
@@ -153,7 +156,6 @@ class Kept:
         return await asyncio.shield(asyncio.wrap_future(running))
 
     def close(self) -> None:
-        """Let the threads end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
@@ -186,30 +188,24 @@ class Column:
     mean: float | None
     baseline: BaselineValue | None
     words: int | None  # that a relation was scored on; None for other measures
-    own_baselines: bool  # whether every head is held against a value of its own
+    own: Baseline | None  # in which every head has a value of its own
     places: Mapping[Head, tuple[int, int]]  # of the heads in the arrays
 
     def baseline_at(self, data: xr.Dataset, head: Head) -> BaselineValue | None:
-        """What one head is held against."""
-        if not self.own_baselines:
+        if self.own is None:
             return self.baseline
-        return baseline_of_head(data, self.chosen, head._asdict())
+        return baseline_of_head(data, self.chosen, self.own, head)
 
 
 def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
     """The columns of every measure of heads."""
-    layers, heads = (data.variables[axis].values.tolist() for axis in GRID)
-    places = {Head(a, b): (i, j) for i, a in enumerate(layers) for j, b in enumerate(heads)}
+    places = dict(
+        zip(heads_of(data), np.ndindex(*(data.sizes[axis] for axis in GRID)), strict=True)
+    )
     return {
         name: tuple(_column(data, each, places) for each in slices(data, name))
         for name in measure_names(data)
     }
-
-
-def number(value: Any) -> float | None:
-    """A number as JSON has it: None where it is not finite."""
-    plain = float(value)
-    return plain if np.isfinite(plain) else None
 
 
 def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, int]]) -> Column:
@@ -226,7 +222,7 @@ def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, in
         mean=number(values[known].mean()) if known.any() else None,
         baseline=baseline_of(data, chosen),
         words=_words(data, chosen),
-        own_baselines=is_baseline_of_heads(data, chosen),
+        own=own_baseline(data, chosen),
         places=places,
     )
 

@@ -160,9 +160,7 @@ class BandedExamples:
 
     def condense(self, state: State) -> None:
         """Put the inputs of the shard into their bins."""
-        peaks, numbers = state.records.pop("peak"), state.records.pop("number")
-        if "peak" in state.on_device:
-            peaks = state.on_device.pop("peak").cpu().numpy()
+        peaks, numbers = state.take("peak").cpu().numpy(), state.records.pop("number")
         order = np.argsort(draw(self.seed, numbers), kind="stable")
         for place in range(len(self.grid.layers)):
             own = self._of_shard(peaks[order, place].T.astype(float), numbers[order].astype(float))

@@ -73,9 +73,8 @@ class Exemplars:
         numbers: Int[np.ndarray, "batch"],
         found: Float[np.ndarray, "field rank head"],
     ) -> None:
-        fields = dict(zip(FIELDS, found, strict=True))
-        fields["sentence"] = numbers[fields["sentence"].astype(np.int64)].astype(np.float64)
-        challengers = {name: np.where(found[0] > 0, fields[name], NONE).T for name in FIELDS}
+        fields = name_fields(found, numbers)
+        challengers = {name: values.T for name, values in fields.items()}
         kept_so_far = {name: state.sums[name][index] for name in FIELDS}
         for name, values in _choose(kept_so_far, challengers, self.count).items():
             state.sums[name][index] = values
@@ -87,10 +86,24 @@ class Exemplars:
     def compute(self, sums: Sums, records: Records) -> Variables:
         """exemplar_weight, _sentence, _query and _key by layer, head and rank; -1 where none."""
         rank = Axis("rank", range(self.count))
-        weight = np.where(sums["weight"] > 0, sums["weight"], np.nan)
-        variables = {"exemplar_weight": self.grid.array(weight, rank)}
-        places = {f"exemplar_{name}": sums[name].astype(np.int64) for name in FIELDS[1:]}
-        return variables | {name: self.grid.array(values, rank) for name, values in places.items()}
+        return exemplar_variables("exemplar", self.grid, sums, rank)
+
+
+def name_fields(found: Float[np.ndarray, "field *any"], numbers: Int[np.ndarray, "batch"]) -> Sums:
+    """What was found in a batch by name, with the number of each input; -1 where no weight is."""
+    fields = dict(zip(FIELDS, found, strict=True))
+    fields["sentence"] = numbers[fields["sentence"].astype(np.int64)].astype(np.float64)
+    return {name: np.where(found[0] > 0, values, NONE) for name, values in fields.items()}
+
+
+def exemplar_variables(
+    prefix: str, grid: Grid, sums: Sums, *axes: Axis, bits: int = 64
+) -> Variables:
+    """PREFIX_weight, PREFIX_sentence, _query and _key, in numbers of so many bits."""
+    weight = np.where(sums["weight"] > 0, sums["weight"], np.nan).astype(f"f{bits // 8}")
+    places = {name: sums[name].astype(f"i{bits // 8}") for name in FIELDS[1:]}
+    found = {"weight": weight, **places}
+    return {f"{prefix}_{name}": grid.array(values, *axes) for name, values in found.items()}
 
 
 def corpus_order(batch: AnnotatedBatch) -> Int[Tensor, "batch"]:
@@ -151,12 +164,14 @@ class ExampleMap:
         for name in ("ids", "places", "null"):
             state.sums[name][:] = -1
             state.sums[name][shown] = getattr(best, name)
-        rows = torch.cat([layer.look(*run)[row] for run in runs], dim=1)
+        rows = torch.cat([layer.text(row, *run) for run in runs], dim=1)
         weights = torch.cat([rows[..., start:stop] for start, stop in runs], dim=2)
 
+        index = layer.index  # not the layer: what waits for a copy would keep all of it
+
         def keep(weights: np.ndarray) -> None:
-            state.sums["weights"][layer.index] = 0
-            state.sums["weights"][layer.index, :, shown, shown] = weights
+            state.sums["weights"][index] = 0
+            state.sums["weights"][index, :, shown, shown] = weights
 
         state.receive(keep, weights)
 

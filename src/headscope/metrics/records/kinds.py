@@ -16,9 +16,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
-from headscope.metrics.records.examples import corpus_order
+from headscope.metrics.records.examples import (
+    FIELDS,
+    NONE,
+    corpus_order,
+    exemplar_variables,
+    name_fields,
+)
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
+from headscope.observe.dense import DenseLayer, DensePeaks
 from headscope.observe.layer import separation
 from headscope.observe.offsets import largest_by_separation
 from headscope.results.measure import Measure
@@ -28,8 +34,6 @@ BANDS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, None))  # tokens apart, both ends
 STRONGEST = 3
 RANDOM = "random"
 PICKS = (*map(str, range(1, STRONGEST + 1)), RANDOM)
-NOTHING = -1.0
-FIELDS = ("weight", "sentence", "query", "key")
 
 KIND_EXEMPLAR_WEIGHT = Measure(
     "kind_exemplar_weight",
@@ -110,14 +114,14 @@ class KindExemplars:
 
     def zero(self, inputs: int) -> State:
         shape = (*self.grid.shape, len(self.kinds))
-        sums = {name: np.full((*shape, len(PICKS)), NOTHING) for name in FIELDS}
+        sums = {name: np.full((*shape, len(PICKS)), NONE) for name in FIELDS}
         return State(sums | {"order": np.full(shape, np.inf)})
 
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Let the inputs of a batch compete with those kept so far."""
-        batch, pairs = layer.batch, _Pairs(layer, self.labels, self.with_self)
+        batch, pairs = layer.batch, _Pairs(layer.batch, layer.peaks(self.with_self), self.labels)
         weight = pairs.weight  # batch head kind
-        order = batch.once("draw order", partial(self._order, batch))
+        order = batch.once("draw order", lambda: self._order(batch))
         drawn = torch.where(weight > 0, order[:, None], torch.inf).min(0)
         rows = torch.cat([_strongest(weight, batch), drawn.indices[None]])
         found = (weight.gather(0, rows), rows, *pairs.locate(rows))
@@ -136,10 +140,8 @@ class KindExemplars:
         found: Float[np.ndarray, "field pick head kind"],
         order: Float[np.ndarray, "head kind"],
     ) -> None:
-        fields = dict(zip(FIELDS, np.moveaxis(found, 1, -1), strict=True))
-        fields["sentence"] = numbers[fields["sentence"].astype(np.int64)].astype(np.float64)
-        there = fields["weight"] > 0
-        challenger = {name: _fill(np.where(there, fields[name], NOTHING)) for name in FIELDS}
+        fields = name_fields(np.moveaxis(found, 1, -1), numbers)
+        challenger = {name: _fill(values) for name, values in fields.items()}
         own = {name: sums[index] for name, sums in state.sums.items()}
         for name, values in _better(own, challenger | {"order": order}).items():
             state.sums[name][index] = values
@@ -151,40 +153,28 @@ class KindExemplars:
     def compute(self, sums: Sums, records: Records) -> Variables:
         """kind_exemplar_weight, _sentence, _query, _key by layer, head, kind, pick; -1: none."""
         axes = Axis("kind", self.kinds), Axis("pick", PICKS)
-        weight = np.where(sums["weight"] > 0, sums["weight"], np.nan)
-        variables = {"kind_exemplar_weight": self.grid.array(weight.astype(np.float32), *axes)}
-        places = {f"kind_exemplar_{name}": sums[name].astype(np.int32) for name in FIELDS[1:]}
-        return variables | {name: self.grid.array(each, *axes) for name, each in places.items()}
+        return exemplar_variables("kind_exemplar", self.grid, sums, *axes, bits=32)
 
 
 @dataclass(frozen=True)
 class _Pairs:
     """The largest weights of a layer by kind, and the pairs that have them."""
 
-    layer: DenseLayer
+    batch: AnnotatedBatch
+    peaks: DensePeaks
     labels: tuple[Axis, ...]
-    with_self: bool
-
-    @cached_property
-    def kept(self) -> Float[Tensor, "batch head query key"]:
-        return self.layer.peaks(self.with_self).kept
-
-    @cached_property
-    def by_key(self) -> Float[Tensor, "batch head key"]:
-        """The largest weight that every key receives."""
-        return self.layer.peaks(self.with_self).by_key
 
     @cached_property
     def weight(self) -> Float[Tensor, "batch head kind"]:
         """The largest weight of every kind; 0 where an input has no such pair."""
         of_labels = [self._of_label(axis) for axis in self.labels]
-        apart = largest_by_separation(self.kept, is_causal=self.layer.batch.is_causal)
+        apart = largest_by_separation(self.peaks.kept, is_causal=self.batch.is_causal)
         none = apart.new_zeros(*apart.shape[:-1], 1)  # where no two tokens are that far apart
         of_bands = [
             torch.cat([none, apart[..., low - 1 : high]], dim=-1).amax(-1, keepdim=True)
             for low, high in BANDS
         ]
-        return torch.cat([self.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
+        return torch.cat([self.peaks.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
 
     def locate(
         self, rows: Int[Tensor, "pick head kind"]
@@ -193,10 +183,10 @@ class _Pairs:
         before = rows.shape[-1] - len(BANDS)
         head = torch.arange(rows.shape[1], device=rows.device)[:, None]
         key = self._key_of_labels(rows[..., :before], head)
-        query = self.kept[rows[..., :before], head, :, key].argmax(-1)
+        query = self.peaks.kept[rows[..., :before], head, :, key].argmax(-1)
         pairs = [(query, key)]
         for place, band in enumerate(self.bands, start=before):
-            cells = self.kept[rows[..., place], head[:, 0]].mul_(band)  # pick head query key
+            cells = self.peaks.kept[rows[..., place], head[:, 0]].mul_(band)  # pick head query key
             key = cells.amax(-2).argmax(-1, keepdim=True)
             column = cells.take_along_dim(key[..., None], -1)[..., 0]
             pairs.append((column.argmax(-1, keepdim=True), key))
@@ -204,19 +194,19 @@ class _Pairs:
         return torch.cat(queries, dim=-1), torch.cat(keys, dim=-1)
 
     def _of_label(self, axis: Axis) -> Float[Tensor, "batch head label"]:
-        codes = self.layer.batch.labels[axis.name]
-        places = torch.where(codes < 0, len(axis), codes)[:, None].expand_as(self.by_key)
-        none = self.by_key.new_zeros(*self.by_key.shape[:2], len(axis) + 1)
-        return none.scatter_reduce(-1, places, self.by_key, "amax")[..., :-1]
+        codes = self.batch.labels[axis.name]
+        places = torch.where(codes < 0, len(axis), codes)[:, None].expand_as(self.peaks.by_key)
+        none = self.peaks.by_key.new_zeros(*self.peaks.by_key.shape[:2], len(axis) + 1)
+        return none.scatter_reduce(-1, places, self.peaks.by_key, "amax")[..., :-1]
 
     def _key_of_labels(
         self, rows: Int[Tensor, "pick head kind"], head: Int[Tensor, "head one"]
     ) -> Int[Tensor, "pick head kind"]:
-        by_key = self.by_key[rows, head]  # pick head kind key
+        by_key = self.peaks.by_key[rows, head]  # pick head kind key
         start = 1  # every key is of the kind ANY
         for axis in self.labels:
             stop = start + len(axis)
-            codes = self.layer.batch.labels[axis.name][rows[..., start:stop]]
+            codes = self.batch.labels[axis.name][rows[..., start:stop]]
             wanted = torch.arange(len(axis), device=rows.device)[:, None]
             by_key[:, :, start:stop].masked_fill_(codes != wanted, -1.0)
             start = stop
@@ -225,8 +215,8 @@ class _Pairs:
     @cached_property
     def bands(self) -> Float[Tensor, "band query key"]:
         """1 where two tokens are as far apart as the band says."""
-        batch = self.layer.batch
-        return batch.once("bands of separation", partial(_bands, batch.mask.shape[1], batch))
+        size = self.batch.mask.shape[1]
+        return self.batch.once("bands of separation", partial(_bands, size, self.batch))
 
 
 def _bands(size: int, batch: AnnotatedBatch) -> Float[Tensor, "band query key"]:
@@ -250,7 +240,7 @@ def _strongest(
 def _fill(values: Float[np.ndarray, "head kind pick"]) -> Float[np.ndarray, "head kind pick"]:
     """A pick for every place: a batch of fewer inputs has fewer of the strongest."""
     missing = len(PICKS) - values.shape[-1]
-    none = np.full((*values.shape[:-1], missing), NOTHING)
+    none = np.full((*values.shape[:-1], missing), NONE)
     return np.concatenate([values[..., :-1], none, values[..., -1:]], axis=-1)
 
 

@@ -8,10 +8,12 @@ import math
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from headscope.results.measure import Measure
 
 COMPONENTS = 2
+TINY = torch.finfo(torch.float64).tiny
 PERPLEXITY = 20.0
 STEPS, EXAGGERATED, EXAGGERATION = 200, 60, 8.0
 CLUSTERS = (2, 3, 4, 5, 6)
@@ -63,11 +65,11 @@ def find_components(
     first = directions[:, :found]
     largest = first.gather(-1, first.abs().argmax(-1, keepdim=True))
     first = first * torch.where(largest < 0, -1.0, 1.0)
-    whole = sizes.square().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
+    whole = sizes.square().sum(-1, keepdim=True).clamp(min=TINY)
     shares = sizes[:, :found].square() / whole
     places = centred @ first.mT
     gap = (0, count - found)
-    return torch.nn.functional.pad(places, gap), torch.nn.functional.pad(shares, gap)
+    return functional.pad(places, gap), functional.pad(shares, gap)
 
 
 def bring_together(
@@ -81,8 +83,7 @@ def bring_together(
     """
     query, key = query.double(), key.double()
     wide = [(each - each.mean(1, keepdim=True)).square().mean((1, 2)) for each in (query, key)]
-    tiny = torch.finfo(torch.float64).tiny
-    factor = (wide[1].clamp(min=tiny) / wide[0].clamp(min=tiny)).pow(0.25)[:, None, None]
+    factor = (wide[1].clamp(min=TINY) / wide[0].clamp(min=TINY)).pow(0.25)[:, None, None]
     query, key = query * factor, key / factor
     return query, key - key.mean(1, keepdim=True) + query.mean(1, keepdim=True)
 
@@ -95,7 +96,7 @@ def lay_out(points: Float[Tensor, "head point dim"]) -> Float[Tensor, "head poin
     """
     count = points.shape[1]
     start, _ = find_components(points)
-    spread = start.std(1, keepdim=True)[..., :1].clamp(min=torch.finfo(torch.float64).tiny)
+    spread = start.std(1, keepdim=True)[..., :1].clamp(min=TINY)
     places = start / spread * 1e-4
     if count < 4:
         return start / spread
@@ -120,7 +121,7 @@ def _affinities(
 ) -> Float[Tensor, "head point point"]:
     """Symmetric chances of being neighbours; every point has about as many as the perplexity."""
     far = torch.cdist(points, points).square()
-    far = far / far.mean((1, 2), keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
+    far = far / far.mean((1, 2), keepdim=True).clamp(min=TINY)
     own = torch.eye(far.shape[-1], dtype=torch.bool, device=far.device)
     low, high = torch.full_like(far[..., :1], -12.0), torch.full_like(far[..., :1], 12.0)
     chances = far
@@ -162,7 +163,7 @@ def find_clusters(
         if number * max(2, math.ceil(SMALLEST * count)) > count:
             break
         labels = _means(points, number, seed)
-        members = torch.nn.functional.one_hot(labels, number).double()
+        members = functional.one_hot(labels, number).double()
         value = mean_silhouette(far, members)
         value[members.sum(1).min(-1).values < max(2, SMALLEST * count)] = -1
         better = value > best
@@ -179,24 +180,17 @@ def mean_silhouette(
     is_own = members > 0
     own = (sums * members).sum(-1) / ((sizes * members).sum(-1) - 1).clamp(min=1)
     other = (sums / sizes.clamp(min=1)).masked_fill(is_own | (sizes == 0), torch.inf).amin(-1)
-    value = (other - own) / torch.maximum(own, other).clamp(min=torch.finfo(torch.float64).tiny)
+    value = (other - own) / torch.maximum(own, other).clamp(min=TINY)
     alone = (sizes * members).sum(-1) <= 1
     return value.masked_fill(alone, 0.0).mean(-1)
 
 
 def _means(points: Float[Tensor, "head point dim"], number: int, seed: int) -> Tensor:
     """The labels of the best of some k-means, each from another seeded start."""
-    best, found = None, None
-    for restart in range(RESTARTS):
-        labels, spread = _one_means(points, _start(points, number, seed + restart))
-        if best is None or found is None:
-            best, found = spread, labels
-        else:
-            better = spread < best
-            found = torch.where(better[:, None], labels, found)
-            best = torch.where(better, spread, best)
-    assert found is not None
-    return found
+    starts = (_start(points, number, seed + restart) for restart in range(RESTARTS))
+    labels, spread = zip(*(_one_means(points, start) for start in starts), strict=True)
+    best = torch.stack(spread).argmin(0)  # of equals the first
+    return torch.stack(labels)[best, torch.arange(len(best), device=best.device)]
 
 
 def _start(points: Tensor, number: int, seed: int) -> Float[Tensor, "head cluster dim"]:
@@ -223,7 +217,7 @@ def _one_means(points: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
         if torch.equal(now, labels):
             break
         labels = now
-        members = torch.nn.functional.one_hot(labels, centres.shape[1]).to(points.dtype)
+        members = functional.one_hot(labels, centres.shape[1]).to(points.dtype)
         sizes = members.sum(1)[..., None]
         means = members.mT @ points / sizes.clamp(min=1)
         centres = torch.where(sizes > 0, means, centres)
@@ -231,6 +225,6 @@ def _one_means(points: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _by_size(labels: Int[Tensor, "head point"]) -> Int[Tensor, "head point"]:
-    sizes = torch.nn.functional.one_hot(labels, max(CLUSTERS)).sum(1)
+    sizes = functional.one_hot(labels, max(CLUSTERS)).sum(1)
     rank = sizes.argsort(dim=-1, descending=True, stable=True).argsort(-1)
     return rank.gather(-1, labels)

@@ -88,7 +88,8 @@ class TopTokens:
         if not {"count", "mass"} <= set(state.on_device):
             return
         count, mass = (state.on_device.pop(name).cpu().numpy() for name in ("count", "mass"))
-        kept = np.sort(np.argsort(-count, kind="stable")[: self._most])
+        most = max(self.ranks, self.table // (8 * len(SIDES) * int(np.prod(self.grid.shape))))
+        kept = np.sort(np.argsort(-count, kind="stable")[:most])
         kept = kept[count[kept] > 0]
         state.sums["id"], state.sums["count"] = kept.astype(float), count[kept].astype(float)
         state.sums["mass"] = mass[..., kept].astype(float)
@@ -136,12 +137,6 @@ class TopTokens:
             yield place, ORDERS.index("mass"), largest(share, self.ranks), fields
             among = np.where(enough, fields["lift"], 0.0)
             yield place, ORDERS.index("lift"), largest(among, self.ranks), fields
-
-    @property
-    def _most(self) -> int:
-        """How many tokens the table of a shard may have."""
-        heads = int(np.prod(self.grid.shape))
-        return max(self.ranks, self.table // (8 * len(SIDES) * heads))
 
     def _room(
         self,

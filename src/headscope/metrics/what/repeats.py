@@ -47,7 +47,7 @@ from headscope.metrics.ratio import (
     TextTerms,
     document_mean_of_matrices,
 )
-from headscope.metrics.where.shares import EVEN, HEADVIS, even_of
+from headscope.metrics.where.positions import EVEN, HEADVIS, even_of
 from headscope.metrics.where.surface import even_weights
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer

@@ -126,8 +126,8 @@ class Successor:
         ]
         even = 1 / self.candidates.sum(1).double().to(item.device)[item]
         sums = {"right": torch.stack(found, 1), "even": even, "items": torch.ones_like(even)}
-        for name, values in sums.items():
-            state.add(name, sum_by_group(values, annotated.groups))
+        for name, terms in sums.items():
+            state.add(name, sum_by_group(terms, annotated.groups))
 
     def _judge(
         self,

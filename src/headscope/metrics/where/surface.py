@@ -256,22 +256,18 @@ def even_special_shares() -> TextRatio:
     """What `special_shares` gives for attention that is the same everywhere."""
 
     def terms(batch: AnnotatedBatch) -> TextTerms:
-        weights = even_weights(batch)
-        total = weights.sum(1, keepdim=True)
-        received = weights.flip(1).cumsum(1).flip(1) if batch.is_causal else total
         is_special = batch.one_hot("special", len(SPECIAL)).double()
-        return _mean_of_rows(batch, (received[..., None] * is_special).sum(1))
+        return _mean_of_rows(batch, (even_received(batch)[..., None] * is_special).sum(1))
 
     return TextRatio(SPECIAL_SHARE_EVEN, terms, Axis("special", SPECIAL))
 
 
 def even_first_token_share() -> TextRatio:
     """What `first_token_shares` gives for attention that is the same everywhere."""
-
-    def terms(batch: AnnotatedBatch) -> TextTerms:
-        return _mean_of_rows(batch, even_weights(batch).sum(1, keepdim=True))
-
-    return TextRatio(FIRST_TOKEN_SHARE_EVEN, terms)
+    return TextRatio(
+        FIRST_TOKEN_SHARE_EVEN,
+        lambda batch: _mean_of_rows(batch, even_weights(batch).sum(1, keepdim=True)),
+    )
 
 
 def even_weights(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
@@ -279,6 +275,12 @@ def even_weights(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
     mask = batch.mask.double()
     seen = mask.cumsum(1) if batch.is_causal else mask.sum(1, keepdim=True)
     return mask / seen.clamp(min=1)
+
+
+def even_received(batch: AnnotatedBatch) -> Float[Tensor, "batch #key"]:
+    """The weight that every token then receives."""
+    weights = even_weights(batch)
+    return weights.flip(1).cumsum(1).flip(1) if batch.is_causal else weights.sum(1, keepdim=True)
 
 
 def even_on_offset(batch: AnnotatedBatch, offset: int) -> Float[Tensor, "batch"]:
@@ -359,14 +361,13 @@ def sink_rate(
     return float((known > threshold).mean()) if known.size else float("nan")
 
 
-def uniform_line() -> TextRatio:
-    """Mean ln n: the entropy of attention that is the same everywhere."""
-    return TextRatio(UNIFORM_ENTROPY, partial(_per_document, uniform_entropy))
-
-
-def visible_uniform_line() -> TextRatio:
-    """The same for a causal model, over what each query sees."""
-    return TextRatio(VISIBLE_UNIFORM_ENTROPY, partial(_per_document, visible_uniform_entropy))
+def uniform_lines(*, is_causal: bool) -> list[TextRatio]:
+    """The entropy of attention that is the same everywhere, or over what a causal query sees."""
+    lines = [TextRatio(UNIFORM_ENTROPY, partial(_per_document, uniform_entropy))]
+    if is_causal:
+        visible = partial(_per_document, visible_uniform_entropy)
+        lines.append(TextRatio(VISIBLE_UNIFORM_ENTROPY, visible))
+    return lines
 
 
 def uniform_entropy(mask: Bool[Tensor, "batch token"]) -> Float[Tensor, "batch"]:

@@ -116,7 +116,8 @@ def _exact_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
     valid = torch.from_numpy(np.ascontiguousarray(shard["valid"]))
     group = torch.from_numpy(shard["group"][:, 0].copy())
     off = _distances(corners, valid, torch.from_numpy(mean).float())
-    return _terms(ratio.sum_by_group(off, group), _paid(corners, group))
+    numerator, denominator = ratio.sum_by_group(off, group), _paid(corners, group)
+    return {ratio.NUMERATOR: numerator.numpy(), ratio.DENOMINATOR: denominator.numpy()}
 
 
 def _condensed_terms(shard: Mapping[str, np.ndarray], mean: np.ndarray) -> Sums:
@@ -154,10 +155,6 @@ def _distances(corners: Tensor, valid: Tensor, centre: Tensor) -> Tensor:
 
 def _paid(corners: Tensor, group: Tensor) -> Tensor:
     return ratio.sum_by_group(2 * corners.sum(-1, dtype=torch.float64), group)
-
-
-def _terms(numerator: Tensor, denominator: Tensor) -> Sums:
-    return {ratio.NUMERATOR: numerator.numpy(), ratio.DENOMINATOR: denominator.numpy()}
 
 
 _NEAR = np.linspace(0.25, 4, 16)  # standard errors of the mean

@@ -72,8 +72,7 @@ class Expectation:
     def of_rows(self, start: int, stop: int, *, window: bool = False) -> "Expectation":
         """What the weights of some query rows must look like."""
         queries = self.queries[:, start:stop]
-        unseen = self.padded or self.causal
-        forbidden = _forbidden(queries, self.keys, self.causal, start) if unseen else None
+        forbidden = _forbidden(queries, self.keys, self.causal, self.padded, start)
         return replace(self, queries=queries, forbidden=forbidden, window=window)
 
     def of_keys(self, count: int) -> "Expectation":
@@ -82,9 +81,7 @@ class Expectation:
         if not self.window or not queries <= count < keys:
             return self
         last = self.keys[:, keys - count :]
-        unseen = self.padded or self.causal
-        start = count - queries
-        forbidden = _forbidden(self.queries, last, self.causal, start) if unseen else None
+        forbidden = _forbidden(self.queries, last, self.causal, self.padded, count - queries)
         return replace(self, keys=last, forbidden=forbidden)
 
 
@@ -197,7 +194,7 @@ def expect(
     """
     if padded is None:
         padded = not (bool(queries.all()) and bool(keys.all()))
-    forbidden = _forbidden(queries, keys, causal) if whole and (padded or causal) else None
+    forbidden = _forbidden(queries, keys, causal, padded) if whole else None
     return Expectation(model, stack, heads, queries, keys, causal, sink, padded, forbidden)
 
 
@@ -224,17 +221,15 @@ class Checks:
     """
 
     def __init__(self, validate: Validation) -> None:
-        self._validate = validate
+        self._validate: Validation = validate
         self._waiting: list[tuple[Tensor, int, Expectation, torch.dtype]] = []
 
     def see(self, weights: Tensor, layer: int, expected: Expectation) -> None:
         """Check one layer, or have it checked later."""
+        if not weights.is_cuda or self._validate == "shape":
+            check(weights, layer, expected, self._validate)
+            return
         check_shape(weights, layer, expected)
-        if self._validate == "shape":
-            return
-        if not weights.is_cuda:
-            check_values(weights, layer, expected)
-            return
         measured = measure(weights.detach(), expected)
         self._waiting.append((measured, layer, expected, weights.dtype))
 
@@ -297,14 +292,15 @@ def _forbidden(
     queries: Bool[Tensor, "batch query"],
     keys: Bool[Tensor, "batch key"],
     causal: bool,
+    padded: bool,
     start: int = 0,
-) -> Float[Tensor, "batch cell 1"]:
+) -> Float[Tensor, "batch cell 1"] | None:
+    if not (padded or causal):
+        return None
     forbidden = ~keys[:, None, :].expand(-1, queries.shape[1], -1)
     if causal:
-        shape = (queries.shape[1], keys.shape[1])
-        forbidden = forbidden | torch.ones(shape, dtype=torch.bool, device=keys.device).triu(
-            1 + start
-        )
+        every = torch.ones(forbidden.shape[1:], dtype=torch.bool, device=keys.device)
+        forbidden = forbidden | every.triu(1 + start)
     return (forbidden & queries[:, :, None]).flatten(1)[:, :, None].float()
 
 

@@ -73,10 +73,10 @@ Mask = Bool[Tensor, "batch token"]
 
 def check_family(name: str, config: PreTrainedConfig) -> None:
     """Refuse a family whose attention is not a dense matrix, with the reason."""
-    reason, is_dense = REASONS.get(config.model_type), False
-    if reason is not None and config.model_type in _WITH_OPTION:
-        is_dense = getattr(config, "attention_type", None) == "original_full"
-    if reason is not None and not is_dense:
+    has_option = config.model_type in _WITH_OPTION
+    is_dense = has_option and getattr(config, "attention_type", None) == "original_full"
+    reason = None if is_dense else REASONS.get(config.model_type)
+    if reason is not None:
         raise CaptureError(
             f"{name} is a {config.model_type} model, which {reason}; Headscope shows dense softmax "
             "attention only, see docs/models.md."
@@ -265,10 +265,11 @@ def _match(events: Sequence[Event], reference: Reference) -> list[Stack | None] 
     found: dict[Stack, int] = dict.fromkeys(reference, 0)
     stacks: list[Stack | None] = []
     for weights in (event.call.weights for event in events):
-        waiting: list[Stack] = [s for s, n in found.items() if n < len(reference[s])]
+        waiting: list[Stack] = [name for name, n in found.items() if n < len(reference[name])]
         slack = _tolerance(weights)
-        same = (s for s in waiting if is_close(weights, reference[s][found[s]], slack))
-        stack = next(same, None)
+        stack: Stack | None = next(
+            (s for s in waiting if is_close(weights, reference[s][found[s]], slack)), None
+        )
         if stack is not None:
             found[stack] += 1
         stacks.append(stack)

@@ -103,10 +103,15 @@ def load(
         own = tokenizer or _tokenizer(source, options)
     facts: dict[str, Any] = {"revision": revision, "remarks": form.describe(network)}
     if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
-        home = None if places is not None else form.device.type
-        place, trusted = source.lasting_name, trust_remote_code
         facts["origin"] = Origin(
-            source.name, place, revision, dtype, home, trusted, places, quantization
+            source.name,
+            source.lasting_name,
+            revision,
+            dtype,
+            None if places is not None else form.device.type,
+            trust_remote_code,
+            places,
+            quantization,
         )
     return form.prove(source, lambda: Model(network, own, name=source.name, **facts))
 

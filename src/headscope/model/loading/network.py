@@ -44,6 +44,7 @@ _WANTED = (
 # Reading every number of a large model takes longer than many runs; training changes all of them.
 _SAMPLE = 4096
 SKETCH, SKETCH_SEED = 256, 16
+# Of a configuration: what depends on where, how and by which version the model was loaded.
 _CIRCUMSTANCES = ("_name_or_path", "transformers_version", "architectures", "dtype", "use_cache")
 _lock = Lock()
 _TALKATIVE = ("huggingface_hub", "accelerate", "torchao")
@@ -269,7 +270,7 @@ class Copy:
             type(network),
             network.config,
             _layers(network),
-            {name: _on_cpu(entry) for name, entry in entries_of(network)},
+            {name: e.cpu() if isinstance(e, Tensor) else e for name, e in entries_of(network)},
             {name: tensor.cpu() for name, tensor in network.named_buffers()},
             model.device.type,
             model.tokenizer,
@@ -305,14 +306,11 @@ def _layers(network: nn.Module) -> tuple[str, ...]:
     return tuple(type(module).__name__ for module in network.modules())
 
 
-def _on_cpu(entry: Any) -> Any:
-    return entry.cpu() if isinstance(entry, Tensor) else entry
-
-
 def fingerprint(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """Hash the configuration, an even sample of every parameter, and the vocabulary."""
-    digest = hashlib.sha256()
-    digest.update(_configuration(network).encode())
+    said = network.config.to_diff_dict().items()
+    config = {name: value for name, value in said if name not in _CIRCUMSTANCES}
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
     for name, entry in entries_of(network):
         _add(digest, name, entry)
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0]))
@@ -348,14 +346,6 @@ def _read(tensor: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
         return chosen.to("cpu", torch.float64)
     except (RuntimeError, TypeError):
         return pick(tensor.dequantize()).to("cpu", torch.float64)
-
-
-def _configuration(network: PreTrainedModel) -> str:
-    """Without what depends on where, how and by which version the model was loaded."""
-    config = network.config.to_diff_dict()
-    for name in _CIRCUMSTANCES:
-        config.pop(name, None)
-    return json.dumps(config, sort_keys=True, default=str)
 
 
 def _add(digest: Any, name: str, entry: Any) -> None:

@@ -27,10 +27,9 @@ from headscope.results.compare.differences import (
     with_q,
 )
 from headscope.results.compare.matching import Matching, Relation, match_heads, relate
-from headscope.results.measure import GRID, measure_names
+from headscope.results.measure import GRID, MARK, measure_names, plain_label, to_csv
 from headscope.results.replicates import CONFIDENCE, sums_of
 from headscope.results.run import Run, find_run, read_run
-from headscope.results.slices import MARK, plain_label, to_csv
 from headscope.wording import counted
 
 SMALL_Q = 0.05
@@ -51,8 +50,9 @@ class Comparison:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of the measures."""
-        return tuple(dict.fromkeys(one.name for part in self.parts for one in part.measures))
+        return tuple(
+            dict.fromkeys(one.measure.name for part in self.parts for one in part.measures)
+        )
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,7 @@ def largest(comparison: Comparison, most: int | None = None) -> list[Row]:
 def clear_and_all(comparison: Comparison) -> tuple[int, int]:
     """How many differences stand after correction, and how many have an interval."""
     q = [one.q for part in comparison.parts for one in part.measures]
-    return sum(int((each < SMALL_Q).sum()) for each in q), sum(
-        int(np.isfinite(each).sum()) for each in q
-    )
+    return sum(int((p < SMALL_Q).sum()) for p in q), sum(int(np.isfinite(p).sum()) for p in q)
 
 
 def write_csv(comparison: Comparison, path: Path) -> int:
@@ -251,19 +249,16 @@ def _sure(one: MeasureDifference, pair: int, item: int) -> float:
 
 
 def _row(part: Part, one: MeasureDifference, pair: int, item: int) -> Row:
-    labels, found = one.labels[item], one.found
+    labels = one.labels[item]
     named = ", ".join(map(plain_label, labels))
-    values = {
-        name: float(getattr(found, name)[pair, item])
-        for name in ("first", "second", "difference", "low", "high")
-    }
+    names = ("first", "second", "difference", "low", "high")
     return Row(
         title=f"{one.measure.title}: {named}" if named else one.measure.title,
-        measure=one.name,
+        measure=one.measure.name,
         at=labels,
-        first_at=part.pairs[pair].first,
-        second_at=part.pairs[pair].second,
-        **values,
+        first_at=part.pairs[pair][0],
+        second_at=part.pairs[pair][1],
+        **{name: float(getattr(one.found, name)[pair, item]) for name in names},
         q=float(one.q[pair, item]),
         effect=float(one.effect[pair, item]),
     )

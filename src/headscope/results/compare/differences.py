@@ -12,9 +12,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.head import Head
 from headscope.results.compare.matching import Matching
-from headscope.results.measure import GRID, Measure, measure_of
+from headscope.results.measure import GRID, Measure, heads_of, measure_of
 from headscope.results.replicates import (
     ROUNDING,
     Estimate,
@@ -28,12 +27,12 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
-from headscope.results.slices import heads_of
 
 Array = np.ndarray
 By = Literal["auto", "index", "matched", "depth"]
 Kind = Literal["heads", "layers"]
 KINDS: tuple[Kind, ...] = ("heads", "layers")
+Pair = tuple[str, str]  # what stands side by side: two heads, or two layers of the same depth
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class Sample:
 
     @property
     def value(self) -> Float[Array, "place item"]:
-        """On all texts."""
         return self.replicates[0]
 
     @property
@@ -57,22 +55,10 @@ class Sample:
             return np.full(self.value.shape, np.nan)
         return standard_error(self.replicates, self.groups)
 
-    def take(self, places: Sequence[int]) -> "Sample":
-        """At some heads or layers, in this order."""
-        chosen = list(places)
-        return Sample(
-            self.replicates[:, chosen], self.groups[chosen], self.weight[chosen], self.counted
-        )
-
-    def items(self, places: Sequence[int]) -> "Sample":
-        """Some of the labels, in this order."""
-        chosen = list(places)
-        return Sample(
-            self.replicates[..., chosen],
-            self.groups[..., chosen],
-            self.weight[..., chosen],
-            self.counted,
-        )
+    def take(self, places: Sequence[int], axis: int) -> "Sample":
+        """At some heads or layers (axis −2), or of some labels (axis −1), in this order."""
+        at = (..., list(places), *[slice(None)] * (-1 - axis))
+        return Sample(self.replicates[at], self.groups[at], self.weight[at], self.counted)
 
 
 @dataclass(frozen=True)
@@ -123,7 +109,7 @@ def mixed(sample: Sample, places: Sequence[float]) -> Sample:
     """Between layers, by a straight line."""
     low = np.floor(places).astype(int)
     high, share = np.ceil(places).astype(int), np.asarray(places) - low
-    left, right = sample.take(low.tolist()), sample.take(high.tolist())
+    left, right = (sample.take(each.tolist(), axis=-2) for each in (low, high))
     share = share[:, None]
     between = (1 - share) * left.replicates + share * right.replicates
     return Sample(
@@ -190,14 +176,6 @@ def _share(sample: Sample, confidence: float) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """What stands side by side: two heads, or two layers of the same depth."""
-
-    first: str
-    second: str
-
-
-@dataclass(frozen=True)
 class MeasureDifference:
     """One measure at every pair, over the labels that both runs have."""
 
@@ -206,11 +184,6 @@ class MeasureDifference:
     found: Difference  # pair item
     effect: np.ndarray  # difference in standard deviations over all pairs of both runs
     q: np.ndarray
-
-    @property
-    def name(self) -> str:
-        """The variable's name."""
-        return self.measure.name
 
 
 @dataclass(frozen=True)
@@ -233,7 +206,6 @@ class Sides:
     names: Sequence[str]
 
     def part(self, kind: Kind, pairs: Sequence[Pair], first: "_View", second: "_View") -> Part:
-        """The differences of every measure at these pairs."""
         measures = (self._difference(name, first, second) for name in self.names)
         return Part(kind, tuple(pairs), tuple(one for one in measures if one is not None))
 
@@ -264,8 +236,8 @@ class _View:
         whole = sample_of(self.result, self.sums, name, self.suffix)
         if whole is None:
             return None
-        chosen = whole.take(self.heads) if self.heads else mixed(whole, self.depths)
-        return chosen.items(items)
+        chosen = whole.take(self.heads, axis=-2) if self.heads else mixed(whole, self.depths)
+        return chosen.take(items, axis=-1)
 
 
 def make_part(way: By, sides: Sides, matching: Matching | None) -> Part:
@@ -282,20 +254,15 @@ def make_part(way: By, sides: Sides, matching: Matching | None) -> Part:
     if matching is None or way == "index":
         together = list(zip(*heads, strict=True))
     else:
-        good = sorted((one.first, one.second) for one in matching.matches if one.is_good)
-        together = [(left, right) for left, right in good]
-    places = _places(heads[0], [left for left, _ in together])
-    others = _places(heads[1], [right for _, right in together])
-    pairs = [Pair(str(left), str(right)) for left, right in together]
-    if not pairs:
+        together = sorted((one.first, one.second) for one in matching.matches if one.is_good)
+    if not together:
         return Part("heads", (), ())
-    first = _View(*views[0], heads=places)
-    return sides.part("heads", pairs, first, _View(*views[1], heads=others))
-
-
-def _places(heads: Sequence[Head], wanted: Sequence[Head]) -> tuple[int, ...]:
-    known = {head: place for place, head in enumerate(heads)}
-    return tuple(known[head] for head in wanted)
+    pairs = [(str(left), str(right)) for left, right in together]
+    first, second = (
+        _View(*view, heads=tuple(map(known.index, chosen)))
+        for view, known, chosen in zip(views, heads, zip(*together, strict=True), strict=True)
+    )
+    return sides.part("heads", pairs, first, second)
 
 
 def _depths(first: int, second: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -315,7 +282,7 @@ def _layer_pairs(
         [_layer_name(place, side["layer"].values.tolist()) for place in places]
         for side, places in zip((a, b), depths, strict=True)
     ]
-    return [Pair(left, right) for left, right in zip(*names, strict=True)]
+    return list(zip(*names, strict=True))
 
 
 def _layer_name(place: float, layers: Sequence[int]) -> str:

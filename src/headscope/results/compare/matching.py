@@ -26,9 +26,8 @@ from scipy.optimize import linear_sum_assignment
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.measure import GRID, measure_names
+from headscope.results.measure import GRID, Slice, heads_of, measure_names, slices
 from headscope.results.run import Run
-from headscope.results.slices import Slice, heads_of, slices
 
 CHANCE = 0.05  # a partner no nearer than this share of the matches of strangers is none
 STRANGERS = 20  # networks made up to match with
@@ -78,7 +77,6 @@ class Matching:
 
     @property
     def mean_distance(self) -> float:
-        """Of all matched pairs."""
         return float(np.mean([match.distance for match in self.matches]))
 
 
@@ -88,14 +86,11 @@ def match_heads(first: xr.Dataset, second: xr.Dataset) -> Matching:
     distances = _distances(profiles.first_values, profiles.second_values)
     left, right = _assign(distances)
     strange = _strange_distances(profiles.first_values, profiles.second_values)
+    near = distances[left, right]
+    chance = np.searchsorted(strange, near, side="right") / strange.size
     matches = [
-        Match(
-            profiles.first[i],
-            profiles.second[j],
-            float(distances[i, j]),
-            float(np.searchsorted(strange, distances[i, j], side="right") / strange.size),
-        )
-        for i, j in zip(left, right, strict=True)
+        Match(profiles.first[i], profiles.second[j], float(distance), float(share))
+        for i, j, distance, share in zip(left, right, near, chance, strict=True)
     ]
     matches.sort(key=lambda match: (match.distance, match.first))
     return Matching(
@@ -118,11 +113,8 @@ def _strange_distances(
 ) -> Float[np.ndarray, "match"]:
     """Distances of matched heads, in order, where the second network is dealt out anew."""
     random = np.random.default_rng(STRANGERS)
-    left, (scores, sizes, directions) = (
-        np.nan_to_num(first),
-        np.linalg.svd(np.nan_to_num(second), full_matrices=False),
-    )
-    found = []
+    scores, sizes, directions = np.linalg.svd(np.nan_to_num(second), full_matrices=False)
+    left, found = np.nan_to_num(first), []
     for _ in range(STRANGERS):
         dealt = random.permuted(scores, axis=0) * sizes @ directions
         distances = _distances(left, dealt)

@@ -30,7 +30,6 @@ from headscope.studies.clark2019.words import (
     TREES,
     examples,
     has_trees,
-    noop,
     probing,
     why_no_probes,
 )
@@ -237,12 +236,11 @@ STUDY = Study(
     figures=(*exhibits.FIGURES, *word_exhibits.FIGURES),
     tables=(
         *word_exhibits.TABLES,
-        noop.TABLE,
         READINGS,
         additions.IMPORTANCE_TABLE,
         *exhibits.TABLES,
     ),
-    findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *noop.FINDINGS),
+    findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *word_findings.NOOP_FINDINGS),
     check=words.check_files,
     choices=lambda result: [],
     draw=draw_segments,

@@ -29,9 +29,13 @@ from headscope.results.findings import (
     Found,
     NotMeasured,
     hold_out,
+    known,
+    names_where,
+    nth_largest,
     sums_at,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, names_where, nth_largest, top_heads, whole
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
 from headscope.results.statements import Tabulation
@@ -117,12 +121,8 @@ def name_chosen(result: xr.Dataset, chosen: Bool[np.ndarray, "layer head"]) -> s
     return ", ".join(names[:MOST_NAMED]) + more
 
 
-def kind_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per kind: the rule, how many heads are of it, which, and the best one."""
-    return [_row(result, kind) for kind in known_kinds(result)]
-
-
 def _row(result: xr.Dataset, kind: Kind) -> dict[str, Any]:
+    """The rule of a kind, how many heads are of it, which, and the best one."""
     judged = kind.judge(result)
     layer, head, value = top_heads(result[kind.variable], 1)[0]
     return {
@@ -145,7 +145,7 @@ KINDS_TABLE = Tabulation(
     "unclear if the threshold is inside it. Held out: the best head, chosen on half of the "
     "documents and scored on the other, with its 95 % interval.",
     ("first_share",),
-    kind_rows,
+    lambda result: [_row(result, kind) for kind in known_kinds(result)],
 )
 
 

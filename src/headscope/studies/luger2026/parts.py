@@ -17,7 +17,7 @@ from headscope.metrics.records.tokens import TopTokens
 from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
 from headscope.metrics.what.successor import ITEM, Series, Successor
-from headscope.metrics.where import separation, shares
+from headscope.metrics.where import positions
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
@@ -34,7 +34,7 @@ from headscope.studies.clark2019.surface import (
     ordinary_tokens,
     repeated_inputs,
 )
-from headscope.studies.luger2026.inputs import inputs_again, text_inputs
+from headscope.studies.luger2026.inputs import inputs_again, text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
@@ -73,9 +73,9 @@ def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
     """The first texts of the corpus, each with a needle at every depth; the first shard has all."""
     if first > 0:
         return Inputs(())
-    texts = _texts(setup, sentences)
+    texts, frame = _texts(setup, sentences), own_frame(setup.model.tokenizer)
     hidden = [
-        (number, depth, hide(text, _needle(setup, number), share, *_frame(setup)))
+        (number, depth, hide(text, _needle(setup, number), share, frame.before, frame.after))
         for number, text in enumerate(texts)
         for depth, share in enumerate(depths_of(setup))
     ]
@@ -116,25 +116,18 @@ def hide(
 
 def needle_room(setup: Setup) -> int:
     """How many tokens of text an input with a needle has."""
-    before, after = _frame(setup)
-    return int(setup.options["context"]) - len(before) - len(after) - 2 * NEEDLE_TOKENS
-
-
-def _frame(setup: Setup) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    frame = own_frame(setup.model.tokenizer)
-    return frame.before, frame.after
+    return text_room(setup, own_frame(setup.model.tokenizer)) - 2 * NEEDLE_TOKENS
 
 
 def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Tokens]:
     """Tokens of the first inputs that are long enough, without their special ones."""
     columns = text_inputs(setup, sentences, 0).columns
-    before, after = _frame(setup)
-    room = needle_room(setup)
+    frame, room = own_frame(setup.model.tokenizer), needle_room(setup)
     if room < FEWEST:
         return []
     found = []
     for start, length in zip(columns.starts.tolist(), columns.lengths.tolist(), strict=True):
-        ids = columns.ids[start + len(before) : start + length - len(after)][:room]
+        ids = columns.ids[start + len(frame.before) : start + length - len(frame.after)][:room]
         if len(ids) == room and len(found) < setup.options["needles"]:
             found.append(ids)
     return found
@@ -265,14 +258,14 @@ def why_no_retrieval(setup: Setup) -> str | None:
 def _of_texts(setup: Setup) -> list[Metric]:
     grid, is_causal = setup.grid, setup.model.is_causal
     return [
-        *shares.shares(grid, is_causal=is_causal),
-        separation.entropy(grid),
-        separation.distance(grid),
-        separation.DistanceSpread(grid),
-        separation.distance_histogram(grid, setup.options["context"]),
-        *separation.even_lines(setup.options["context"]),
+        *positions.shares(grid, is_causal=is_causal),
+        positions.entropy(grid),
+        positions.distance(grid),
+        positions.DistanceSpread(grid),
+        positions.distance_histogram(grid, setup.options["context"]),
+        *positions.even_lines(setup.options["context"]),
         *repeats.repeats(grid),
-        separation.peak_histogram(grid),
+        positions.peak_histogram(grid),
     ]
 
 
@@ -284,6 +277,7 @@ RECORD_OPTIONS = (
 )
 FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES, EDGES)
 AS_ASKED = "left out as asked"
+NO_VECTORS = "this family computes attention outside the attention interface"
 LONGEST = 2**16  # tokens of an input whose places fit into the files
 
 
@@ -294,8 +288,8 @@ def records_left_out(setup: Setup) -> dict[str, str]:
     if (reason := why_no_records(setup)) is not None:
         return dict.fromkeys(FILES, reason)
     missing: dict[str, str] = {}
-    if (reason := why_no_vectors(setup)) is not None:
-        missing[MAPS] = reason
+    if setup.model.plan.backend.name != "interface":
+        missing[MAPS] = NO_VECTORS
     if (reason := why_no_writes(setup.model)) is not None:
         missing |= dict.fromkeys((WRITES, EDGES), reason)
     if setup.options["points"] == 0:
@@ -313,13 +307,6 @@ def with_records(setup: Setup, part: Part) -> Part:
         TokenSample(setup.seed, setup.options["points"]),
     )
     return replace(part, metrics=(*part.metrics, *chosen))
-
-
-def why_no_vectors(setup: Setup) -> str | None:
-    """Why queries, keys and values are not seen, or None."""
-    if setup.model.plan.backend.name != "interface":
-        return "this family computes attention outside the attention interface"
-    return None
 
 
 def why_no_records(setup: Setup) -> str | None:

@@ -72,7 +72,7 @@ def left_out(setup: Setup) -> dict[str, str]:
 
 def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences, but for exemplars that are sought in more of them."""
-    metrics = [*_of_attention(setup), *_of_tags(setup), *_of_relations(setup), *_of_arcs(setup)]
+    metrics = [*_of_attention(setup), *_of_labels(setup), *_of_arcs(setup)]
     if setup.numbers is not None:
         exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
         others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
@@ -116,28 +116,25 @@ def _kind_exemplars(setup: Setup) -> KindExemplars:
     return KindExemplars(setup.grid, tuple(axes), setup.seed, setup.options["self_exemplars"])
 
 
-def _of_tags(setup: Setup) -> list[Metric]:
-    if "tag" not in setup.labels:
-        return []
-    axis = Axis("tag", setup.labels["tag"])
-    return [
-        labels.label_to(labels.POS_TO, setup.grid, axis),
-        labels.label_from(labels.POS_FROM, setup.grid, axis),
-        labels.label_frequency(labels.TAG_FREQUENCY, axis),
-        labels.even_to(labels.POS_TO_EVEN, axis),
-        labels.even_from(labels.POS_FROM_EVEN, axis),
-    ]
-
-
-def _of_relations(setup: Setup) -> list[Metric]:
-    if "deprel" not in setup.labels:
-        return []
-    axis = Axis("deprel", setup.labels["deprel"])
-    return [
-        labels.label_to(labels.DEPREL_TO, setup.grid, axis),
-        labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
-        labels.even_to(labels.DEPREL_TO_EVEN, axis),
-    ]
+def _of_labels(setup: Setup) -> list[Metric]:
+    found: list[Metric] = []
+    if "tag" in setup.labels:
+        axis = Axis("tag", setup.labels["tag"])
+        found += [
+            labels.label_to(labels.POS_TO, setup.grid, axis),
+            labels.label_from(labels.POS_FROM, setup.grid, axis),
+            labels.label_frequency(labels.TAG_FREQUENCY, axis),
+            labels.even_to(labels.POS_TO_EVEN, axis),
+            labels.even_from(labels.POS_FROM_EVEN, axis),
+        ]
+    if "deprel" in setup.labels:
+        axis = Axis("deprel", setup.labels["deprel"])
+        found += [
+            labels.label_to(labels.DEPREL_TO, setup.grid, axis),
+            labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
+            labels.even_to(labels.DEPREL_TO_EVEN, axis),
+        ]
+    return found
 
 
 def _of_arcs(setup: Setup) -> list[Metric]:

@@ -1,15 +1,21 @@
 """What the paper says of layer depth in words beside its figures, held against a result."""
 
 from collections.abc import Callable
-from functools import partial
 from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 import xarray as xr
 
-from headscope.results.findings import Finding, Found, NotMeasured
-from headscope.results.heads import layers_between, name_layers, split_layers, whole
+from headscope.results.findings import (
+    Finding,
+    Found,
+    NotMeasured,
+    layers_between,
+    name_layers,
+    split_layers,
+    whole,
+)
 
 FIRST = (0.0, 2 / 12)  # layers 0 and 1 of GPT-2's 12
 NEXT = (2 / 12, 5 / 12)  # layers 2 to 4
@@ -28,32 +34,12 @@ Values = Callable[[xr.Dataset], xr.DataArray]  # by layer
 Layers = Callable[[xr.Dataset], list[int]]
 
 
-def _deep_less_low(data: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
-    """Share of some relations in the deeper half of the layers, less that in the lower half."""
-    by_layer = _share(data, names)
-    low = layers_between(data, 0, 1 / 2)
-    deep = [layer for layer in data["layer"].values.tolist() if layer not in low]
-    return _mean(by_layer, deep) - _mean(by_layer, low)
-
-
 def _share(data: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
     known = [name for name in names if name in data["deprel"]]
     occurring = [name for name in known if float(whole(data["deprel_frequency"]).sel(deprel=name))]
     if not occurring:
         raise NotMeasured("the corpus has no such relation")
     return data["deprel_to_by_layer"].sel(deprel=occurring).sum("deprel")
-
-
-def _say_shares(data: xr.Dataset, found: Found, names: tuple[str, ...]) -> str:
-    by_layer = whole(_share(data, names))
-    low = layers_between(data, 0, 1 / 2)
-    deep = [layer for layer in data["layer"].values.tolist() if layer not in low]
-    even = whole(data["deprel_to_even"])
-    expected = sum(float(even.sel(deprel=name)) for name in names if name in even["deprel"])
-    return (
-        f"{float(_mean(by_layer, low)):.3f} in {name_layers(low)}, "
-        f"{float(_mean(by_layer, deep)):.3f} above; even attention {expected:.3f}"
-    )
 
 
 def _from_frequency(data: xr.Dataset) -> xr.DataArray:
@@ -76,18 +62,6 @@ def _following(data: xr.Dataset) -> list[int]:
     return found
 
 
-def _first_less(data: xr.Dataset, values: Values, others: Layers) -> xr.DataArray:
-    """A value by layer: in the first layers, less that in others."""
-    by_layer, there = values(data), others(data)
-    return _mean(by_layer, layers_between(data, *FIRST)) - _mean(by_layer, there)
-
-
-def _say_first(data: xr.Dataset, found: Found, values: Values, others: Layers, form: str) -> str:
-    first, rest = layers_between(data, *FIRST), others(data)
-    here, there = (float(_mean(whole(values(data)), layers)) for layers in (first, rest))
-    return form.format(here, name_layers(first), there, name_layers(rest))
-
-
 def _mean(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
     found = by_layer.sel(layer=layers).mean("layer")
     if not layers or not np.isfinite(whole(found)):
@@ -96,16 +70,34 @@ def _mean(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
 
 
 def _of_relations(claim: str, names: tuple[str, ...], *, is_deep: bool) -> Finding:
+    """The share of some relations in the deeper half of the layers, less that in the lower half."""
+
+    def halves(data: xr.Dataset, by_layer: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+        low = layers_between(data, 0, 1 / 2)
+        deep = [layer for layer in data["layer"].values.tolist() if layer not in low]
+        return _mean(by_layer, deep), _mean(by_layer, low)
+
+    def find(data: xr.Dataset) -> xr.DataArray:
+        deep, low = halves(data, _share(data, names))
+        return deep - low
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        deep, low = map(float, halves(data, whole(_share(data, names))))
+        even = whole(data["deprel_to_even"])
+        expected = sum(float(even.sel(deprel=name)) for name in names if name in even["deprel"])
+        where = name_layers(layers_between(data, 0, 1 / 2))
+        return f"{low:.3f} in {where}, {deep:.3f} above; even attention {expected:.3f}"
+
     return Finding(
         claim,
         f"more in {'deeper' if is_deep else 'lower'} layers",
         "mean share of the deeper half of the layers, less that of the lower half, is "
         f"{'above' if is_deep else 'below'} 0",
         ("deprel_to", "deprel_to_by_layer", "deprel_frequency", "deprel_to_even"),
-        partial(_deep_less_low, names=names),
+        find,
         more="above" if is_deep else "below",
         is_signed=True,
-        words=partial(_say_shares, names=names),
+        words=say,
     )
 
 
@@ -121,16 +113,19 @@ def _of_first_layers(
     more: Literal["above", "below"] = "above",
     unit: str = "",
 ) -> Finding:
+    """A value by layer: in the first layers, less that in others."""
+
+    def find(data: xr.Dataset) -> xr.DataArray:
+        by_layer, there = values(data), others(data)
+        return _mean(by_layer, layers_between(data, *FIRST)) - _mean(by_layer, there)
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        first, rest = layers_between(data, *FIRST), others(data)
+        here, there = (float(_mean(whole(values(data)), layers)) for layers in (first, rest))
+        return form.format(here, name_layers(first), there, name_layers(rest))
+
     return Finding(
-        claim,
-        published,
-        rule,
-        needs,
-        partial(_first_less, values=values, others=others),
-        more=more,
-        unit=unit,
-        is_signed=True,
-        words=partial(_say_first, values=values, others=others, form=form),
+        claim, published, rule, needs, find, more=more, unit=unit, is_signed=True, words=say
     )
 
 

@@ -1,5 +1,6 @@
 """The figures of the paper, and heads, layers, tags and relations in numbers, from a result."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
+from headscope.results.measure import Column, columns_of, head_rows, values_at
 from headscope.results.replicates import replicated
-from headscope.results.slices import Column, columns_of, head_rows, values_at
 from headscope.results.statements import Tabulation
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.specialised import best_and_mean, factor, telling_heads
@@ -139,9 +140,8 @@ def draw_examples(result: xr.Dataset) -> Drawing:
 
 
 def _describe(result: xr.Dataset, kind: str, layer: int, head: int) -> str:
-    names = {"distance": "distance", "entropy": "entropy", "variability": "variability"}
     own = result.sel(layer=layer, head=head)
-    lines = [f"{name} {float(own[key]):.2f}" for key, name in names.items()]
+    lines = [f"{name} {float(own[name]):.2f}" for name in ("distance", "entropy", "variability")]
     if "dependency_alignment" in result:
         lines.append(f"alignment {float(own['dependency_alignment'].sel(form='either')):.2f}")
     return f"{name_head(layer, head)} – {kind}\n" + "\n".join(lines)
@@ -280,34 +280,24 @@ def _layer_cells(result: xr.Dataset, column: Column, layer: int) -> list[tuple[s
     return [(name, float(values_at(result, name, place))) for name in known]
 
 
-def tag_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per tag: frequency, mean shares, and the most specialised heads."""
-    data = replicated(result, ("pos_to", "pos_from"))
-    order = np.argsort(-result["tag_frequency"].values, kind="stable")
-    return [_tag_row(data, tag) for tag in result["tag"].values[order].tolist()]
+def label_rows(
+    result: xr.Dataset, axis: str, title: str, sides: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """One row per tag or relation: frequency, mean shares, and the most specialised heads.
 
-
-def _tag_row(data: xr.Dataset, tag: str) -> dict[str, Any]:
-    frequency = float(values_at(data, "tag_frequency", {"tag": tag}))
-    row: dict[str, Any] = {"tag": tag, "frequency": frequency}
-    for variable, name in (("pos_to", "to"), ("pos_from", "from")):
-        cells = _best_cells(data, variable, {"tag": tag})
-        row |= {f"{name}_{key}": value for key, value in cells.items()}
-    return row
-
-
-def relation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row per relation: frequency, mean share, and the most specialised head."""
-    data = replicated(result, ("deprel_to",))
-    order = np.argsort(-result["deprel_frequency"].values, kind="stable")
-    return [
-        {
-            "relation": label,
-            "frequency": float(values_at(data, "deprel_frequency", {"deprel": label})),
-            **_best_cells(data, "deprel_to", {"deprel": label}),
-        }
-        for label in result["deprel"].values[order].tolist()
-    ]
+    `sides` has the shares and what the names of their cells begin with.
+    """
+    data = replicated(result, tuple(sides))
+    order = np.argsort(-result[f"{axis}_frequency"].values, kind="stable")
+    rows = []
+    for label in result[axis].values[order].tolist():
+        at = {axis: label}
+        row = {title: label, "frequency": float(values_at(data, f"{axis}_frequency", at))}
+        for variable, begin in sides.items():
+            cells = _best_cells(data, variable, at)
+            row |= {f"{begin}{key}": value for key, value in cells.items()}
+        rows.append(row)
+    return rows
 
 
 def _best_cells(data: xr.Dataset, variable: str, at: dict[str, str]) -> dict[str, Any]:
@@ -332,7 +322,7 @@ TABLES = (
         "How often each tag occurs, what heads pay to and from it on average, what even attention "
         "would pay, and the head that pays most. " + HELD_OUT,
         ("pos_to", "pos_from"),
-        tag_rows,
+        partial(label_rows, axis="tag", title="tag", sides={"pos_to": "to_", "pos_from": "from_"}),
     ),
     Tabulation(
         "relations",
@@ -340,7 +330,7 @@ TABLES = (
         "How often each relation occurs, what its tokens receive on average and from even "
         "attention, and the head that pays most. " + HELD_OUT,
         ("deprel_to",),
-        relation_rows,
+        partial(label_rows, axis="deprel", title="relation", sides={"deprel_to": ""}),
     ),
     Tabulation(
         "layers",

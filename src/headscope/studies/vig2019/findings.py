@@ -24,9 +24,14 @@ from headscope.results.findings import (
     NotMeasured,
     find_interval,
     hold_out,
+    known,
+    layers_between,
+    lead,
+    nth_largest,
     percent,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, layers_between, lead, nth_largest, top_heads, whole
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.vig2019 import specialised
@@ -39,14 +44,8 @@ FEWEST_HEADS = 3  # of which a correlation says anything
 ONE_HEAD = "the model has too few heads to compare"
 
 
-def _aligned_lead(data: xr.Dataset) -> xr.DataArray:
-    wanted = layers_between(data, 1 / 12, 2 / 3)
-    return known(lead(_by_layer(data), wanted), ONE_LAYER)
-
-
-def _distance_lead(data: xr.Dataset) -> xr.DataArray:
-    wanted = layers_between(data, 3 / 4, 1)
-    return known(lead(data["distance_by_layer"], wanted), ONE_LAYER)
+def _lead(by_layer: xr.DataArray, first: float, last: float) -> xr.DataArray:
+    return known(lead(by_layer, layers_between(by_layer, first, last)), ONE_LAYER)
 
 
 def _aligned_layer_is_short(data: xr.Dataset) -> xr.DataArray:
@@ -59,10 +58,6 @@ def _rank_aligned_layer(data: xr.Dataset, found: Found) -> str:
     best, distance = _best_layer(_by_layer(data)), whole(data["distance_by_layer"])
     rank = int((distance < distance.sel(layer=best)).sum()) + 1
     return f"best aligned layer {best}: rank {rank} of {distance.size}, shortest first"
-
-
-def _aligned_is_near_one(data: xr.Dataset) -> xr.DataArray:
-    return abs(data["distance"].sel(_best_aligned(data)) - 1)
 
 
 def _distance_of_aligned(data: xr.Dataset, found: Found) -> str:
@@ -119,10 +114,6 @@ def _correlation(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
     return xr.corr(first, second, ("layer", "head"))
 
 
-def _spread(data: xr.Dataset) -> xr.DataArray:
-    return data["distance"].std(("layer", "head"))
-
-
 def _rarer(data: xr.Dataset) -> xr.DataArray:
     near, middle, far = (data["dependency_probability"].sel(separation=d) for d in (1, 5, 10))
     return xr.where(near - middle < middle - far, near - middle, middle - far)
@@ -132,14 +123,6 @@ def _probabilities(data: xr.Dataset, found: Found) -> str:
     probability = whole(data["dependency_probability"])
     shares = ", ".join(f"{float(probability.sel(separation=d)):.2f}" for d in (1, 5, 10))
     return f"the smaller step; {shares}"
-
-
-def _within(data: xr.Dataset, found: Found) -> str:
-    return f"{percent(float(whole(data['dependency_within']).sel(separation=18)))} within 18"
-
-
-def _length(data: xr.Dataset) -> xr.DataArray:
-    return xr.DataArray(data.attrs["mean_tokens"])
 
 
 def _either(data: xr.Dataset) -> xr.DataArray:
@@ -171,7 +154,7 @@ FINDINGS = (
         "largest pooled alignment between the first twelfth and the last third, less the largest "
         "elsewhere, is above 0",
         ("dependency_alignment_by_layer", "dependency_alignment"),
-        _aligned_lead,
+        lambda data: _lead(_by_layer(data), 1 / 12, 2 / 3),
         is_signed=True,
         words=lambda data, found: _name_layer(_by_layer(data), "{:.3f}"),
     ),
@@ -191,7 +174,7 @@ FINDINGS = (
         "longest distance in the deepest layers",
         "largest pooled distance in the last quarter, less the largest elsewhere, is above 0",
         ("distance_by_layer", "distance"),
-        _distance_lead,
+        lambda data: _lead(data["distance_by_layer"], 3 / 4, 1),
         unit="tokens",
         is_signed=True,
         words=lambda data, found: _name_layer(data["distance_by_layer"], "{:.2f} tokens"),
@@ -201,7 +184,7 @@ FINDINGS = (
         "L4H11",
         "its mean distance differs from 1 by less than 0.5",
         ("dependency_alignment", "distance"),
-        _aligned_is_near_one,
+        lambda data: abs(data["distance"].sel(_best_aligned(data)) - 1),
         threshold=NEAR_ONE,
         more="below",
         range=(0.0, np.inf),
@@ -250,7 +233,7 @@ FINDINGS = (
         "3.6",
         "no rule",
         ("distance",),
-        _spread,
+        lambda data: data["distance"].std(("layer", "head")),
         threshold=None,
         range=(0.0, np.inf),
     ),
@@ -270,9 +253,18 @@ FINDINGS = (
         ("mean_dependency_span", "dependency_within"),
         itemgetter("mean_dependency_span"),
         threshold=None,
-        words=_within,
+        words=lambda data, found: (
+            f"{percent(float(whole(data['dependency_within']).sel(separation=18)))} within 18"
+        ),
     ),
-    Finding("Mean length of a sentence in tokens.", "27.7", "no rule", (), _length, threshold=None),
+    Finding(
+        "Mean length of a sentence in tokens.",
+        "27.7",
+        "no rule",
+        (),
+        lambda data: xr.DataArray(data.attrs["mean_tokens"]),
+        threshold=None,
+    ),
 )
 
 
@@ -299,30 +291,14 @@ def best_beyond(data: xr.Dataset) -> HeldOut:
     return hold_out(data.assign(sums), BEYOND, EITHER)
 
 
-def _best_margin(data: xr.Dataset) -> xr.DataArray:
-    return best_beyond(data).replicates
-
-
 def _name_best(data: xr.Dataset, found: Found) -> str:
     layer, head, _ = top_heads(whole(beyond(data)), 1)[0]
     return f"a head chosen on other documents; {_say_head(data, layer, head)}"
 
 
-def _mean_margin(data: xr.Dataset) -> xr.DataArray:
-    return beyond(data).mean(("layer", "head"))
-
-
 def _say_mean(data: xr.Dataset, found: Found) -> str:
     aligned, expected = (float(whole(data[name]).sel(EITHER).mean()) for name in NEEDS)
     return f"alignment {aligned:.3f}, expected {expected:.3f}"
-
-
-def _of_best_aligned(data: xr.Dataset) -> xr.DataArray:
-    return beyond(data).sel(_best_aligned(data))
-
-
-def _name_best_aligned(data: xr.Dataset, found: Found) -> str:
-    return _say_head(data, **_best_aligned(data))
 
 
 def _say_head(data: xr.Dataset, layer: int, head: int) -> str:
@@ -370,19 +346,19 @@ SYNTAX_FINDINGS = (
         "L4H11 looks at the previous token: 0.42, the chance of an arc between neighbours",
         "its alignment, less what its distances give, is below 0.05",
         NEEDS,
-        _of_best_aligned,
+        lambda data: beyond(data).sel(_best_aligned(data)),
         threshold=LITTLE_BEYOND,
         more="below",
         is_signed=True,
         range=DIFFERENCE,
-        words=_name_best_aligned,
+        words=lambda data, found: _say_head(data, **_best_aligned(data)),
     ),
     Finding(
         "Some head follows arcs far beyond what its distances explain.",
         "not in the paper",
         "alignment less what its distances give is above 0.1, the head chosen on other documents",
         NEEDS,
-        _best_margin,
+        lambda data: best_beyond(data).replicates,
         threshold=CLEAR,
         is_signed=True,
         range=DIFFERENCE,
@@ -393,7 +369,7 @@ SYNTAX_FINDINGS = (
         "not in the paper",
         "mean over heads of alignment less what their distances give is above 0",
         NEEDS,
-        _mean_margin,
+        lambda data: beyond(data).mean(("layer", "head")),
         is_signed=True,
         range=DIFFERENCE,
         words=_say_mean,

@@ -237,6 +237,7 @@ def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
     """The inputs of sentences that can be used."""
     read, word = usable.read, usable.word
     ids = _flat(encoding.ids for encoding in read.encodings)
+    halves = (encoding.type_ids for encoding in read.encodings)  # of a bidirectional model: A and B
     labels = {"token": ids, "special": np.full(len(ids), NO_LABEL)}
     arcs, counts = None, {}
     if word is not None:
@@ -249,7 +250,7 @@ def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
         groups=np.array([*map(setup.group, read.sentences, read.numbers)], dtype=np.int64),
         lengths=read.lengths,
         ids=ids,
-        segments=_segments(setup, read, len(ids)),
+        segments=np.zeros_like(ids) if setup.model.is_causal else _flat(halves),
         null=_null(setup, read),
         labels=labels,
         arcs=arcs,
@@ -297,13 +298,6 @@ def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:
     null = np.zeros(int(read.lengths.sum()), dtype=bool)
     null[np.cumsum(read.lengths) - read.lengths] = True
     return null
-
-
-def _segments(setup: Setup, read: Read, tokens: int) -> Int[np.ndarray, "token"]:
-    """Only a bidirectional model has sentences A and B."""
-    if setup.model.is_causal:
-        return np.zeros(tokens, dtype=np.int64)
-    return _flat(encoding.type_ids for encoding in read.encodings)
 
 
 def _labels(

@@ -27,10 +27,14 @@ from headscope.results.findings import (
     NotMeasured,
     find_interval,
     hold_out,
+    known,
+    layers_between,
+    majority_gap,
+    top_heads,
+    whole,
 )
-from headscope.results.heads import known, layers_between, majority_gap, top_heads, whole
+from headscope.results.measure import values_at
 from headscope.results.replicates import replicated
-from headscope.results.slices import values_at
 from headscope.results.statements import Choice
 
 TWICE = 2.0
@@ -215,31 +219,8 @@ def count_twice(factors: dict[str, Factor]) -> str:
     return f"{above} of {len(factors)} ({surely} … {maybe})"
 
 
-def _count_to(data: xr.Dataset, found: Found) -> str:
-    return f"above 2 for {count_twice(label_factors(data, 'pos_to', 'tag'))} tags"
-
-
-def _count_from(data: xr.Dataset, found: Found) -> str:
-    counts = (count_twice(label_factors(data, name, "tag")) for name in ("pos_from", "pos_to"))
-    return "above 2 for {} tags from, {} to".format(*counts)
-
-
-def _top_heads_lie(
-    data: xr.Dataset, variable: str, tag: str, count: int, first: float, last: float
-) -> xr.DataArray:
-    """Positive if most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
-    _check_tag(data, variable, tag)
-    wanted = layers_between(data, first, last)
-    return known(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
-
-
-def _count_inside(
-    data: xr.Dataset, found: Found, variable: str, tag: str, count: int, first: float, last: float
-) -> str:
-    wanted = layers_between(data, first, last)
-    layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
-    inside = sum(layer in wanted for layer in layers)
-    return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
+def _count_twice(data: xr.Dataset, found: Found, form: str, names: tuple[str, ...]) -> str:
+    return form.format(*(count_twice(label_factors(data, name, "tag")) for name in names))
 
 
 def _check_tag(data: xr.Dataset, variable: str, tag: str) -> None:
@@ -256,17 +237,28 @@ def _of_depth(
     count: int,
     depths: tuple[float, float],
 ) -> Finding:
-    first, last = depths
-    where = {"variable": variable, "tag": tag, "count": count, "first": first, "last": last}
+    """Whether most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
+
+    def find(data: xr.Dataset) -> xr.DataArray:
+        _check_tag(data, variable, tag)
+        wanted = layers_between(data, *depths)
+        return known(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        wanted = layers_between(data, *depths)
+        layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
+        inside = sum(layer in wanted for layer in layers)
+        return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
+
     return Finding(
         claim,
         published,
         f"{rule}: the value of the head that makes a majority inside, less that of its rival "
         "outside, is above 0",
         (variable,),
-        partial(_top_heads_lie, **where),
+        find,
         is_signed=True,
-        words=partial(_count_inside, **where),
+        words=say,
     )
 
 
@@ -309,7 +301,7 @@ FINDINGS = (
         lambda data: _median(label_factors(data, "pos_to", "tag")),
         threshold=TWICE,
         unit="×",
-        words=_count_to,
+        words=partial(_count_twice, form="above 2 for {} tags", names=("pos_to",)),
     ),
     Finding(
         "Fewer tags have a head that attends from them in this way.",
@@ -320,7 +312,9 @@ FINDINGS = (
         more="below",
         unit="×",
         is_signed=True,
-        words=_count_from,
+        words=partial(
+            _count_twice, form="above 2 for {} tags from, {} to", names=("pos_from", "pos_to")
+        ),
     ),
     _of_depth(
         "Heads that attend to proper nouns are deep.",

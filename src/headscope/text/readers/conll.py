@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -65,7 +66,7 @@ def read_conllu(
 def _sentences(path: Path, place: "_Place", fused: Fused) -> Iterator[tuple[Sentence, int]]:
     """Every sentence with the number of tokens whose words were merged."""
     block = _Block(path)
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(chain(read_lines(path), [""]), start=1):
         if not line.strip():
             if block.words:
                 yield _finish(block, place, fused)
@@ -74,8 +75,6 @@ def _sentences(path: Path, place: "_Place", fused: Fused) -> Iterator[tuple[Sent
             _read_comment(line, number, block, place)
         else:
             _read_row(line, number, block, place.notation)
-    if block.words:
-        yield _finish(block, place, fused)
 
 
 @dataclass

@@ -139,17 +139,14 @@ def parse_record(line: str) -> dict[str, Any]:
     """The object on a line."""
     try:
         value = json.loads(line)
-    except RecursionError as error:
-        raise RecordError("lists or objects are nested too deeply; write them flat.") from error
-    except ValueError as error:
-        raise RecordError(f"not JSON ({error}); correct it.") from error
-    if not isinstance(value, dict):
-        raise RecordError('not a JSON object; write {"text": "…"}.')
-    try:
         # JSON can escape half of a surrogate pair, which is no character and cannot be stored.
         json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise RecordError("lists or objects are nested too deeply; write them flat.") from error
     except UnicodeEncodeError as error:
         raise RecordError("a \\u escape is half of a surrogate pair; write both.") from error
+    except ValueError as error:
+        raise RecordError(f"not JSON ({error}); correct it.") from error
+    if not isinstance(value, dict):
+        raise RecordError('not a JSON object; write {"text": "…"}.')
     return value

@@ -108,7 +108,10 @@ def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
         try:
             yield raw[skipped:].decode().rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise _not_utf8(name, offset + skipped + error.start) from error
+            raise CorpusError(
+                f"{name} is not UTF-8 at byte offset {offset + skipped + error.start}; convert it, "
+                "for example with `iconv -f LATIN1 -t UTF-8`."
+            ) from error
         offset += len(raw)
 
 
@@ -128,13 +131,6 @@ def whole_number(digits: str) -> int | None:
 def quoted(value: object) -> str:
     """A value for a message, cut where it is long."""
     return shorten(repr(value), _SHOWN)
-
-
-def _not_utf8(path: Path | str, offset: int) -> CorpusError:
-    return CorpusError(
-        f"{path} is not UTF-8 at byte offset {offset}; convert it, for example with "
-        "`iconv -f LATIN1 -t UTF-8`."
-    )
 
 
 def document_numbers() -> Iterator[str]:

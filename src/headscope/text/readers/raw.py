@@ -275,7 +275,11 @@ def saved_files(folder: Path) -> list[Path]:
     if (folder / _DICTIONARY).exists():
         splits = _load(folder / _DICTIONARY, "splits")
         return [file for split in splits for file in saved_files(folder / str(split))]
-    return [folder / _file_name(each, folder) for each in _load(folder / _STATE, "_data_files")]
+    listed = _load(folder / _STATE, "_data_files")
+    names = [each.get("filename") if isinstance(each, dict) else None for each in listed]
+    if not all(isinstance(name, str) for name in names):
+        raise _unlisted(folder / _STATE, "a file has no name")
+    return [folder / str(name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -288,9 +292,8 @@ class HubDataset:
 
     def read(self, column: str) -> Iterator[Row]:
         """The texts of one column."""
-        rows = iter(self._rows())
         try:
-            for row in rows:
+            for row in self._rows():
                 check_column(column, list(row), self.name)
                 name = row.get(NAMES)
                 yield Row(self._text(row[column], column), "" if name is None else str(name))
@@ -309,12 +312,9 @@ class HubDataset:
             ) from error
         # Without the network only what was downloaded before can be read, and that not as a stream.
         streaming = not any(os.environ.get(name, "0") not in ("", "0") for name in _OFFLINE)
-        try:
-            return library.load_dataset(
-                self.name, self.configuration, split=self.split, streaming=streaming
-            )
-        except Exception as error:
-            raise self._unreachable(error) from error
+        return library.load_dataset(
+            self.name, self.configuration, split=self.split, streaming=streaming
+        )
 
     def _text(self, value: object, column: str) -> str:
         if value is not None and not isinstance(value, str):
@@ -339,14 +339,6 @@ def find_dataset(name: str) -> HubDataset | None:
         return None
     whole, configuration, split, *_ = [*name.split(":"), "", ""]
     return HubDataset(whole, configuration or None, split or "train")
-
-
-def _file_name(listed: Any, folder: Path) -> str:
-    match listed:
-        case {"filename": str(name)}:
-            return name
-        case _:
-            raise _unlisted(folder / _STATE, "a file has no name")
 
 
 def _load(path: Path, key: str) -> list[Any]:

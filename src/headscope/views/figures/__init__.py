@@ -9,7 +9,7 @@ so that a figure is the same on every machine. For anything else the installed f
 
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -59,7 +59,9 @@ def rendered(
     dpi: float | None = None,
 ) -> bytes:
     """The file of a drawing; written to memory first, for a full disk must not leave half of it."""
-    _check_positive(width=width, size=size, dpi=dpi)
+    for name, value in {"width": width, "size": size, "dpi": dpi}.items():
+        if value is not None and not 0 < value < 10_000:
+            raise ViewError(f"{name} is {value}; give a number above 0 and below 10,000.")
     with styled(trace, ending, font, size):
         drawn = draw()
         if width is not None:
@@ -76,39 +78,46 @@ def styled(
     trace: "Trace", ending: str, font: str | None = None, size: float | None = None
 ) -> Iterator[None]:
     """Within it, matplotlib has the fonts that the tokens need, and the house's defaults."""
+    with drawing_with(_style(trace, ending, font, size)):
+        yield
+
+
+@contextmanager
+def drawing_with(settings: Mapping[Any, Any]) -> Iterator[None]:
+    """matplotlib with these rcParams; labels are data, and `families` says which letters lack."""
     from matplotlib import rc_context
 
-    with rc_context(_style(trace, ending, font, size)), warnings.catch_warnings():
-        # `families` has said it already, in our words.
+    data: dict[Any, Any] = {"text.parse_math": False, "text.usetex": False}  # it may hold dollars
+    with rc_context({**settings, **data}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
 
+def untouched(settings: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Those of some rcParams that are as matplotlib comes; what a reader has set stays."""
+    from matplotlib import rcParams, rcParamsDefault
+
+    return {
+        name: value for name, value in settings.items() if rcParams[name] == rcParamsDefault[name]
+    }
+
+
 def _style(trace: "Trace", ending: str, font: str | None, size: float | None) -> dict[Any, Any]:
     """rcParams: the options, else what the user changed, else ours."""
-    from matplotlib import rcParams, rcParamsDefault
+    from matplotlib import rcParams
 
     embedded = ending != ".svg"
     if font is not None and embedded:
         check_font(font)
-    changed = {name for name in ("font.family", *_STYLE) if rcParams[name] != rcParamsDefault[name]}
-    own = rcParams["font.family"] if "font.family" in changed else []
+    own = [] if untouched({"font.family": None}) else rcParams["font.family"]
     tokens = [
         token
         for stack in trace.stacks.values()
         for token in (*stack.queries.tokens, *stack.keys.tokens)
     ]
     chosen = families("".join(tokens), embedded=embedded)
-    style = {name: value for name, value in _STYLE.items() if name not in changed}
-    style["font.family"] = [*([font] if font else own), *chosen]
-    style |= {"text.parse_math": False, "text.usetex": False}  # a token may hold dollar signs
+    style = {**untouched(_STYLE), "font.family": [*([font] if font else own), *chosen]}
     return style if size is None else {**style, "font.size": size}
-
-
-def _check_positive(**given: float | None) -> None:
-    for name, value in given.items():
-        if value is not None and not 0 < value < 10_000:
-            raise ViewError(f"{name} is {value}; give a number above 0 and below 10,000.")
 
 
 def _resize(drawn: "Figure", width: float, *, scale_text: bool) -> None:

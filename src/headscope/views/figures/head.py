@@ -66,7 +66,8 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
     shown = strongest(found, MOST_LINES)
     sharing = len(heads) if state.pinned is None else 1
     _draw_lines(axes, shown, heads, reference(state.weights, weights), vertical, sharing)
-    _draw_labels(axes, picture, vertical)
+    for units, is_query in ((picture.queries, True), (picture.keys, False)):
+        _draw_side(axes, units, np.any(picture.shown, axis=int(is_query)), is_query, vertical)
     if vertical and state.unit != "span":
         same = stack.queries.tokens == stack.keys.tokens
         _draw_spans(axes, picture.queries, state.spans if same else (), True)
@@ -139,12 +140,6 @@ def _shift(places: np.ndarray, heads: int) -> np.ndarray:
 
 def _middle(index: np.ndarray) -> np.ndarray:
     return (index + 2.5) * _PITCH
-
-
-def _draw_labels(axes: "Axes", picture: Drawing, vertical: bool) -> None:
-    kept_rows, kept_columns = (np.any(picture.shown, axis=axis) for axis in (1, 0))
-    _draw_side(axes, picture.queries, kept_rows, True, vertical)
-    _draw_side(axes, picture.keys, kept_columns, False, vertical)
 
 
 def _depth(is_query: bool, vertical: bool) -> float:

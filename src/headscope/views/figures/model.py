@@ -73,9 +73,8 @@ def _ordered_rows(
 def _by_score(
     cells: list[tuple[int, int]], score: dict[tuple[int, int], float | None], ascending: bool
 ) -> list[tuple[int, int]]:
-    known = [(cell, value) for cell in cells if (value := score[cell]) is not None]
-    known.sort(key=lambda pair: pair[1] if ascending else -pair[1])
-    return [cell for cell, _ in known] + [cell for cell in cells if score[cell] is None]
+    sign = 1 if ascending else -1
+    return sorted(cells, key=lambda cell: (score[cell] is None, sign * (score[cell] or 0)))
 
 
 def _thumbnail(

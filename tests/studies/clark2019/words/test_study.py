@@ -16,7 +16,7 @@ from headscope.probes.trained_probes import Learner
 from headscope.probes.training import PROBES
 from headscope.probes.trees import ALL
 from headscope.probes.words import WordTokens, encode_words, find_frame
-from headscope.report.tables import show_table
+from headscope.report.parts import show_table
 from headscope.results.run import read_exemplars
 from headscope.studies import find_study
 from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach

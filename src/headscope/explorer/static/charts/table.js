@@ -97,6 +97,9 @@ function line(columns, row, numeric) {
   return h("tr", {}, ...cells);
 }
 
+/** @param {Value} value @returns {number | null} */
+export const numberIn = (value) => (typeof value === "number" ? value : null);
+
 /** @param {Value} value @returns {string} */
 function plainly(value) {
   if (typeof value === "number") return Number.isInteger(value) ? value.toLocaleString("en") : number(value);

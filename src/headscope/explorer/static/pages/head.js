@@ -10,7 +10,7 @@ import { address, change } from "../shell/place.js";
 import { exemplarSection } from "./exemplars.js";
 import { histogramPair, recordSections } from "./records.js";
 import { shareBox } from "./share.js";
-import { sortable } from "../charts/table.js";
+import { numberIn, sortable } from "../charts/table.js";
 
 /**
  * @typedef {import("../shell/main.js").Context} Context
@@ -88,11 +88,6 @@ function measures(run, card, context) {
     ],
     note: "Rank 1 is the largest value of all heads; ± is one standard error.",
   });
-}
-
-/** @param {import("../charts/table.js").Value} value @returns {number | null} */
-function numberIn(value) {
-  return typeof value === "number" ? value : null;
 }
 
 /** @param {number | null} value @param {number} of */

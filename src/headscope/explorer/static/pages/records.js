@@ -2,7 +2,7 @@
 
 import { countedBins } from "../charts/histogram.js";
 import { figure } from "../charts/figure.js";
-import { sortable } from "../charts/table.js";
+import { numberIn, sortable } from "../charts/table.js";
 import { visible } from "../charts/tokens.js";
 import { menu } from "../shell/controls.js";
 import { h } from "../shell/dom.js";
@@ -56,7 +56,7 @@ function token(value) {
 }
 
 /** @param {import("../charts/table.js").Value} value @returns {string} */
-const places = (value) => number(typeof value === "number" ? value : null);
+const places = (value) => number(numberIn(value));
 
 /** @param {HeadRecords} head @returns {HTMLElement} */
 function writes({ raises, lowers, no_writes: why }) {

@@ -1,6 +1,6 @@
 /** Tables: what is stored with the run in rows, as the report prints it. */
 
-import { sortable } from "../charts/table.js";
+import { numberIn, sortable } from "../charts/table.js";
 import { askStatements } from "../shell/api.js";
 import { h } from "../shell/dom.js";
 import { headIn, withError } from "../shell/format.js";
@@ -32,11 +32,6 @@ function section(run, table, params) {
       return { name, title: table.titles[place], hidden: place > 0 && table.titles[place] === `± ${table.titles[place - 1]}`, show };
     }),
   });
-}
-
-/** @param {Value} value @returns {number | null} */
-function numberIn(value) {
-  return typeof value === "number" ? value : null;
 }
 
 /** Heads lead to their cards, also in a list of them. @param {string} run @param {Value} value @returns {import("../shell/dom.js").Child} */

@@ -27,6 +27,7 @@ from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import repeated_sequences
 from headscope.metrics.where import surface
 from headscope.metrics.where.surface import CLS, PUNCT, SEP
+from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import Encoded, encode, select
 from headscope.model.inputs.tokens import display, display_text
 from headscope.model.model import Model
@@ -97,16 +98,9 @@ def _assemble(model: Model, segment: Segment, delimiters: Delimiters) -> Encoded
     middle, end = (_delimiter(model, delimiters.sep, part) for part in (0, 1))
     second = replace(second, segments=(1,) * len(second), sequence=(1,) * len(second))
     pieces = [piece for piece in (begin, first, middle, second, end) if piece is not None]
-    return Encoded(
-        text=segment.first,
-        pair=segment.second,
-        ids=sum((piece.ids for piece in pieces), ()),
-        tokens=sum((piece.tokens for piece in pieces), ()),
-        offsets=sum((piece.offsets for piece in pieces), ()),
-        segments=sum((piece.segments for piece in pieces), ()),
-        special=sum((piece.special for piece in pieces), ()),
-        sequence=sum((piece.sequence for piece in pieces), ()),
-    )
+    names = ("ids", "tokens", "offsets", "segments", "special", "sequence")
+    joined: dict[str, Any] = {n: sum((getattr(each, n) for each in pieces), ()) for n in names}
+    return Encoded(text=segment.first, pair=segment.second, **joined)
 
 
 def _delimiter(model: Model, index: int | None, segment: int) -> Encoded | None:
@@ -132,12 +126,8 @@ def _bare(model: Model, ids: tuple[int, ...], special: tuple[bool, ...]) -> Enco
 
 def _id(model: Model, index: object) -> int | None:
     """An id that the network has an embedding for."""
-    return index if isinstance(index, int) and 0 <= index < embeddings(model) else None
-
-
-def embeddings(model: Model) -> int:
-    """How many ids the network has an embedding for."""
-    return model.network.get_input_embeddings().num_embeddings  # pyright: ignore[reportAttributeAccessIssue, reportReturnType]
+    size = vocabulary_size(model.network)
+    return index if isinstance(index, int) and 0 <= index < size else None
 
 
 @lru_cache(maxsize=4)
@@ -178,7 +168,9 @@ def segment_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
             skipped[TOO_SHORT] += 1
             continue
         fitting = cut_segment(encoded, longest, Random(f"{setup.seed} {segment.number}"))
-        examples.append(_example(setup, fitting, segment.number, group))
+        labels = {"special": special_labels(setup, fitting), "token": fitting.ids}
+        null = (False,) * len(fitting)
+        examples.append(Example(segment.number, fitting, null, labels, group=group))
     return Inputs(examples, +skipped)
 
 
@@ -252,11 +244,6 @@ def longest_segment(setup: Setup) -> int:
     return asked if limit is None else min(asked, limit)
 
 
-def _example(setup: Setup, encoded: Encoded, number: int, group: int) -> Example:
-    labels = {"special": special_labels(setup, encoded), "token": encoded.ids}
-    return Example(number, encoded, (False,) * len(encoded), labels, group=group)
-
-
 def special_labels(setup: Setup, encoded: Encoded) -> list[int]:
     """[CLS], [SEP], punctuation or none of them, for every token.
 
@@ -283,7 +270,7 @@ def _surface(encoded: Encoded, place: int) -> str:
 def ordinary_tokens(setup: Setup) -> list[int]:
     """All ids of the tokenizer that are ordinary tokens of the network."""
     special = set(setup.model.tokenizer.all_special_ids)
-    size = min(len(setup.model.tokenizer), embeddings(setup.model))
+    size = min(len(setup.model.tokenizer), vocabulary_size(setup.model.network))
     return [index for index in range(size) if index not in special]
 
 
@@ -315,11 +302,11 @@ def _of_surface(setup: Setup) -> list[Metric]:
         surface.confidences(grid),
         surface.first_token_shares(grid),
         surface.even_first_token_share(),
-        surface.uniform_line(),
+        *surface.uniform_lines(is_causal=setup.model.is_causal),
     ]
     if setup.reading == "both":
         metrics.append(surface.special_shares_norm(grid, find_delimiters(setup.model).absent))
-    return [*metrics, surface.visible_uniform_line()] if setup.model.is_causal else metrics
+    return metrics
 
 
 def _of_heads(setup: Setup) -> list[Metric]:

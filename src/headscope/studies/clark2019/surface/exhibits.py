@@ -14,8 +14,8 @@ from headscope.plots.charts import Plot, Series, draw_plots
 from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.heads import names_where, top_heads
-from headscope.results.slices import Column, columns_of, head_rows, layer_rows
+from headscope.results.findings import names_where, top_heads
+from headscope.results.measure import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.surface import OTHER
 from headscope.studies.study import Figure
@@ -53,8 +53,8 @@ def clearest_heads(result: xr.Dataset) -> list[tuple[str, int, int, float]]:
     patterns = {
         "attends to previous": offset.sel(offset=-1),
         "attends to next": offset.sel(offset=1),
+        BROAD: result["entropy"],
     }
-    patterns[BROAD] = result["entropy"]
     patterns |= {f"attends to {SPECIAL_NAMES[name]}": special.sel(special=name) for name in SPECIAL}
     known = {name: values for name, values in patterns.items() if np.isfinite(values.values).any()}
     return [(name, *top_heads(values, 1)[0]) for name, values in known.items()]
@@ -135,14 +135,9 @@ def chance_in_words(result: xr.Dataset) -> str:
 
 def draw_gradients(result: xr.Dataset) -> Drawing:
     """Gradient magnitudes by layer for both reductions of the loss."""
+    titles = {"gradient": "sum of the losses", "gradient_mean_loss": "mean of the losses"}
     return draw_plots(
-        [
-            Plot(title, "mean |∂L/∂a|", _targets(result, variable))
-            for title, variable in (
-                ("sum of the losses", "gradient"),
-                ("mean of the losses", "gradient_mean_loss"),
-            )
-        ]
+        [Plot(title, "mean |∂L/∂a|", _targets(result, name)) for name, title in titles.items()]
     )
 
 

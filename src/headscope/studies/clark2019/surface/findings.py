@@ -7,8 +7,13 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_in_paper
-from headscope.results.findings import PERCENT, SHARE, Finding, Found, NotMeasured, hold_out
-from headscope.results.heads import (
+from headscope.results.findings import (
+    PERCENT,
+    SHARE,
+    Finding,
+    Found,
+    NotMeasured,
+    hold_out,
     known,
     layers_between,
     lead,
@@ -68,48 +73,39 @@ def _count_low(data: xr.Dataset, found: Found) -> str:
     return f"{inside} of {count} in layers {half[0]}–{half[-1]}"
 
 
-def _to_itself(data: xr.Dataset) -> xr.DataArray:
-    """The share that the middle head of all pays to the token itself."""
-    return data["offset_share"].sel(offset=0).median(("layer", "head"))
-
-
 def _count_little(data: xr.Dataset, found: Found) -> str:
     shares = whole(data["offset_share"].sel(offset=0))
     return f"the median; {int((shares < LITTLE).sum())} of {shares.size} heads below {LITTLE}"
 
 
-def _at_depth(data: xr.Dataset, special: str, first: float, last: float) -> xr.DataArray:
-    """Share of a kind of token in some layers − in all others."""
-    here, there = _shares_at(data, special, first, last)
-    return here - there
-
-
-def _shares_at(
-    data: xr.Dataset, special: str, first: float, last: float
-) -> tuple[xr.DataArray, xr.DataArray]:
-    by_layer = data["special_share_by_layer"].sel(special=special)
-    if not np.isfinite(whole(by_layer).values).any():
-        raise NotMeasured("the model has no such token")
-    inside, rest = split_layers(data, first, last, FEW_LAYERS)
-    return by_layer.sel(layer=inside).mean("layer"), by_layer.sel(layer=rest).mean("layer")
-
-
-def _say_depth(data: xr.Dataset, found: Found, special: str, first: float, last: float) -> str:
-    here, there = (float(whole(each)) for each in _shares_at(data, special, first, last))
-    inside = layers_between(data, first, last)
-    return f"{here:.3f} in {name_layers(inside)}, {there:.3f} in the rest"
-
-
 def _of_depth(claim: str, published: str, special: str, where: str, third: int) -> Finding:
-    place = {"special": special, "first": third / 3, "last": (third + 1) / 3}
+    """The share of a kind of token in a third of the layers, less that in all others."""
+    depths = third / 3, (third + 1) / 3
+
+    def shares(data: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+        by_layer = data["special_share_by_layer"].sel(special=special)
+        if not np.isfinite(whole(by_layer).values).any():
+            raise NotMeasured("the model has no such token")
+        inside, rest = split_layers(data, *depths, FEW_LAYERS)
+        return by_layer.sel(layer=inside).mean("layer"), by_layer.sel(layer=rest).mean("layer")
+
+    def find(data: xr.Dataset) -> xr.DataArray:
+        here, there = shares(data)
+        return here - there
+
+    def say(data: xr.Dataset, found: Found) -> str:
+        here, there = (float(whole(each)) for each in shares(data))
+        inside = name_layers(layers_between(data, *depths))
+        return f"{here:.3f} in {inside}, {there:.3f} in the rest"
+
     return Finding(
         claim,
         published,
         f"mean share of the {where} third of the layers, less that of the rest, is above 0",
         ("special_share",),
-        partial(_at_depth, **place),
+        find,
         is_signed=True,
-        words=partial(_say_depth, **place),
+        words=say,
     )
 
 
@@ -117,14 +113,10 @@ def _at_separator_depth(data: xr.Dataset) -> list[int]:
     return layers_between(data, *SEPARATOR_DEPTH)
 
 
-def _separator_share(data: xr.Dataset) -> xr.DataArray:
-    by_layer = data["special_share_by_layer"].sel(special="sep")
-    return known(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"), NO_SEPARATOR)
-
-
-def _separator_to_itself(data: xr.Dataset) -> xr.DataArray:
-    by_layer = data["sep_to_sep_by_layer"]
-    return known(by_layer.sel(layer=_at_separator_depth(data)).mean("layer"), NO_SEPARATOR)
+def _separator_share(data: xr.Dataset, variable: str = "special_share") -> xr.DataArray:
+    by_layer = data[f"{variable}_by_layer"].sel(layer=_at_separator_depth(data))
+    of_separator = by_layer.sel(special="sep") if "special" in by_layer.dims else by_layer
+    return known(of_separator.mean("layer"), NO_SEPARATOR)
 
 
 def _in_those_layers(data: xr.Dataset, found: Found) -> str:
@@ -214,10 +206,6 @@ def _say_divergences(data: xr.Dataset, found: Found) -> str:
     return f"{within:.3f} within, {between:.3f} between layers"
 
 
-def _sink_rate(data: xr.Dataset) -> xr.DataArray:
-    return xr.DataArray(data.attrs["sink_rate"])
-
-
 def _check_sees_next(data: xr.Dataset) -> None:
     if data.attrs["is_causal"]:
         raise NotMeasured(NO_NEXT)
@@ -259,7 +247,7 @@ FINDINGS = (
         "most heads put little attention on the current token",
         "the median over heads of the share on the token itself is below 0.1",
         ("offset_share",),
-        _to_itself,
+        lambda data: data["offset_share"].sel(offset=0).median(("layer", "head")),
         threshold=LITTLE,
         more="below",
         range=SHARE,
@@ -290,7 +278,7 @@ FINDINGS = (
         "over 0.9",
         "mean share at the same depth above 0.9",
         ("sep_to_sep",),
-        _separator_to_itself,
+        partial(_separator_share, variable="sep_to_sep"),
         threshold=0.9,
         range=SHARE,
         words=_in_those_layers,
@@ -351,7 +339,7 @@ FINDINGS = (
         "not in the paper",
         "no rule",
         ("first_token_share",),
-        _sink_rate,
+        lambda data: xr.DataArray(data.attrs["sink_rate"]),
         threshold=None,
         unit=PERCENT,
     ),

@@ -44,18 +44,13 @@ TREES, WINDOWS = "trees: ", "windows: "  # begin the reasons and counts of the t
 
 def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence that is a tree and fits the model."""
-    skipped: Counter[str] = Counter()
     words: Counter[str] = Counter()
-    numbers, trees = [], []
-    for number, sentence in enumerate(sentences, start=first):
-        fault = tree_fault(sentence.words)
-        if fault is None:
-            numbers.append(number)
-            trees.append(sentence)
-        else:
-            skipped[f"{TREES}{fault}"] += 1
+    faults = [tree_fault(sentence.words) for sentence in sentences]
+    skipped = Counter(f"{TREES}{fault}" for fault in faults if fault is not None)
+    places = [place for place, fault in enumerate(faults) if fault is None]
+    encoded = _encode(setup, [sentences[place] for place in places])
     examples: list[Example] = []
-    for number, made in zip(numbers, _encode(setup, trees), strict=True):
+    for number, made in zip([first + place for place in places], encoded, strict=True):
         if isinstance(made, WordTokens):
             examples.append(_example(setup, number, made))
             words.update(made.counts)

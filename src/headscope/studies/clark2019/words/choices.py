@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.probes.noop import SIDES
 from headscope.probes.relations import DIRECTIONS, OFFSETS
 from headscope.probes.trees import ALL, CONTENT, PUNCTUATION, accuracy
 from headscope.results.findings import (
@@ -164,6 +165,9 @@ CLEAR_MARGIN = 0.1  # over the best fixed offset, with the head chosen on other 
 CLEAR_ACCURACY = 0.5
 MOST_NAMED = 6
 COREFERENCE = "coreference"
+ENOUGH = 20  # words of a relation that a best head can be chosen by
+NOOP, GRADIENT = "noop", "noop_gradient"
+Pair = tuple[xr.DataArray, xr.DataArray]  # where it applies, where it does not
 
 
 @dataclass(frozen=True)
@@ -284,11 +288,22 @@ def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
         for row in clear_relations(result, few)[:MOST_NAMED][::-1]:
             labels[row.layer, row.head] = row.relation
     resolver = best_resolver(result, "words") if "coref_accuracy_numerator" in result else None
-    if resolver is not None and _beats_head_match(result):
-        place = result["layer"].values.tolist().index(resolver.layer)
-        labels[place, resolver.head] = COREFERENCE
+    if resolver is not None:
+        gap = find_interval(resolver_gap(result, "head_match"), 0, DIFFERENCE)
+        if gap.low > 0:
+            place = result["layer"].values.tolist().index(resolver.layer)
+            labels[place, resolver.head] = COREFERENCE
     return result.assign(behaviour=(("layer", "head"), labels))
 
 
-def _beats_head_match(result: xr.Dataset) -> bool:
-    return find_interval(resolver_gap(result, "head_match"), 0, DIFFERENCE).low > 0
+def pair_of(data: xr.Dataset, row: BestHead, prefix: str = NOOP) -> Pair:
+    """What the best head of a relation pays to delimiters, in the direction that it is best in."""
+    side = SIDES[DIRECTIONS.index(row.direction)]
+    place = {"relation": row.relation, "head": row.head, "layer": layer_number(data, row.layer)}
+    applies, other = (data[f"{prefix}_{name}{side}"].sel(place) for name in ("applies", "not"))
+    return applies, other
+
+
+def noop_names(prefix: str) -> list[str]:
+    """The variables of what words pay to delimiters, or of gradients there."""
+    return [f"{prefix}_{name}{side}" for name in ("applies", "not") for side in SIDES]

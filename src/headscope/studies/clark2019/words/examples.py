@@ -161,12 +161,18 @@ def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
     (made,) = encode_words(setup.model, [sentence], setup.sharing)
     if not isinstance(made, WordTokens):
         return None
-    wanted = _wanted(made.sentence, shown)
+    if shown.relation is None:
+        wanted = _coreferent(made.sentence)
+    else:
+        wanted = _arcs(made.sentence, shown.relation, shown.direction)
     if not wanted:  # words that were joined may have held all there was to find
         return None
     texts, units = _texts(made, with_special=setup.options["figure5_special"])
     before = units.index(0)
-    weights = _head_map(setup, made, shown.place)[np.ix_(units, units)]
+    batch = setup.model.batch([made.encoded])
+    pieces = token_units([made], batch, setup.options["row"])
+    maps = all_word_maps(setup.model, batch, pieces, setup.reading)
+    weights = maps[0, shown.place].cpu().numpy()[np.ix_(units, units)]
     gold = frozenset((query + before, key + before) for query, key in wanted)
     return HeadExample(shown.title, texts, weights, gold)
 
@@ -180,13 +186,6 @@ def _texts(made: WordTokens, *, with_special: bool) -> tuple[tuple[str, ...], li
     if with_special and encoded.special[-1]:
         texts, units = [*texts, encoded.tokens[-1]], [*units, len(words) + END]
     return tuple(texts), units
-
-
-def _wanted(sentence: Sentence, shown: Shown) -> Pairs:
-    """What the head should find."""
-    if shown.relation is None:
-        return _coreferent(sentence)
-    return _arcs(sentence, shown.relation, shown.direction)
 
 
 def _with_relation(setup: Setup, relation: str) -> Iterator[Sentence]:
@@ -220,13 +219,6 @@ def _coreferent(window: Sentence) -> Pairs:
     mention, target = queries.targets.nonzero(as_tuple=True)
     heads = queries.head[mention]
     return frozenset(zip(heads.tolist(), target.tolist(), strict=True))
-
-
-def _head_map(setup: Setup, tokens: WordTokens, place: int) -> np.ndarray:
-    batch = setup.model.batch([tokens.encoded])
-    units = token_units([tokens], batch, setup.options["row"])
-    maps = all_word_maps(setup.model, batch, units, setup.reading)
-    return maps[0, place].cpu().numpy()
 
 
 def _clarity(tried: tuple[int, HeadExample]) -> float:

@@ -15,16 +15,22 @@ from headscope.plots import add_axes, add_bar
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
 from headscope.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
-from headscope.probes.relations import published_relation
+from headscope.probes.relations import DIRECTIONS, published_relation
 from headscope.probes.trees import PUNCTUATION
-from headscope.results.findings import Found, hold_out
-from headscope.results.heads import top_heads
+from headscope.results.findings import DIFFERENCE, Found, find_interval, hold_out, top_heads, whole
+from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
+    ENOUGH,
+    GRADIENT,
+    NO_RELATION,
+    NOOP,
     BestHead,
     BestResolver,
     best_resolver,
     layer_number,
+    noop_names,
+    pair_of,
     relation_rows,
 )
 from headscope.studies.clark2019.words.probing import TABLE3
@@ -133,37 +139,24 @@ def _published(system: str) -> Row:
 
 def table3_rows(result: xr.Dataset) -> list[Row]:
     """One row per probe."""
-    rows = []
-    for name in result["probe"].values.tolist():
-        place = result.sel(probe=name)
-        words = "words" in name
-        rows.append(
-            {
-                "probe": PROBE_NAMES[name],
-                "UAS": float(place["parsing_uas"]),
-                "sd over seeds": float(place["parsing_uas_sd"]),
-                "low": float(place["parsing_uas_ci"].sel(bound="low")),
-                "high": float(place["parsing_uas_ci"].sel(bound="high")),
-                "last gain": float(_last_gain(place)),
-                **_of_control(place),
-                "parameters": int(place["parsing_parameters"]),
-                "word vectors": result.attrs["parsing_vectors"] if words else "",
-                "published": TABLE3[name] / 100,
-            }
-        )
-    return rows
+    return [_probe_row(result.sel(probe=name), name) for name in result["probe"].values.tolist()]
 
 
-def _last_gain(place: xr.Dataset) -> xr.DataArray:
-    """What the last quarter of the training added."""
-    curve = place["parsing_curve"]
-    return curve.isel(share=-1) - curve.isel(share=-2)
-
-
-def _of_control(place: xr.Dataset) -> Row:
-    if "probe_selectivity" not in place:
-        return {}
-    return {"selectivity": float(place["probe_selectivity"])}
+def _probe_row(place: xr.Dataset, name: str) -> Row:
+    before, end = place["parsing_curve"].values[-2:]  # the last quarter of the training
+    control = {"selectivity": "probe_selectivity"} if "probe_selectivity" in place else {}
+    return {
+        "probe": PROBE_NAMES[name],
+        "UAS": float(place["parsing_uas"]),
+        "sd over seeds": float(place["parsing_uas_sd"]),
+        "low": float(place["parsing_uas_ci"].sel(bound="low")),
+        "high": float(place["parsing_uas_ci"].sel(bound="high")),
+        "last gain": float(end - before),
+        **{key: float(place[variable]) for key, variable in control.items()},
+        "parameters": int(place["parsing_parameters"]),
+        "word vectors": place.attrs["parsing_vectors"] if "words" in name else "",
+        "published": TABLE3[name] / 100,
+    }
 
 
 def tree_rows(result: xr.Dataset) -> list[Row]:
@@ -185,6 +178,34 @@ def tree_rows(result: xr.Dataset) -> list[Row]:
         }
         for name, found in named.items()
     ]
+
+
+def noop_rows(result: xr.Dataset) -> list[Row]:
+    """For the best head of every relation with enough words: both shares, and both gradients."""
+    data = replicated(result, (*noop_names(NOOP), *noop_names(GRADIENT)))
+    ends = ("numerator", "denominator")
+    groups = groups_of(result[[f"{name}_{end}" for name in noop_names(NOOP) for end in ends]])
+    rows = (row for row in relation_rows(result) if row.relation not in NO_RELATION)
+    return [_noop_row(data, groups, row) for row in rows if row.words >= ENOUGH]
+
+
+def _noop_row(data: xr.Dataset, groups: int, row: BestHead) -> Row:
+    applies, other = pair_of(data, row)
+    found = find_interval(other - applies, groups, DIFFERENCE)
+    cells: Row = {
+        "relation": row.relation,
+        "words": row.words,
+        "head": name_head(layer_number(data, row.layer), row.head),
+        "attending": "dependent" if row.direction == DIRECTIONS[0] else "head",
+        "accuracy": row.accuracy.value,
+        "applies": float(whole(applies)),
+        "does not": float(whole(other)),
+        **found.cells("difference"),
+    }
+    if f"{GRADIENT}_applies" not in data:
+        return cells
+    gradients = (float(whole(each)) for each in pair_of(data, row, GRADIENT))
+    return cells | dict(zip(("gradient applies", "gradient does not"), gradients, strict=True))
 
 
 TABLES = (
@@ -228,6 +249,16 @@ TABLES = (
         "the ten best heads; held out: chosen on half of the documents and scored on the other.",
         ("tree_accuracy",),
         tree_rows,
+    ),
+    Tabulation(
+        "noop",
+        "Attention to delimiters as doing nothing",
+        "For the best head of each relation: the share that words pay to delimiters or the null "
+        "token, where the relation applies to the attending word and where it does not, the "
+        "difference with its 95 % interval, and the mean |∂L/∂a| of these weights where gradients "
+        "were computed.",
+        ("noop_applies", "relation_accuracy_numerator"),
+        noop_rows,
     ),
 )
 

@@ -220,14 +220,12 @@ class ProbeStage:
         groups = [Outcome.unpack(outcomes[group]) for group in GROUPS]
         words, vectors = int(groups[0].words.sum()), groups[0].vectors
         if words == 0:
-            return _without_probes(result)
+            missing = {**json.loads(result.attrs["left_out"]), "parsing_uas": NOTHING_LEFT}
+            return result.assign_attrs(left_out=json.dumps(missing))
         share = "" if setup.options["train"] else ", four fifths of the documents"
         trained_on = f"{counted(len(corpora_of(setup)[0]), 'sentences')}{share}"
-        facts = {
-            "parsing_vectors": vectors,
-            "parsing_trained_on": trained_on,
-            "parsing_words": words,
-        }
+        facts = {"vectors": vectors, "trained_on": trained_on, "words": words}
+        facts = {f"parsing_{name}": fact for name, fact in facts.items()}
         return result.assign(_variables(setup, groups)).assign_attrs(facts)
 
 
@@ -247,7 +245,9 @@ def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
     seeds, words = setup.options["probe_seeds"], groups[0].words
     counts = {name: each for group in groups for name, each in group.right.items()}
     sizes = {name: size for group in groups for name, size in group.parameters.items()}
-    right = np.stack([_of_seeds(counts[name], seeds) for name in PROBES], axis=1)
+    # Right-branching has the same for every seed.
+    every = [np.broadcast_to(counts[name], (len(counts[name]), seeds)) for name in PROBES]
+    right = np.stack(every, axis=1)
     shares = accuracy(right.sum(0), words.sum())
     probe, seed = Axis("probe", PROBES), Axis("seed", range(seeds))
     spread = shares.std(1, ddof=1) if seeds > 1 else np.full(len(PROBES), np.nan)
@@ -263,11 +263,6 @@ def _variables(setup: Setup, groups: list[Outcome]) -> Variables:
         **_selectivity(counts, shares.mean(1), words.sum()),
         **_weights(setup, groups),
     }
-
-
-def _of_seeds(right: Float[np.ndarray, "group seed"], seeds: int) -> np.ndarray:
-    """Counts for every seed; right-branching has the same for all."""
-    return np.broadcast_to(right, (len(right), seeds))
 
 
 def _curve(groups: list[Outcome], final: Float[np.ndarray, "probe"]) -> xr.DataArray:
@@ -307,8 +302,3 @@ def _weights(setup: Setup, groups: list[Outcome]) -> Variables:
     shaped = np.moveaxis(means.reshape(len(relied), 2, *setup.grid.shape), (0, 1), (2, 3))
     probe = Axis("attention_probe", tuple(relied))
     return {"probe_weight": setup.grid.array(shaped, probe, DIRECTION)}
-
-
-def _without_probes(result: xr.Dataset) -> xr.Dataset:
-    missing = {**json.loads(result.attrs["left_out"]), "parsing_uas": NOTHING_LEFT}
-    return result.assign_attrs(left_out=json.dumps(missing))

@@ -1,12 +1,24 @@
-"""How far a head looks, mean, spread and shares by powers of two; how sure it is at its surest.
+"""Where and how far a head looks in raw text; no token is null here.
+
+How much of its attention it pays to itself, its neighbours, the first token, delimiters:
+
+```
+            key 0  1  2  3
+query 0         s                 s  self, n  next (no causal head sees it)
+      1         f  s  n           f  first, p  previous
+      2         f  p  s  n
+      3         f     p  s
+```
+
+Rows are those of all tokens, the special ones included; each row of a usual softmax sums to one, so
+that a share is a mean over the rows that have such a key. How far, by powers of two:
 
 ```
 separation |i − j|   0     1    2–3   4–7   8–15  …
 share of attention  .05   .60   .20   .10    .05        distance 2.2, spread 2.6
 ```
 
-All pairs count, those with the first token too. Distance and entropy have the terms of
-`headscope.metrics.where.spread`; there null tokens are left out, here no token is null.
+Distance and entropy have the terms of `headscope.metrics.where.spread`.
 """
 
 from collections.abc import Callable
@@ -29,13 +41,158 @@ from headscope.metrics.ratio import (
     sum_by_group,
 )
 from headscope.metrics.where import spread
-from headscope.metrics.where.shares import EVEN, HEADVIS, even_of
-from headscope.metrics.where.surface import even_weights
+from headscope.metrics.where.surface import (
+    SINK_THRESHOLD,
+    even_on_offset,
+    even_received,
+    even_weights,
+)
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import separation_starts
 from headscope.results.measure import Baseline, Measure, Role
 from headscope.results.replicates import GROUPS
+
+DELIMITER = 0  # the code of delimiters in the label of that name
+EVEN = "even attention"
+HEADVIS = "Luger, Kamath et al. 2026 (HeadVis)"
+
+
+def _declare(
+    name: str, title: str, whom: str, formula: str, reference: str, role: Role, cost: str = "n"
+) -> Measure:
+    return Measure(
+        name,
+        title=title,
+        meaning=f"Share of its attention that a token pays to {whom}.",
+        formula=formula,
+        reference=reference,
+        cost=cost,
+        more=f"looks more at {whom}",
+        baselines=(Baseline(f"{name}_even", EVEN),),
+        role=role,
+    )
+
+
+def even_of(measure: Measure) -> Measure:
+    """The baseline of a measure: what attention that is the same everywhere gives."""
+    return replace(
+        measure,
+        name=f"{measure.name}_even",
+        title=f"{measure.title}, even attention",
+        meaning=f"The {measure.name} of a head that spreads its attention evenly.",
+        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees, "
+        "however small that is",
+        reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+        cost=f"{measure.cost}, once for all heads",
+        more="",
+        baselines=(),
+        published=(),
+        role=None,
+    )
+
+
+SELF_SHARE = _declare(
+    "self_share",
+    "Attention to oneself",
+    "itself",
+    "Σ a[i, i] / number of tokens i",
+    f"{HEADVIS}: mean of the diagonal",
+    Role("position", "itself", of="attention"),
+)
+PREVIOUS_SHARE = _declare(
+    "previous_share",
+    "Attention to the previous token",
+    "the token before it",
+    "Σ a[i, i−1] / number of tokens i that have one before them",
+    f"{HEADVIS}: mean of the first subdiagonal",
+    Role("position", "the previous token", of="attention"),
+)
+NEXT_SHARE = _declare(
+    "next_share",
+    "Attention to the next token",
+    "the token after it",
+    "Σ a[i, i+1] / number of tokens i that have one after them",
+    f"as {HEADVIS} for the previous token",
+    Role("position", "the next token", of="attention"),
+)
+FIRST_SHARE = _declare(
+    "first_share",
+    "Attention to the first token",
+    "the first token of the input",
+    "Σ a[i, 0] / number of tokens i after the first",
+    f"Gu et al. 2024; a head above {SINK_THRESHOLD} is a sink head",
+    Role("special", "the first token", of="attention"),
+)
+DELIMITER_SHARE = _declare(
+    "delimiter_share",
+    "Attention to delimiters",
+    "line breaks and punctuation",
+    "Σ_i Σ_j a[i, j]·[j is a delimiter] / number of tokens i; a delimiter is a token of nothing "
+    "but line breaks and Unicode punctuation, spaces aside; special tokens are none",
+    "after Clark et al. 2019, Fig. 2, with every mark of punctuation",
+    Role("special", "line breaks and punctuation", of="attention"),
+    "n, from the sums over columns",
+)
+DECLARED = (SELF_SHARE, PREVIOUS_SHARE, NEXT_SHARE, FIRST_SHARE, DELIMITER_SHARE)
+EVENS = tuple(map(even_of, DECLARED))
+
+# What a head pays to the keys of a share, and the same of even attention, for every input.
+Paid = Callable[[Layer], Float[Tensor, "batch head"]]
+EvenlyPaid = Callable[[AnnotatedBatch], Float[Tensor, "batch"]]
+
+
+def shares(grid: Grid, *, is_causal: bool) -> list[HeadRatio | TextRatio]:
+    """All shares that a head can have, and those of even attention; a causal one sees no next."""
+    found: list[HeadRatio | TextRatio] = []
+    for measure, even, (missing, paid, evenly) in zip(DECLARED, EVENS, _SHARES, strict=True):
+        if not (is_causal and measure is NEXT_SHARE):
+            found.append(HeadRatio(measure, grid, partial(_terms, paid, missing)))
+            found.append(TextRatio(even, partial(_even_terms, evenly, missing)))
+    return found
+
+
+def _terms(paid: Paid, missing: int, layer: Layer) -> Terms:
+    """What is paid, and how many rows can pay it: all, or all but one of every input."""
+    found, rows = paid(layer), _rows(layer.batch, missing)[:, None, None]
+    return found[..., None], rows.expand(-1, found.shape[1], -1).to(found.dtype)
+
+
+def _even_terms(evenly: EvenlyPaid, missing: int, batch: AnnotatedBatch) -> TextTerms:
+    return evenly(batch)[:, None], _rows(batch, missing)[:, None].double()
+
+
+def _rows(batch: AnnotatedBatch, missing: int) -> Float[Tensor, "batch"]:
+    return (batch.mask.sum(1) - missing).clamp(min=0)
+
+
+def to_delimiters(layer: Layer) -> Float[Tensor, "batch head"]:
+    """Σ a[i, j] over the keys that are delimiters."""
+    return torch.einsum("bhk,bk->bh", layer.columns, _is_delimiter(layer.batch).to(torch.float32))
+
+
+def even_to_delimiters(batch: AnnotatedBatch) -> Float[Tensor, "batch"]:
+    """`to_delimiters` of attention that is the same everywhere."""
+    return (even_received(batch) * _is_delimiter(batch)).sum(1)
+
+
+def _is_delimiter(batch: AnnotatedBatch) -> Float[Tensor, "batch token"]:
+    return batch.one_hot("delimiter", 1)[..., DELIMITER]
+
+
+# In the order of DECLARED: how many rows of an input cannot pay it, and what is paid.
+_SHARES: tuple[tuple[int, Paid, EvenlyPaid], ...] = (
+    (0, lambda layer: layer.own.sum(-1), lambda batch: even_weights(batch).sum(1)),
+    (1, lambda layer: layer.on_offset(-1), lambda batch: even_on_offset(batch, -1)),
+    (1, lambda layer: layer.on_offset(1), lambda batch: even_on_offset(batch, 1)),
+    (
+        1,
+        lambda layer: layer.columns[..., 0] - layer.own[..., 0],
+        lambda batch: even_weights(batch)[:, 1:].sum(1),
+    ),
+    (0, to_delimiters, even_to_delimiters),
+)
+
 
 MOMENTS = ("weight", "distance", "squares")
 
@@ -126,28 +283,25 @@ def even_lines(tokens: int) -> list[TextRatio]:
     """Distance, entropy and histogram of attention that is the same everywhere."""
     axis = separation_axis(tokens)
     return [
-        TextRatio(DISTANCE_EVEN, _per_row(_even_distance)),
-        TextRatio(ENTROPY_EVEN, _per_row(_even_entropy)),
-        TextRatio(HISTOGRAM_EVEN, _per_row(partial(_even_histogram, axis)), axis),
+        TextRatio(DISTANCE_EVEN, partial(_per_row, _even_distance)),
+        TextRatio(ENTROPY_EVEN, partial(_per_row, _even_entropy)),
+        TextRatio(HISTOGRAM_EVEN, partial(_per_row, partial(_even_histogram, axis)), axis),
     ]
 
 
 Rows = Callable[[AnnotatedBatch], Float[Tensor, "batch query item"]]
 
 
-def _per_row(values: Rows) -> Callable[[AnnotatedBatch], TextTerms]:
+def _per_row(values: Rows, batch: AnnotatedBatch) -> TextTerms:
     """The values of all rows added up, and how many rows there are."""
-
-    def terms(batch: AnnotatedBatch) -> TextTerms:
-        real = batch.mask[..., None]
-        return (values(batch) * real).sum(1), real.sum(1).double()
-
-    return terms
+    real = batch.mask[..., None]
+    return (values(batch) * real).sum(1), real.sum(1).double()
 
 
 def _even_distance(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
     before, after = _around(batch)
-    return (before * (before + 1) + after * (after + 1))[..., None] / 2 * _even(batch)
+    steps = (before * (before + 1) + after * (after + 1)) / 2
+    return (steps * even_weights(batch))[..., None]
 
 
 def _even_entropy(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
@@ -157,14 +311,14 @@ def _even_entropy(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
 def _even_histogram(axis: Axis, batch: AnnotatedBatch) -> Float[Tensor, "batch query bin"]:
     starts = torch.tensor(axis.labels, device=batch.mask.device, dtype=torch.float64)
     last = torch.where(starts == 0, 0.0, 2 * starts - 1)
-    ways = _around(batch)
 
     def reached(far: Float[Tensor, "batch query"]) -> Float[Tensor, "batch query bin"]:
         return (torch.minimum(far[..., None], last) - starts + 1).clamp(min=0)
 
-    both = reached(ways[0]) + reached(ways[1])
+    before, after = _around(batch)
+    both = reached(before) + reached(after)
     both[..., 0] = 1  # the token itself
-    return both * _even(batch)
+    return both * even_weights(batch)[..., None]
 
 
 def _around(batch: AnnotatedBatch) -> tuple[Float[Tensor, "batch query"], ...]:
@@ -172,10 +326,6 @@ def _around(batch: AnnotatedBatch) -> tuple[Float[Tensor, "batch query"], ...]:
     before = (batch.mask.double().cumsum(1) - 1).clamp(min=0)
     after = batch.mask.double().sum(1, keepdim=True) - 1 - before
     return before, torch.zeros_like(before) if batch.is_causal else after.clamp(min=0)
-
-
-def _even(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
-    return even_weights(batch)[..., None]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import xarray as xr
 
 import headscope as hs
 from headscope.metrics.records.kinds import PICKS, RANDOM
-from headscope.report import exemplars
-from headscope.report.exemplars import ShownExemplar, csv_rows, cut, of_choice, pieces_of, show_head
+from headscope.report import parts
 from headscope.report.page import render_part
+from headscope.report.parts import ShownExemplar, csv_rows, cut, of_choice, pieces_of, show_head
 from headscope.results.run import read_finished
 from headscope.results.statements import Choice, read_statements
 from headscope.text.corpus import Corpus
@@ -113,7 +113,7 @@ def test_a_long_sentence_is_cut_around_the_pair_and_says_so() -> None:
     texts = [piece.text.strip() for piece in shown]
     assert {"w10", "w80"} <= set(texts)
     assert texts[0] == "…" and texts[-1] == "…" and texts.count("…") == 3
-    assert sum(map(len, texts)) <= exemplars.LONGEST + 3
+    assert sum(map(len, texts)) <= parts.LONGEST + 3
     inside = [text for text in texts if text != "…"]
     assert inside == sorted(inside)
     assert cut(pieces_of(exemplar(tokens[:9], 3, 1))) == list(pieces_of(exemplar(tokens[:9], 3, 1)))
