@@ -17,11 +17,11 @@ from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture.packed import attend_plainly
 from headscope.model.capture.packed_kernel import attend_on_gpu
+from headscope.observe.layer import sum_segments
 from headscope.observe.packed import (
     find_payers_plainly,
     sum_keys_plainly,
     sum_offsets_plainly,
-    sum_segments,
     weigh_pairs,
 )
 from headscope.observe.packed_kernel import (

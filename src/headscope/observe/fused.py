@@ -5,10 +5,9 @@ With a = exp(z − lse), z the scores, and s the weight that a row pays to token
   row entropy, null weight dropped and the rest renormalised   ln s − (Σ a·z) / s + lse
   largest weight of all                                        where z − lse is largest
 
-What is linear in the key follows from sums over columns, what is linear in the query from sums over
-rows, and the weights of chosen pairs (arcs, a token and itself) are found one by one. One pass over
-the scores gives the rest: on a GPU a kernel keeps them in registers, elsewhere blocks of rows stay
-in the cache.
+What is linear in the key follows from sums over columns, what is linear in the query from those
+over rows; weights of chosen pairs (arcs, a token and itself) are found one by one. One pass over the
+scores gives the rest: a GPU's kernel keeps them in registers, elsewhere blocks stay in the cache.
 """
 
 from collections.abc import Sequence
@@ -69,8 +68,8 @@ class FusedLayer(LayerSums):
 
     def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
         """The weights of some query rows as they are, null filter not applied."""
-        look = look_at(self.texts, [each.span for each in self.places], self.batch.mask.shape[1])
-        return look(start, stop)
+        spans, tokens = [each.span for each in self.places], self.batch.mask.shape[1]
+        return look_at(self.texts, spans, tokens)(start, stop)
 
     def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
         """The same of one input of the batch, up to its last token at least."""

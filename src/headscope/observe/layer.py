@@ -332,13 +332,20 @@ def largest_apart(
 def sum_by_text(
     weights: Float[Tensor, "head pair"], row: Int[Tensor, "pair"], texts: int
 ) -> Float[Tensor, "text head"]:
-    """Sums over the pairs of every text: differences of running sums, always in the same order.
+    """Sums over the pairs of every text; `row` is the text of every pair, in order."""
+    firsts = torch.searchsorted(row.contiguous(), torch.arange(texts + 1, device=row.device))
+    return sum_segments(weights, firsts)
 
-    `row` is the text of every pair, in order.
+
+def sum_segments(
+    weights: Float[Tensor, "head pair"], firsts: Int[Tensor, "segment+1"]
+) -> Float[Tensor, "segment head"]:
+    """Sums in float64 of stretches of pairs, each from its first pair to that of the next.
+
+    Differences of running sums, always in the same order.
     """
-    ends = torch.searchsorted(row.contiguous(), torch.arange(texts + 1, device=row.device))
     running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
-    return running[:, ends].diff(dim=-1).T
+    return running[:, firsts].diff(dim=-1).T
 
 
 def at_least(weights: Float[Tensor, "*any"], least: float) -> Float[Tensor, "*any"]:

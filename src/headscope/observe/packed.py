@@ -28,6 +28,7 @@ from headscope.observe.layer import (
     keep,
     renormalised_entropy,
     sum_by_text,
+    sum_segments,
     to_the_total,
 )
 from headscope.observe.offsets import near_offsets, separation_bins, sum_spans
@@ -137,10 +138,8 @@ class PackedLayer(LayerSums):
 
 def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) -> PackedLayer:
     """All sums of a layer."""
-    packing = attention.packing
-    places = places_of(batch)
-    weights = weights_of_pairs(attention, places.queries, places.keys)
-    tokens = len(places.content)
+    packing, places = attention.packing, places_of(batch)
+    weights, tokens = weights_of_pairs(attention, places.queries, places.keys), len(places.content)
     to_null, own, on_arcs = weights.split(
         [places.nulls * tokens, tokens, weights.shape[1] - (places.nulls + 1) * tokens], dim=1
     )
@@ -220,7 +219,8 @@ def _by_text(
     weights: Float[Tensor, "head pair"], arcs: tuple[Int[Tensor, "text+1"], ...]
 ) -> Float[Tensor, "text head form"]:
     """Sums over the arcs of every text, always in the same order."""
-    return torch.stack([sum_segments(weights, at) for at in arcs], dim=-1)
+    work = _kernel(weights, "sum_segments_on_gpu", sum_segments)
+    return torch.stack([work(weights, at) for at in arcs], dim=-1)
 
 
 def _peaks(counting: PackedAttention, found: KeySums, sought_from: int) -> PeakPairs:
@@ -298,7 +298,7 @@ def weights_of_pairs(
     attention: PackedAttention, queries: Int[Tensor, "pair"], keys: Int[Tensor, "pair"]
 ) -> Float[Tensor, "head pair"]:
     """exp(scaling·q·k − lse) of single pairs of tokens; zero without a key or where it is later."""
-    return _kernel(attention, "weigh_pairs_on_gpu", weigh_pairs)(attention, queries, keys)
+    return _kernel(attention.lse, "weigh_pairs_on_gpu", weigh_pairs)(attention, queries, keys)
 
 
 def sum_keys(
@@ -312,7 +312,7 @@ def sum_keys(
     Rows that do not count have an endless log-sum-exp. The largest weights are those that queries
     from `sought_from` on pay.
     """
-    work = _kernel(attention, "sum_keys_on_gpu", sum_keys_plainly)
+    work = _kernel(attention.lse, "sum_keys_on_gpu", sum_keys_plainly)
     return work(attention, content, row_weights, sought_from)
 
 
@@ -320,7 +320,7 @@ def sum_offsets(
     attention: PackedAttention, content: Bool[Tensor, "token"], offsets: range
 ) -> Float[Tensor, "text head offset"]:
     """The weight of every text at each offset, query less key; null tokens take no part."""
-    work = _kernel(attention, "sum_offsets_on_gpu", sum_offsets_plainly)
+    work = _kernel(attention.lse, "sum_offsets_on_gpu", sum_offsets_plainly)
     return work(attention, content, offsets)
 
 
@@ -331,24 +331,12 @@ def find_payers(
 
     Keys and payers are counted within their texts, whose padding is on the right.
     """
-    work = _kernel(attention, "find_payers_on_gpu", find_payers_plainly)
+    work = _kernel(attention.lse, "find_payers_on_gpu", find_payers_plainly)
     return work(attention, key, sought_from)
 
 
-def sum_segments(
-    weights: Float[Tensor, "head pair"], firsts: Int[Tensor, "segment+1"]
-) -> Float[Tensor, "segment head"]:
-    """Sums in float64 of stretches of pairs, each from its first to that of the next."""
-    if not weights.is_cuda:
-        running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
-        return running[:, firsts].diff(dim=-1).T
-    from headscope.observe.packed_kernel import sum_segments_on_gpu
-
-    return sum_segments_on_gpu(weights, firsts)
-
-
-def _kernel(attention: PackedAttention, name: str, plain: Callable) -> Callable:
-    if not attention.lse.is_cuda:
+def _kernel(given: Tensor, name: str, plain: Callable) -> Callable:
+    if not given.is_cuda:
         return plain
     from headscope.observe import packed_kernel
 

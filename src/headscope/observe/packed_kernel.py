@@ -145,13 +145,12 @@ def _sum_keys(  # noqa: ANN202
             row_weights + of_rows, text, firsts, factor, q_token, columns, scores, distance, peak,
             WIDTH, DIM, CAUSAL, SOUGHT, PRECISION, MASKED=True,
         )  # fmt: skip
-    plane = heads * tokens
     sums += of_rows + keys
     counts = tl.load(content + keys, mask=real, other=0) != 0
     tl.store(sums, tl.where(counts, columns, 0.0), mask=real)
-    tl.store(sums + plane, tl.where(counts, scores * scaling, 0.0), mask=real)
-    tl.store(sums + 2 * plane, tl.where(counts, distance, 0.0), mask=real)
-    tl.store(sums + 3 * plane, tl.where(counts, tl.exp2(peak), -1.0), mask=real)
+    tl.store(sums + heads * tokens, tl.where(counts, scores * scaling, 0.0), mask=real)
+    tl.store(sums + 2 * heads * tokens, tl.where(counts, distance, 0.0), mask=real)
+    tl.store(sums + 3 * heads * tokens, tl.where(counts, tl.exp2(peak), -1.0), mask=real)
 
 
 @triton.jit
