@@ -146,9 +146,8 @@ def fuse_layer(
         look = look_at(attention.texts, [each.span for each in places], tokens)
         return build_rows(index, attention.texts[0], batch, look)
     sought = batch.sought_from
-    texts = [
-        _sum_text(text, each, sought) for text, each in zip(attention.texts, places, strict=True)
-    ]
+    pairs = zip(attention.texts, places, strict=True)
+    texts = [_sum_text(text, place, sought) for text, place in pairs]
     return FusedLayer(
         index=index,
         batch=batch,
