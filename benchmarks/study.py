@@ -99,6 +99,13 @@ def forward_at_once(model: Model, batches: list[Batch]) -> None:
         list(threads.map(run, [batches[start::AT_ONCE] for start in range(AT_ONCE)]))
 
 
+def forward_in_training(model: Model, batches: list[Batch]) -> None:
+    """The network as its class makes it, not in evaluation mode."""
+    model.network.train()
+    forward(model, batches, "sdpa", head=False)
+    model.network.eval()
+
+
 def forward_with_attentions(model: Model, batches: list[Batch]) -> None:
     """output_attentions=True and nothing done with them."""
     model.network.set_attn_implementation("eager")
@@ -215,6 +222,7 @@ def print_table(model: Model, corpus: Corpus, batches: list[Batch], repeats: int
     ways: dict[str, Callable[[], None]] = {
         "plain forward, sdpa": lambda: forward(model, batches, "sdpa", head=False),
         "the same, two batches at once": lambda: forward_at_once(model, batches),
+        "the same with dropout, as in training": lambda: forward_in_training(model, batches),
         "the same with language-model head": lambda: forward(model, batches, "sdpa", head=True),
         "output_attentions=True alone": lambda: forward_with_attentions(model, batches),
         "the study": lambda: run_study(model, corpus),
