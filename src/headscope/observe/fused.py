@@ -6,7 +6,7 @@ With a = exp(z − lse), z the scores, and s the weight that a row pays to token
   largest weight of all                                        where z − lse is largest
 
 What is linear in the key follows from sums over columns, what is linear in the query from those
-over rows; weights of chosen pairs (arcs, a token and itself) are found one by one. One pass over the
+over rows; weights of chosen pairs (arcs, a token and itself) are found one by one. A pass over the
 scores gives the rest: a GPU's kernel keeps them in registers, elsewhere blocks stay in the cache.
 """
 
