@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import xarray as xr
 
 from headscope.files import SHARDS, write_bytes
-from headscope.metrics.records.kinds import FIELDS, RANDOM
+from headscope.metrics.records.examples import FIELDS
+from headscope.metrics.records.kinds import RANDOM
 from headscope.model.inputs.tokens import display_text
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.dataset import without_stack

@@ -22,6 +22,7 @@ from torch.nn.functional import pad
 from headscope.errors import CaptureError, HeadscopeError
 from headscope.model.attention import (
     Forward,
+    Kind,
     PackedAttention,
     Packing,
     PlainAttention,
@@ -33,7 +34,7 @@ from headscope.model.capture.backends import bind, run_with, scale
 from headscope.model.capture.dense import Expectation, Progress
 from headscope.model.capture.packed import attend_even, attend_packed, takes
 from headscope.model.capture.plan import Plan
-from headscope.model.capture.rows import DeferredMask, Kind, cut, deferring, rows_of
+from headscope.model.capture.rows import DeferredMask, cut, deferring, rows_of
 
 Mode = Literal["dense", "rows", "fused"]
 Found = tuple[Tensor, Tensor]  # output and weights of one call

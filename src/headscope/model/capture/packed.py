@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.model.attention import Packing, widen
-from headscope.model.capture.rows import Kind
+from headscope.model.attention import Kind, Packing, widen
 
 WIDEST = 256  # head width that fits a GPU's registers
 HALVES = (torch.float16, torch.bfloat16)

@@ -15,9 +15,8 @@ import triton  # pyright: ignore[reportMissingImports]
 import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 
-from headscope.model.attention import Packing
+from headscope.model.attention import Kind, Packing
 from headscope.model.capture.packed import Attended
-from headscope.model.capture.rows import Kind
 
 BLOCK = 32  # queries, and keys at a time
 
