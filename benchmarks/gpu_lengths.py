@@ -21,6 +21,8 @@ from transformers import (
     GPT2Model,
     LlamaConfig,
     LlamaModel,
+    MistralConfig,
+    MistralModel,
     PreTrainedModel,
 )
 
@@ -44,16 +46,20 @@ def make_network(shape: str, longest: int) -> PreTrainedModel:
         return GPT2Model(GPT2Config(n_positions=longest, bos_token_id=0, eos_token_id=0))
     sizes = {
         "tiny": (32, 64, 2, 4, 2),
+        "tiny-window": (32, 64, 2, 4, 2),
         "llama-135m": (576, 1536, 30, 9, 3),
         "llama-8b": (4096, 14336, 32, 32, 8),
     }
     width, middle, layers, heads, key_heads = sizes[shape]
-    config = LlamaConfig(
-        vocab_size=32000, hidden_size=width, intermediate_size=middle, num_hidden_layers=layers,
-        num_attention_heads=heads, num_key_value_heads=key_heads, max_position_embeddings=longest,
-        bos_token_id=1, eos_token_id=2, initializer_range=0.05,
-    )  # fmt: skip
-    return LlamaModel(config)
+    given = {
+        "vocab_size": 32000, "hidden_size": width, "intermediate_size": middle,
+        "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": key_heads, "max_position_embeddings": longest,
+        "bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.05,
+    }  # fmt: skip
+    if shape == "tiny-window":
+        return MistralModel(MistralConfig(**given, sliding_window=24))
+    return LlamaModel(LlamaConfig(**given))
 
 
 def make_model(shape: str, longest: int, dtype: torch.dtype, device: str) -> Model:
@@ -144,17 +150,19 @@ def print_shapes(options: argparse.Namespace) -> None:
 def check(device: str) -> None:
     """Sums of the device beside those of the CPU, in true float32, then in bfloat16."""
     torch.set_float32_matmul_precision("highest")
-    for length, ragged in product((16, 60, 200, 700), (True, False)):
+    shapes = ("tiny", "tiny-window")
+    for shape, length, ragged in product(shapes, (16, 60, 200, 700), (True, False)):
         columns = make_columns(12, length, ragged=ragged)
-        models = [make_model("tiny", 1024, torch.float32, place) for place in ("cpu", device)]
+        models = [make_model(shape, 1024, torch.float32, place) for place in ("cpu", device)]
         models[1].network.load_state_dict(models[0].network.state_dict())
         one, other = (values(study(model, columns, 4096)) for model in models)
-        halved = make_model("tiny", 1024, torch.bfloat16, device)
+        halved = make_model(shape, 1024, torch.bfloat16, device)
         halved.network.load_state_dict(models[0].network.state_dict())
         rough = values(study(halved, columns, 4096))
         gaps = [max(_gap(one[name], found[name]) for name in one) for found in (other, rough)]
         kind = "at most" if ragged else "all of"
-        print(f"{kind}{length:5d} tokens: float32 differs by {gaps[0]:.1e}, "
+        seen = ", a window of 24" if shape == "tiny-window" else ""
+        print(f"{kind}{length:5d} tokens{seen}: float32 differs by {gaps[0]:.1e}, "
               f"bfloat16 by {gaps[1]:.1e}")  # fmt: skip
 
 
