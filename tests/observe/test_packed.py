@@ -159,6 +159,22 @@ def test_a_network_run_packed_gives_its_own_output_and_weights(
         torch.testing.assert_close(rows * real, weights * real, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("refuses", [False, True])
+def test_texts_are_laid_end_to_end_only_where_together_they_may_be_longer_than_one(
+    refuses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_gpt2()
+    monkeypatch.setattr(modes, "takes", lambda query, value: True)
+
+    def refuse(module: Any, args: Any, given: dict[str, Any]) -> None:
+        ids = given["input_ids"] if "input_ids" in given else args[0]
+        if refuses and ids.shape[1] > model.network.config.n_positions:
+            raise ValueError("more tokens than positions")
+
+    model.network.base_model.register_forward_pre_hook(refuse, with_kwargs=True)
+    assert model.lays_end_to_end is not refuses
+
+
 @pytest.mark.parametrize(
     ("device", "window", "needs_matrices", "way"),
     [("cuda", None, False, "fused"), ("cuda", None, True, "dense"), ("cuda", 128, False, "dense"),

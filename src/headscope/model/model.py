@@ -49,6 +49,8 @@ from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode
 from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
 from headscope.model.loading.source import Origin
 
+LONG_TABLE = 8192  # positions that a network may have a table of
+
 
 class Model:
     """A network and its tokenizer. How attention is captured is proved here, on five tokens.
@@ -293,7 +295,10 @@ class Model:
         """
         if self.is_encoder_decoder or not (self._entry.takes_positions and self.can_pad("right")):
             return False
-        batch = first_tokens(self._probe_batch(), (2, SOURCE_TOKENS, 1, 3), self.pad)
+        lengths = (2, SOURCE_TOKENS, 1, 3)
+        if self.max_length is not None and self.max_length <= LONG_TABLE:
+            lengths *= 1 + self.max_length // sum(lengths)  # more than one text may have
+        batch = first_tokens(self._probe_batch(), lengths, self.pad)
         run = partial(self.forward_fused, batch, lambda _: None, logits=False)
         return agrees_end_to_end(lambda laid: run(end_to_end=laid)[0], batch.find_packing())
 
