@@ -50,7 +50,7 @@ def draw(rows: list[Row]) -> Figure:
     ratio.set(ylim=(0, 2.5), ylabel="times the forward pass")
     memory.plot(tokens, [row.memory for row in rows], "o-", color=SERIES[0], label="study")
     memory.plot(tokens, [row.forward_memory for row in rows], ":", color=INK, label="forward pass")
-    memory.set(ylim=(0, None), ylabel="peak memory, GB")
+    memory.set(ylim=(0, 1.1 * memory.get_ylim()[1]), ylabel="peak memory, GB")
     for axes in (ratio, memory):
         axes.set_xscale("log", base=2)
         axes.set_xticks(tokens, [f"{count:,}" for count in tokens])

@@ -120,8 +120,8 @@ def _best_rows(
     if best.dtype != torch.float32:
         ranked = best[order].sort(dim=0, descending=True, stable=True).indices[:count]
         return order[ranked]
-    # One number for both: weights are not negative, so their bits are in their order. A stable sort
-    # of all inputs takes ten times as long on a GPU.
+    # One number for both: weights are not negative, so their bits are in their order. That spares a
+    # stable sort of all inputs.
     late = torch.arange(len(order) - 1, -1, -1, device=order.device)
     code = (best[order].view(torch.int32).long() << 32) | late[:, None]
     return order[len(order) - 1 - (code.topk(min(count, len(order)), dim=0).values & 0xFFFFFFFF)]

@@ -255,7 +255,7 @@ def _of_layer(weights: Tensor, valid: Tensor) -> tuple[Tensor, Tensor, Tensor, T
     count = seen.sum(-1)
     own = weights.permute(1, 2, 0)
     middle = own.sum(-1, dtype=torch.float64) / count.clamp(min=1)
-    rising = own.masked_fill(~seen, torch.inf).sort().values  # in float32, which takes half as long
+    rising = own.masked_fill(~seen, torch.inf).sort().values  # in float32, half as wide
     apart = (rising.double() - middle[..., None]).masked_fill_(rising == torch.inf, 0.0)
     error = (apart.square().sum(-1) / count.clamp(min=1).square()).sqrt().clamp(min=FINEST)
     return (middle, error, *_at_knots(apart, count, error))
