@@ -7,16 +7,15 @@ sentence is an input, all of them work on the first shard at once, for which the
 counted in texts, whatever the network does with them, they count as well.
 """
 
-import multiprocessing
 import os
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from threading import Lock
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -26,20 +25,22 @@ from headscope.model.inputs.batch import buckets
 from headscope.observe.inputs import Columns, Examples, columns_of
 from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Shard
+from headscope.workers.forked import Forked, can_fork
 
 MOST = 8  # processes; together they prepare more than one GPU takes
 AHEAD = 8  # shards that are read or ready before they are asked for
-PIECE = 1024  # sentences of a shard that one process reads at a time, if it can be cut
+PIECE = 512  # sentences of a shard that one process reads at a time, if it can be cut
 BATCH = 16384  # tokens that are counted at a time
-
-_given: dict[str, Any] = {}  # what a forked process works with
 
 
 class Readers:
     """Processes that make the inputs of shards, of some before they are asked for."""
 
     def __init__(
-        self, processes: ProcessPoolExecutor, parts: Sequence[Part], expected: Sequence[Shard]
+        self,
+        processes: Forked[Shard, list[Inputs]],
+        parts: Sequence[Part],
+        expected: Sequence[Shard],
     ) -> None:
         self._processes = processes
         self._parts = parts
@@ -47,6 +48,11 @@ class Readers:
         self._expected = deque(expected)
         self._begun: dict[Shard, list[Future[list[Inputs]]]] = {}
         self._lock = Lock()
+
+    def begin(self) -> None:
+        """Have the first shard read, before there is anybody to do it."""
+        if self._expected:
+            self._begin(self._expected.popleft())
 
     def read(self, shard: Shard) -> list[Inputs]:
         """The inputs of every part."""
@@ -63,7 +69,7 @@ class Readers:
         step = self._piece or max(1, len(shard))
         starts = range(shard.start, shard.stop, step) or (shard.start,)
         pieces = [replace(shard, start=at, stop=min(at + step, shard.stop)) for at in starts]
-        self._begun[shard] = [self._processes.submit(_read, piece) for piece in pieces]
+        self._begun[shard] = [self._processes.submit(piece) for piece in pieces]
 
 
 @contextmanager
@@ -75,16 +81,17 @@ def open_readers(
     None where this system cannot fork or has no core to spare.
     """
     count = min(MOST, (os.cpu_count() or 1) - 1)
-    if "fork" not in multiprocessing.get_all_start_methods() or count < 1:
+    if not can_fork() or count < 1:
         yield None
         return
-    context = multiprocessing.get_context("fork")
-    processes = ProcessPoolExecutor(count, context, _begin, (setup, parts))
+    processes = Forked(partial(_read, setup, parts), _use_one_thread)
+    readers = Readers(processes, parts, shards)
     try:
-        processes.submit(os.getpid).result()  # all are forked now, while no thread runs
-        yield Readers(processes, parts, shards)
+        readers.begin()
+        processes.start(count)
+        yield readers
     finally:
-        processes.shutdown(wait=False, cancel_futures=True)  # what follows does not need their end
+        processes.close()
 
 
 def read_inputs(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inputs]:
@@ -137,14 +144,12 @@ def _adds(metric: Metric) -> bool:
     return not isinstance(metric, CondensingMetric) and not metric.zero(0).records
 
 
-def _begin(setup: Setup, parts: tuple[Part, ...]) -> None:
+def _use_one_thread() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads did not survive the fork
     torch.set_num_threads(1)  # nor did torch's
-    _given.update(setup=setup, parts=parts)
 
 
-def _read(shard: Shard) -> list[Inputs]:
-    setup, parts = _given["setup"], _given["parts"]
+def _read(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inputs]:
     found = zip(parts, read_inputs(setup, parts, shard), strict=True)
     return [_count(part, each, is_causal=setup.model.is_causal) for part, each in found]
 

@@ -169,21 +169,24 @@ def _related_pairs(batch: AnnotatedBatch) -> tuple[Tensor, Tensor]:
     if batch.arcs is None:
         none = torch.zeros(0, 3, dtype=torch.long, device=batch.mask.device)
         return none, none
-    arcs = each_once(batch.arcs, batch.mask.shape[1])
-    return _that_count(batch, arcs), _that_count(batch, arcs[:, [0, 2, 1]])
+    size = batch.mask.shape[1]
+    arcs, content = each_once(batch.arcs, size), batch.content.flatten()
+    row, parent, dependent = arcs.unbind(-1)
+    count = content[row * size + parent] & content[row * size + dependent]
+    turned = torch.stack([row, dependent, parent], dim=-1)
+    if not batch.is_causal:
+        return arcs[count], turned[count]
+    return arcs[count & (dependent <= parent)], turned[count & (parent <= dependent)]
 
 
 def each_once(arcs: Int[Tensor, "arc 3"], size: int) -> Int[Tensor, "some 3"]:
-    """Every arc once; compared as single numbers, which is far faster than row by row."""
+    """Every arc once, in order; compared as single numbers, far faster than row by row."""
     row, parent, dependent = arcs.unbind(-1)
-    code = ((row * size + parent) * size + dependent).unique()
+    code = (row * size + parent) * size + dependent
+    if bool((code[1:] > code[:-1]).all()):  # as those of one study already are
+        return arcs
+    code = code.unique()
     return torch.stack([code // size**2, code // size % size, code % size], dim=-1)
-
-
-def _that_count(batch: AnnotatedBatch, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor, "some 3"]:
-    row, query, key = pairs.unbind(-1)
-    count = batch.content[row, query] & batch.content[row, key]
-    return pairs[count & (key <= query) if batch.is_causal else count]
 
 
 def count_related(batch: AnnotatedBatch) -> Float[Tensor, "batch form"]:

@@ -208,10 +208,9 @@ def _null_keys(packing: Packing, null: Bool[Tensor, "token"]) -> Int[Tensor, "nu
 
 
 def _packed_pairs(packing: Packing, pairs: Int[Tensor, "pair 3"]) -> Int[Tensor, "3 pair"]:
-    """Text, query and key of pairs as numbers of tokens, in the order of the texts."""
-    number = packing.number
-    row, query, key = pairs[pairs[:, 0].argsort(stable=True)].unbind(-1)
-    width = packing.shape[1]
+    """Text, query and key of pairs, which are in the order of texts, as numbers of tokens."""
+    number, width = packing.number, packing.shape[1]
+    row, query, key = pairs.unbind(-1)
     return torch.stack([row, number[row * width + query], number[row * width + key]])
 
 

@@ -15,7 +15,7 @@ from headscope.model.capture.packed_kernel import precision, steps
 from headscope.observe.packed import KeySums
 
 PAIRS = 64  # of the pairs at a time
-LONG = 1024  # tokens of a text that fill larger blocks
+SHORT, LONG = 128, 1024  # tokens of a text that want smaller blocks, and that fill larger ones
 PART = 256  # queries of a text whose offsets one program sums
 
 
@@ -70,24 +70,36 @@ def sum_keys_on_gpu(
     query, key = attention.query, attention.key
     tokens, heads, width = query.shape
     sums = torch.empty(4, heads, tokens, dtype=torch.float32, device=query.device)
-    wide, packing = query.dtype == torch.float32 or width > 128, attention.packing
-    long = packing.longest >= LONG and not wide
-    block = launch.get("keys", 128 if long else 32 if wide and width > 64 else 64)
-    _sum_keys[(triton.cdiv(tokens, block), heads)](  # pyright: ignore[reportIndexIssue]
+    packing = attention.packing
+    launch = _launch(query, packing.longest) | launch
+    _sum_keys[(triton.cdiv(tokens, launch["keys"]), heads)](  # pyright: ignore[reportIndexIssue]
         query, key, attention.lse.contiguous(), row_weights.contiguous(), content.view(torch.int8),
         packing.text, packing.firsts, sums, tokens, attention.scaling, heads, key.shape[1],
         *steps(query, key),
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
         CAUSAL=attention.kind == "causal",
-        KEYS=block,
-        QUERIES=launch.get("queries", 64 if long else 32),
+        KEYS=launch["keys"],
+        QUERIES=launch["queries"],
         SOUGHT=sought_from,
         PRECISION=precision(query),
-        num_warps=launch.get("warps", 4),
-        num_stages=launch.get("stages", 3),
+        num_warps=launch["warps"],
+        num_stages=launch["stages"],
     )  # fmt: skip
     return KeySums(*sums)
+
+
+def _launch(query: Tensor, longest: int) -> dict[str, int]:
+    """How large the blocks of the pass over all pairs are, and who works on one: seen to be fast.
+
+    A block of short texts holds several, and what it computes between them is lost.
+    """
+    width, is_wide = query.shape[-1], query.dtype == torch.float32 or query.shape[-1] > 128
+    if longest < SHORT and width <= 64:
+        return {"keys": 32, "queries": 16, "warps": 2 if is_wide else 1, "stages": 2}
+    if longest >= LONG and not is_wide:
+        return {"keys": 128, "queries": 64, "warps": 4, "stages": 3}
+    return {"keys": 32 if is_wide and width > 64 else 64, "queries": 32, "warps": 4, "stages": 3}
 
 
 @triton.jit
@@ -247,11 +259,13 @@ def _find_payers(  # noqa: ANN202
     tl.store(found + at, payer)
 
 
-def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
+def sum_offsets_on_gpu(
+    attention: PackedAttention, content: Tensor, offsets: range, **launch: int
+) -> Tensor:
     """The weight of every text at each offset; a program takes one head of a part of a text."""
     query, key = attention.query, attention.key
     tokens, heads, width = query.shape
-    packing, block = attention.packing, 32 if width <= 64 else 16
+    packing, block = attention.packing, launch.get("block", 32 if width <= 64 else 16)
     parts = triton.cdiv(packing.longest, PART)
     first, stop = offsets.start // block, (offsets.stop - 1) // block + 1
     bins = (stop - first) * block
@@ -264,7 +278,8 @@ def sum_offsets_on_gpu(attention: PackedAttention, content: Tensor, offsets: ran
         BLOCK=block,
         PRECISION=precision(query),
         PART=PART,
-        num_warps=1,
+        num_warps=launch.get("warps", 1),
+        num_stages=launch.get("stages", 1 if packing.longest < SHORT else 3),
     )  # fmt: skip
     begin = offsets.start - first * block
     return found[..., begin : begin + len(offsets)].sum(0)

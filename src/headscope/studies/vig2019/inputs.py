@@ -323,7 +323,8 @@ def _arcs(read: Read, word: Int[np.ndarray, "token"]) -> Int[np.ndarray, "arc 3"
     above, below = related_tokens(word, parent)
     row = np.repeat(np.arange(len(read.lengths)), read.lengths)[below]
     start = (np.cumsum(read.lengths) - read.lengths)[row]
-    return np.stack([row, above - start, below - start], axis=1)
+    order = np.lexsort((below, above))  # that of the inputs, then of parents and dependents
+    return np.stack([row, above - start, below - start], axis=1)[order]
 
 
 def _flat(rows: Iterable[Sequence[int]]) -> Int[np.ndarray, "token"]:
