@@ -21,6 +21,8 @@ STUDIES: dict[str, dict[str, Any]] = {
     "luger2026": {"context": 128},
 }
 MOST = 1e-4  # two float32 networks part by rounding; a wrong sum is off by far more
+OTHERWISE = 1e-3  # of what is counted, where two weights are compared that differ by rounding
+SHARES = ("example_share",)  # of inputs, without the counts behind them
 
 
 def main() -> None:
@@ -50,17 +52,46 @@ def compare(title: str, here: xr.Dataset, there: xr.Dataset) -> float:
     """Print how far apart the values are, and which variables only one of them has."""
     here, there = (result.assign(_in_order(result)) for result in (here, there))
     both = sorted(set(here.data_vars) & set(there.data_vars), key=str)
+    counted = {name: _otherwise(name, here, there) for name in _counted(here)}
+    left_out = (*counted, *SHARES)
     apart = {
         str(name): difference(here[name].values, there[name].values)
         for name in both
-        if here[name].dtype.kind == "f" and not str(name).endswith(("_q", "_p"))
+        if here[name].dtype.kind == "f" and not _follows(str(name), left_out)
     }
     worst = sorted(apart, key=lambda name: -apart[name])[:4]
     alone = sorted(map(str, set(here.data_vars) ^ set(there.data_vars)))
     shown = ", ".join(f"{name} {apart[name]:.1e}" for name in worst)
     print(f"{title}: {len(apart)} variables, furthest apart {shown}")
     print(f"  on one device only: {', '.join(alone) or 'none'}")
-    return apart[worst[0]]
+    for name, (changed, total) in counted.items():
+        if changed:
+            print(f"  {name} counts {changed:,.0f} of {total:,.0f} otherwise")
+    far = max((changed / total for changed, total in counted.values()), default=0.0)
+    return max(apart[worst[0]], far * MOST / OTHERWISE)
+
+
+def _follows(name: str, measures: tuple[str, ...]) -> bool:
+    """Whether a variable is one of these measures, made of one, or the chance of a value."""
+    return name.endswith(("_q", "_p")) or any(
+        name == each or name.startswith(f"{each}_") for each in measures
+    )
+
+
+def _counted(result: xr.Dataset) -> list[str]:
+    """Measures that count what falls on one side of a comparison: their numerators are whole."""
+    sums = {str(name): result[name].values for name in result.data_vars}
+    return [
+        name.removesuffix("_numerator")
+        for name, values in sums.items()
+        if name.endswith("_numerator") and np.array_equal(values, np.round(values)) and values.any()
+    ]
+
+
+def _otherwise(name: str, here: xr.Dataset, there: xr.Dataset) -> tuple[float, float]:
+    """How many counts are in another place, and how many there are."""
+    one, other = (result[f"{name}_numerator"].values for result in (here, there))
+    return float(np.abs(one - other).sum()) / 2, float(one.sum())
 
 
 def _in_order(result: xr.Dataset) -> dict[str, xr.DataArray]:

@@ -1,0 +1,126 @@
+"""Every aim on a GPU in one table: the statistics of vig2019 beside the plain forward pass.
+
+python -m benchmarks.gpu_table
+python -m benchmarks.gpu_table --device cpu --tiny
+
+The plain pass (sdpa, no language-model head, evaluation mode) is measured twice: in batches of the
+study's own size, and in those that are fastest for it, which have less padding. The first two lines
+are whole studies of sentences in memory (`benchmarks.gpu_study`); the others have their inputs on
+the device already (`benchmarks.gpu_lengths`).
+"""
+
+import argparse
+import gc
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from benchmarks import gpu_lengths, gpu_study
+from benchmarks.gpu_context import measure
+from headscope.engine.forward import default_batch_tokens
+from headscope.engine.study import SHARD_SENTENCES_CUDA
+
+SMALLER = (16384, 32768)  # tokens of a batch that may be faster for the plain pass
+WIDTH = 44
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A line of inputs of one length: how many of what, for which shape, and the aim."""
+
+    count: int
+    tokens: int
+    shape: str
+    aim: float
+
+
+STUDIES = (("float32", 1.3), ("bfloat16", 1.6))
+LINES = (
+    Inputs(2048, 512, "gpt2", 2.0),
+    Inputs(512, 512, "llama-8b", 1.25),
+    Inputs(1, 32768, "llama-135m", 2.0),
+)
+TINY_LINES = (Inputs(8, 40, "tiny", 2.0),)
+
+
+def print_study(dtype: str, aim: float, sentences: list, options: argparse.Namespace) -> None:
+    """One line: a whole study of many sentences."""
+    shape, device = ("tiny" if options.tiny else "gpt2"), options.device
+    model = gpu_study.make_model(shape, device, getattr(torch, dtype))
+    tokens = default_batch_tokens(model)
+    setup = gpu_study.make_setup(model, sentences, tokens)
+    shards = setup.corpus.shards(options.shard)
+    plain = {
+        most: gpu_study.time_forward(setup, shards, most, device) for most in {tokens, *SMALLER}
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        gpu_study.run_study(setup, shards[:2], Path(folder))
+    found = measure(partial(_study, setup, shards), 2, device, warm=False)
+    name = f"{len(sentences):,} sentences, {shape}, {dtype}"
+    print_line(name, plain[tokens], min(plain.values()), found, aim)
+
+
+def _study(setup: gpu_study.Setup, shards: list[gpu_study.Shard]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        gpu_study.run_study(setup, shards, Path(folder))
+
+
+def print_inputs(line: Inputs, device: str) -> None:
+    """One line: inputs of one length."""
+    model = gpu_lengths.make_model(line.shape, line.tokens, torch.bfloat16, device)
+    columns = gpu_lengths.make_columns(line.count, line.tokens)
+    tokens = max(default_batch_tokens(model), line.tokens)
+
+    def best(run: Callable[[], object]) -> tuple[float, float]:
+        return measure(run, 2, device)
+
+    sizes = {max(most, line.tokens) for most in (tokens, *SMALLER)}
+    plain = {most: best(partial(gpu_lengths.forward, model, columns, most))[0] for most in sizes}
+    found = best(lambda: gpu_lengths.study(model, columns, tokens))
+    name = f"{line.count:,} × {line.tokens:,} tokens, {line.shape}, bfloat16"
+    print_line(name, plain[tokens], min(plain.values()), found, line.aim)
+
+
+def print_line(
+    name: str, same: float, fastest: float, found: tuple[float, float], aim: float
+) -> None:
+    """Seconds of both passes and of the study, the ratios, the aim, and the study's memory."""
+    seconds, memory = found
+    print(
+        f"{name:{WIDTH}s}{same:9.3f}{fastest:9.3f}{seconds:9.3f}{seconds / same:8.2f}"
+        f"{seconds / fastest:8.2f}{aim:7.2f}{memory:8.1f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--sentences", type=int)
+    parser.add_argument("--shard", type=int, default=SHARD_SENTENCES_CUDA)
+    parser.add_argument("--tiny", action="store_true", help="small shapes, to see that it works")
+    options = parser.parse_args()
+    name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
+    torch.set_float32_matmul_precision("high")  # TF32 for the network's own products
+    print(f"{name}, torch {torch.__version__}; seconds, best of two, and GB")
+    print(f"{'':{WIDTH}s}{'plain pass in':>18s}{'':9s}{'study beside':>16s}")
+    print(f"{'':{WIDTH}s}{'the same':>9s}{'fastest':>9s}{'':9s}{'the same':>8s}{'fastest':>8s}")
+    print(
+        f"{'':{WIDTH}s}{'batches':>9s}{'batches':>9s}{'study':>9s}{'':16s}{'aim':>7s}{'memory':>8s}"
+    )
+    for line in TINY_LINES if options.tiny else LINES:
+        print_inputs(line, options.device)
+        if options.device == "cuda":
+            torch.cuda.empty_cache()
+    sentences = gpu_study.make_sentences(options.sentences or (200 if options.tiny else 100_000))
+    gc.freeze()  # a real corpus is no million Python objects that are searched for garbage
+    for dtype, aim in STUDIES:
+        print_study(dtype, aim, sentences, options)
+
+
+if __name__ == "__main__":
+    main()
