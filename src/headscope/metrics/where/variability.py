@@ -22,6 +22,7 @@ from torch import Tensor
 
 from headscope.metrics import ratio
 from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
+from headscope.model.attention import send
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure, Published
@@ -236,7 +237,8 @@ def keep_deviations(
 
     Every weight of a cell that an input lacks must be zero.
     """
-    layers = [_of_layer(layer, valid) for layer in weights.unbind(1)]
+    knots = send(torch.from_numpy(KNOTS), weights.device)  # once: a GPU is not waited for
+    layers = [_of_layer(layer, valid, knots) for layer in weights.unbind(1)]
     names, dims = ("middle", "error", "value", "slope"), (0, 0, 1, 1)
     found = {
         PREFIX + name: torch.stack(kept, dim)
@@ -245,7 +247,9 @@ def keep_deviations(
     return found | {PREFIX + "count": valid.sum(0)}
 
 
-def _of_layer(weights: Tensor, valid: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _of_layer(
+    weights: Tensor, valid: Tensor, knots: Float[Tensor, "knot"]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Middle, error, values and slopes of one layer.
 
     Sorted once, the inputs on either side of a knot are a count and a difference of running sums;
@@ -258,14 +262,13 @@ def _of_layer(weights: Tensor, valid: Tensor) -> tuple[Tensor, Tensor, Tensor, T
     rising = own.masked_fill(~seen, torch.inf).sort().values  # in float32, half as wide
     apart = (rising.double() - middle[..., None]).masked_fill_(rising == torch.inf, 0.0)
     error = (apart.square().sum(-1) / count.clamp(min=1).square()).sqrt().clamp(min=FINEST)
-    return (middle, error, *_at_knots(apart, count, error))
+    return (middle, error, *_at_knots(apart, count, knots * error[..., None]))
 
 
 def _at_knots(
-    apart: Float[Tensor, "head cell input"], count: Tensor, error: Float[Tensor, "head cell"]
+    apart: Float[Tensor, "head cell input"], count: Tensor, knots: Float[Tensor, "head cell knot"]
 ) -> tuple[Float[Tensor, "knot head cell"], Int[Tensor, "knot head cell"]]:
     """Value and slope from distances in rising order; places beyond the count hold zeros."""
-    knots = torch.from_numpy(KNOTS).to(error) * error[..., None]
     running = torch.nn.functional.pad(apart.cumsum(-1), (1, 0))
     places = torch.arange(apart.shape[-1], device=apart.device)
     rising = apart.masked_fill(places >= count[..., None], torch.inf)
