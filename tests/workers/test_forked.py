@@ -17,6 +17,7 @@ from headscope.workers.forked import Forked, can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="this system cannot fork")
 SOON = 30  # seconds
+LARGE = 2**20  # bytes, more than a pipe holds
 
 
 @contextmanager
@@ -44,8 +45,8 @@ def test_a_process_works_while_others_are_still_being_forked(tmp_path: Path) -> 
         with seen.open("a") as file:
             file.write(f"{os.getpid()}\n")
 
-    found: Forked[int, int] = Forked(lambda n: n, begin)
-    future = found.submit(7)
+    found: Forked[int, bytes] = Forked(bytes, begin)
+    early = [found.submit(LARGE) for _ in range(3)]
     start = found._context.Process.start
     forks: list[int] = []
 
@@ -56,12 +57,14 @@ def test_a_process_works_while_others_are_still_being_forked(tmp_path: Path) -> 
             if seen.exists() and seen.stat().st_size > forks[-1]:
                 break
             time.sleep(0.01)
+        time.sleep(0.1)  # one outcome is in the pipe, or on its way
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(found._context.Process, "start", fork)
         found.start(2)
     assert forks[0] == 0 < forks[1]  # the first had begun before the second was forked
-    assert future.result(SOON) == 7
+    assert sum(each.done() for each in early) >= 1  # and what it had done was taken over
+    assert all(each.result(SOON) == bytes(LARGE) for each in early)
     found.close()
 
 
@@ -114,6 +117,13 @@ def test_a_process_that_is_killed_is_said_and_nobody_waits_for_ever() -> None:
                 each.result(SOON)
         with pytest.raises(RunError, match="exit code -9"):
             pool.submit(5).result(SOON)
+
+
+def test_what_is_waited_for_when_the_pool_is_closed_is_cancelled() -> None:
+    with forked(lambda n: time.sleep(60) or n, 1, 0, 1) as (pool, early):
+        pool.close()
+        assert all(each.cancelled() for each in early)
+        assert pool.submit(2).cancelled()
 
 
 def test_processes_end_when_their_parent_is_killed() -> None:

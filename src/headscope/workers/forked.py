@@ -53,13 +53,18 @@ class Forked(Generic[Piece, Outcome]):
             number = next(self._numbers)
             self._waiting[number] = future
             self._ours.send((number, piece))
-        if self._loss is not None:
-            self._refuse(self._loss)
+        if self._is_closed:
+            self._let_go()
         return future
 
     def start(self, processes: int) -> None:
-        """Fork the processes. No thread of this process may hold a lock meanwhile."""
+        """Fork the processes. No thread of this process may hold a lock meanwhile.
+
+        What the first of them have done is taken over between forks, so that they can go on.
+        """
         for _ in range(processes):
+            if self._is_closed:
+                return
             end, other_end = self._context.Pipe(duplex=False)
             process = self._context.Process(
                 target=self._take_pieces, args=(other_end,), daemon=True
@@ -67,13 +72,15 @@ class Forked(Generic[Piece, Outcome]):
             process.start()
             other_end.close()
             self._processes[end] = process
+            self._receive(0)
         Thread(target=self._collect, daemon=True).start()
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
+        """End the processes, whatever they are doing; nobody waits for an outcome any more."""
         self._is_closed = True
         for process in self._processes.values():
             process.terminate()
+        self._let_go()
 
     def _take_pieces(self, outcomes: Connection) -> None:
         """What a process does until it is ended, or sees that its parent is gone."""
@@ -94,37 +101,42 @@ class Forked(Generic[Piece, Outcome]):
                 outcomes.send((number, None, error))
 
     def _collect(self) -> None:
-        """Hand over what arrives, until a process has ended."""
-        while True:
-            for end in wait(list(self._processes)):
-                assert isinstance(end, Connection)
-                try:
-                    number, outcome, error = end.recv()
-                except (EOFError, OSError):
-                    return self._give_up(self._processes[end])
-                future = self._waiting.pop(number)
-                if error is None:
-                    future.set_result(outcome)
-                else:
-                    future.set_exception(error)
+        while not self._is_closed:
+            self._receive(None)
+
+    def _receive(self, seconds: float | None) -> None:
+        """Hand over what has arrived, or arrives within so many seconds."""
+        for end in wait(list(self._processes), seconds):
+            assert isinstance(end, Connection)
+            try:
+                number, outcome, error = end.recv()
+            except (EOFError, OSError):
+                self._give_up(self._processes[end])
+                return
+            future = self._waiting.pop(number)
+            if error is None:
+                future.set_result(outcome)
+            else:
+                future.set_exception(error)
 
     def _give_up(self, ended: ForkProcess) -> None:
         if self._is_closed:
             return
-        self.close()
         ended.join()
         self._loss = RunError(
             f"A process that prepared inputs ended with exit code {ended.exitcode}; if memory was "
             "short, free some, and run the same command again to go on."
         )
-        self._refuse(self._loss)
+        self.close()
 
-    def _refuse(self, loss: RunError) -> None:
-        """Fail whatever is still waited for."""
+    def _let_go(self) -> None:
+        """Fail whatever is still waited for: with what went wrong, if anything did."""
         for number in list(self._waiting):
             future = self._waiting.pop(number, None)
-            if future is not None:
-                future.set_exception(loss)
+            if future is not None and self._loss is None:
+                future.cancel()
+            elif future is not None:
+                future.set_exception(self._loss)
 
 
 def _take(turn: ProcessLock, pieces: Connection) -> tuple[int, Piece] | None:
