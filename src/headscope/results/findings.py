@@ -12,7 +12,7 @@ round. The sums of both are added: what is left is the score of a head that was 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -41,6 +41,7 @@ ONE_GROUP = "all documents are in one group, so the error is unknown"
 NO_SPREAD = "it is the same without any group of documents, so the error is unknown"
 Place = dict[str, Any]  # the label of every axis that was chosen from
 Places = tuple[Place | None, Place | None]  # chosen by the even, by the odd groups
+Values = TypeVar("Values", xr.DataArray, xr.Variable)
 
 
 class NotMeasured(Exception):  # noqa: N818  no error: it is an answer
@@ -85,7 +86,7 @@ class Finding:
     published: str
     rule: str
     needs: tuple[str, ...]
-    statistic: Callable[[xr.Dataset], xr.DataArray]
+    statistic: Callable[[xr.Dataset], xr.DataArray | xr.Variable]
     threshold: float | None = 0.0  # None where nothing is judged
     more: Literal["above", "below"] = "above"  # the side of the threshold that the claim is on
     unit: str = ""
@@ -113,7 +114,7 @@ def judge(finding: Finding, data: xr.Dataset) -> Judgement:
 
 
 def find_interval(
-    replicates: xr.DataArray, groups: int, limits: tuple[float, float] = ANY
+    replicates: xr.DataArray | xr.Variable, groups: int, limits: tuple[float, float] = ANY
 ) -> Found:
     """A statistic with its interval, from its values with and without each group."""
     values = np.atleast_1d(replicates.values).astype(float)
@@ -350,9 +351,14 @@ def names_where(result: xr.Dataset, chosen: Bool[np.ndarray, "layer head"]) -> l
 
 def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float) -> list[int]:
     """Layers whose place lies between two fractions of the depth; at least one."""
-    layers = result["layer"].values.tolist()
+    layers = _layers(result)
     start = min(math.floor(first * len(layers) + 0.5), len(layers) - 1)
     return layers[start : max(start + 1, math.ceil(last * len(layers)))]
+
+
+def _layers(result: xr.Dataset | xr.DataArray) -> list[int]:
+    places = result.variables if isinstance(result, xr.Dataset) else result.coords
+    return places["layer"].values.tolist()
 
 
 def split_layers(
@@ -360,7 +366,7 @@ def split_layers(
 ) -> tuple[list[int], list[int]]:
     """Layers between two fractions of the depth, and all others, of which there must be some."""
     inside = layers_between(result, first, last)
-    rest = [layer for layer in result["layer"].values.tolist() if layer not in inside]
+    rest = [layer for layer in _layers(result) if layer not in inside]
     if not rest:
         raise NotMeasured(few)
     return inside, rest
@@ -371,7 +377,7 @@ def name_layers(layers: list[int]) -> str:
     return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]}–{layers[-1]}"
 
 
-def whole(values: xr.DataArray) -> xr.DataArray:
+def whole(values: Values) -> Values:
     """A measure on everything, of one that may also be known without each group."""
     return values.isel(replicate=0) if "replicate" in values.dims else values
 

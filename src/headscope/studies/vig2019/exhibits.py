@@ -14,7 +14,6 @@ from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.measure import Column, column_at, columns_of, head_rows, rows_of
-from headscope.results.replicates import replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.specialised import Specialist, find_specialists, telling_heads
@@ -282,15 +281,14 @@ def label_rows(
 
     `sides` has the shares and what the names of their cells begin with.
     """
-    data, at_axis = replicated(result, tuple(sides)), (axis,)
     labels = result.variables[axis].values.tolist()
-    frequency = column_at(result, f"{axis}_frequency", at_axis)
+    frequency = column_at(result, f"{axis}_frequency", (axis,))
     rows = [
         {title: label, "frequency": often} for label, often in zip(labels, frequency, strict=True)
     ]
     for variable, begin in sides.items():
-        even = column_at(result, f"{variable}_even", at_axis)
-        found = map(_best_cells, find_specialists(data, variable, axis), even)
+        even = column_at(result, f"{variable}_even", (axis,))
+        found = map(_best_cells, find_specialists(result, variable, axis), even)
         for row, cells in zip(rows, found, strict=True):
             row |= {f"{begin}{key}": value for key, value in cells.items()}
     order = np.argsort(-np.array(frequency), kind="stable").tolist()

@@ -33,7 +33,7 @@ from headscope.results.findings import (
     top_heads,
     whole,
 )
-from headscope.results.replicates import informed, ratio_replicates, replicated
+from headscope.results.replicates import informed, ratio_replicates, replicates_of
 from headscope.results.statements import Choice
 
 TWICE = 2.0
@@ -64,18 +64,18 @@ class Specialist:
         return self.share / self.mean if self.mean > 0 else np.nan
 
 
-def find_specialists(data: xr.Dataset, name: str, axis: str) -> list[Specialist]:
-    """The specialist of every label of a share of attention; `data` has replicates."""
-    sums = hold_out_each(data, name, axis)
+def find_specialists(result: xr.Dataset, name: str, axis: str) -> list[Specialist]:
+    """The specialist of every label of a share of attention."""
+    sums = hold_out_each(result, name, axis)
     held_out = ratio_replicates(sums.numerator, sums.denominator)
     groups, weight = informed(sums.denominator), sums.denominator.sum(0)
-    shares = data.variables[name].transpose(axis, "replicate", "layer", "head").values
+    shares = replicates_of(result, name).transpose(axis, "replicate", "layer", "head").values
     means = _mean_over_heads(np.ascontiguousarray(shares)).T
     with np.errstate(all="ignore"):
         times = np.where(means > 0, held_out / means, np.nan)
     found = zip(
-        data.variables[axis].values.tolist(),
-        _best_heads(data, shares[:, 0]),
+        result.variables[axis].values.tolist(),
+        _best_heads(result, shares[:, 0]),
         means[0].tolist(),
         find_intervals(held_out, groups, SHARE, weight),
         find_intervals(times, groups, (0.0, np.inf)),
@@ -94,25 +94,25 @@ def _mean_over_heads(
 
 
 def _best_heads(
-    data: xr.Dataset, shares: Float[np.ndarray, "label layer head"]
+    result: xr.Dataset, shares: Float[np.ndarray, "label layer head"]
 ) -> Iterator[tuple[int, int, float]]:
     """Layer, head and share of the head that pays most to each label."""
-    layers = data.variables["layer"].values.tolist()
+    layers = result.variables["layer"].values.tolist()
     for own in shares:
         known = np.where(np.isfinite(own), own, -np.inf)
         layer, head = np.unravel_index(int(known.argmax()), own.shape)
         yield layers[layer], int(head), float(own[layer, head])
 
 
-def label_factors(data: xr.Dataset, name: str, axis: str) -> list[Specialist]:
+def label_factors(result: xr.Dataset, name: str, axis: str) -> list[Specialist]:
     """The labels that are found in both halves, whichever group is left out."""
-    every = find_specialists(data, name, axis)
+    every = find_specialists(result, name, axis)
     return [each for each in every if np.isfinite(each.replicates).all()]
 
 
 def choose_heads(result: xr.Dataset) -> list[Choice]:
     """Heads for tables 1 (tags), 2 (relations) and 3 (distance and form)."""
-    data = replicated(busy_heads(result), ("pos_to", "deprel_to"))
+    data = busy_heads(result)
     choices: list[Choice] = []
     if "pos_to" in data:
         choices += _by_label(data, "table1", "pos_to", "tag")
