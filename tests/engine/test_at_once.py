@@ -134,7 +134,7 @@ def setup_of(model: Model, **options: Any) -> tuple[Setup, tuple[Part, ...]]:
 
 
 def divided(setup: Setup, parts: tuple[Part, ...], threads: int = 6) -> int:
-    return job.threads_of_shard(setup, parts, threads)
+    return job.threads_of_shard(threads, divided=job.can_divide(setup, parts))
 
 
 @pytest.mark.parametrize(("threads", "each"), [(1, 1), (2, 1), (3, 1), (4, 2), (7, 3)])

@@ -111,6 +111,22 @@ def test_two_shards_give_the_same_as_one_pass_in_either_order(
             np.testing.assert_allclose(merged[name], values, atol=1e-7, err_msg=name)
 
 
+@given(corpora(), st.integers(0, 7))
+@settings(max_examples=40)
+def test_batches_that_compete_in_one_state_give_the_same_as_one_batch(
+    inputs: list[Input], cut: int
+) -> None:
+    whole = see(METRIC, inputs).sums
+    cut = min(cut, len(inputs))
+    parts = [(some, first) for some, first in ((inputs[:cut], 0), (inputs[cut:], cut)) if some]
+    for ordered in (parts, parts[::-1]):
+        state = METRIC.zero(len(inputs))
+        for some, first in ordered:
+            METRIC.update_matrix(state, make_layer(some, make_batch(some, first)))
+        for name, values in whole.items():
+            np.testing.assert_allclose(state.sums[name], values, atol=1e-7, err_msg=name)
+
+
 def test_a_kind_is_named_after_the_separation_it_holds() -> None:
     assert [distance_kind(tokens) for tokens in (0.2, 1, 2, 3.4, 4, 15, 16, 900)] == [
         "distance 1", "distance 1", "distance 2–3", "distance 2–3", "distance 4–7",

@@ -17,12 +17,14 @@ from headscope.results.findings import (
     NotMeasured,
     choose,
     find_interval,
+    find_intervals,
     hold_out,
+    hold_out_each,
     judge,
     sums_at,
     write_number,
 )
-from headscope.results.replicates import replicated
+from headscope.results.replicates import informed, ratio_replicates, replicated
 
 GROUPS = 8
 
@@ -176,3 +178,46 @@ def test_heads_without_a_number_are_never_chosen() -> None:
     found = hold_out(heads(values), "x")
     assert isinstance(found, HeldOut)
     assert found.places == ({"layer": 3, "head": 1},) * 2
+
+
+def labelled(seed: int) -> xr.Dataset:
+    """Shares of heads by label, in an order of dimensions of their own; a label in few groups."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 1, (GROUPS, 3, 2, 4, 2)).round(1)  # rounded: ties happen
+    y = np.ones((GROUPS, 3, 2, 2))
+    x[:, :, :, 0] *= np.arange(GROUPS)[:, None, None, None] == 2
+    y[:, 1, 1] = 0
+    dims = ("group", "layer", "head", "label", "side")
+    coords = {"layer": [0, 2, 5], "head": [0, 1], "label": list("abcd"), "side": [0, 1]}
+    sums = {"x_numerator": (dims, x), "x_denominator": (("group", "layer", "head", "side"), y)}
+    data = xr.Dataset(sums, coords=coords).isel(side=0)
+    return data.transpose("group", "label", "head", "layer") if seed % 2 else data
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_label_is_held_out_as_it_would_be_alone(seed: int) -> None:
+    data = labelled(seed)
+    found = hold_out_each(data, "x", "label")
+    assert found.dims == ("label",)
+    for place, label in enumerate(data["label"].values.tolist()):
+        alone = hold_out(data, "x", {"label": label})
+        assert np.array_equal(found.numerator[:, place], alone.numerator, equal_nan=True)
+        assert np.array_equal(found.denominator[:, place], alone.denominator, equal_nan=True)
+
+
+@pytest.mark.parametrize("limits", [ANY, SHARE, (0.0, np.inf)])
+def test_intervals_of_several_statistics_are_those_of_each(limits: tuple[float, float]) -> None:
+    sums = hold_out_each(labelled(0), "x", "label")
+    y = sums.denominator * [1.0, 1.0, 0.5, 2.0]
+    y[1:, 3] = 0  # one group alone has data
+    values, groups, weight = ratio_replicates(sums.numerator, y), informed(y), y.sum(0)
+    found = find_intervals(values, groups, limits, weight)
+    assert found[3].trouble == ONE_GROUP and np.isnan(found[3].low)
+    for place, each in enumerate(found):
+        attributes = {"groups": groups[place], "weight": weight[place]}
+        alone = xr.DataArray(values[:, place], dims="replicate", attrs=attributes)
+        wanted = find_interval(alone, 0, limits)
+        assert each.trouble == wanted.trouble
+        np.testing.assert_allclose(
+            (each.value, each.low, each.high), (wanted.value, wanted.low, wanted.high), rtol=1e-14
+        )

@@ -11,6 +11,7 @@ from headscope.errors import RunError
 from headscope.probes.relations import RELATION_ACCURACY, published_relation
 from headscope.results.dataset import load, save
 from headscope.results.findings import Finding
+from headscope.results.measure import Column, head_rows, layer_rows
 from headscope.results.statements import (
     Choice,
     Statements,
@@ -20,6 +21,7 @@ from headscope.results.statements import (
     write_statements,
 )
 from tests.engine.tiny import MODELS
+from tests.report.results import make_result
 from tests.studies.clark2019.words.test_study import annotated
 
 FAST = {"gradients": False, "repeated_sequences": 2, "period": 8, "probe_seeds": 1}
@@ -178,3 +180,21 @@ def test_the_papers_values_are_those_of_equal_relations() -> None:
     assert published_relation("nmod:poss with 's") == (80.5, 1, 47.7)
     by_relation = {each.at["relation"]: each.value for each in RELATION_ACCURACY.published}
     assert by_relation["obj"] == by_relation["dobj"] == 0.868
+
+
+def test_tables_of_heads_and_layers_have_every_value_of_a_plain_loop() -> None:
+    result = make_result(3, 2)
+    result["pos_to"] = result["pos_to"].transpose("tag", "head", "layer")
+    columns = (Column("entropy"), Column("pos_to", "nouns", {"tag": "NOUN"}))
+    rows, layers = head_rows(result, columns), layer_rows(result, columns)
+    assert [row["layer"] for row in layers] == result["layer"].values.tolist()
+    for layer in result["layer"].values.tolist():
+        own = result.sel(layer=layer, tag="NOUN")
+        assert layers[layer]["entropy"] == float(own["entropy_by_layer"])
+        assert layers[layer]["nouns_se"] == float(own["pos_to_by_layer_se"])
+        for head in result["head"].values.tolist():
+            one, row = own.sel(head=head), rows[2 * layer + head]
+            assert list(row) == ["head", "entropy", "entropy_se", "nouns", "nouns_se"]
+            assert row["head"] == f"L{layer}H{head}"
+            assert (row["entropy"], row["nouns"]) == (float(one["entropy"]), float(one["pos_to"]))
+            assert row["nouns_se"] == float(one["pos_to_se"])

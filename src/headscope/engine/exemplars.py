@@ -19,6 +19,7 @@ from headscope.metrics.records.kinds import RANDOM
 from headscope.model.inputs.tokens import display_text
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.dataset import without_stack
+from headscope.results.measure import GRID
 from headscope.results.statements import read_statements
 from headscope.studies.study import Part, Setup, Study
 from headscope.text.corpus import Shard
@@ -132,19 +133,22 @@ def _cells_of_kinds(result: xr.Dataset) -> list[dict[str, Any]]:
         for choice in read_statements(result).choices
         if choice.kind in kinds
     }
-    return [cell for each in sorted(listed) for cell in _picks(result, *each)]
-
-
-def _picks(result: xr.Dataset, layer: int, head: int, kind: str) -> list[dict[str, Any]]:
-    names = [f"kind_exemplar_{name}" for name in FIELDS]
-    own = result[names].sel(layer=layer, head=head, kind=kind)
-    columns = {name: own[f"kind_exemplar_{name}"].values.tolist() for name in FIELDS}
-    return [
-        {"layer": layer, "head": head, "rank": rank, "kind": kind, "random": pick == RANDOM}
-        | {name: column[rank] for name, column in columns.items()}
-        for rank, pick in enumerate(own["pick"].values.tolist())
-        if columns["sentence"][rank] >= 0
-    ]
+    at = {dim: result.variables[dim].values.tolist() for dim in ("layer", "kind")}
+    values = {
+        name: result.variables[f"kind_exemplar_{name}"].transpose(*GRID, "kind", "pick").values
+        for name in FIELDS
+    }
+    found = []
+    for layer, head, kind in sorted(listed):
+        place = at["layer"].index(layer), head, at["kind"].index(kind)
+        columns = {name: each[place].tolist() for name, each in values.items()}
+        found += [
+            {"layer": layer, "head": head, "rank": rank, "kind": kind, "random": pick == RANDOM}
+            | {name: column[rank] for name, column in columns.items()}
+            for rank, pick in enumerate(result.variables["pick"].values.tolist())
+            if columns["sentence"][rank] >= 0
+        ]
+    return found
 
 
 def _row(cell: dict[str, Any], setup: Setup, prepare: Prepare) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from headscope.metrics.metric import (
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
 from headscope.model.loading.memory import available_memory, free_on_gpu, is_out_of_memory
+from headscope.model.loading.network import evaluating
 from headscope.model.model import Model
 from headscope.model.writes import Reading
 from headscope.observe.dense import DenseLayer
@@ -147,7 +148,7 @@ def observe(
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
-    with torch.inference_mode():
+    with torch.inference_mode(), evaluating(model.network):
         return allowance.use(
             lambda tokens: _observe(model, columns, metrics, tokens, choice, reading, counted or {})
         )
@@ -182,9 +183,9 @@ def _observe(
 
 def _read_texts(model: Model, columns: Columns, batch_tokens: int, loop: "_Loop") -> Iterator[Cut]:
     """The batches on the host, after all that needs no network has been done with them."""
-    packed = is_packed(model)
+    packed, pad = is_packed(model), model.pad
     for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
-        cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
+        cut = columns.cut(rows, pad=pad, is_causal=model.is_causal)
         for metric in loop.of_text:
             metric.update_text(loop.states[metric.name], cut.annotated)
         if packed:

@@ -152,22 +152,25 @@ class Job(WithModel):
         return Partial(states, counts)
 
 
-def threads_of_shard(setup: Setup, parts: Sequence[Part], threads: int) -> int:
-    """How many of a run's threads one shard gets: half of them where two are computed at once.
+def threads_of_shard(threads: int, *, divided: bool) -> int:
+    """How many of a run's threads one shard gets: half of them where two are computed at once."""
+    return threads // AT_ONCE if divided and threads >= AT_ONCE else threads
+
+
+def can_divide(setup: Setup, parts: Sequence[Part]) -> bool:
+    """Whether two shards may be computed at once, each with half of the threads.
 
     That is on a CPU, where sentences are the inputs, nothing but layers is asked of the network,
     passes leave nothing behind in it, and the memory has room for two batches.
     """
     metrics = [metric for part in parts for metric in part.metrics]
-    divided = (
-        threads >= AT_ONCE
-        and setup.context is None
+    return (
+        setup.context is None
         and not any(isinstance(metric, ModelMetric | BatchMetric) for metric in metrics)
         and torch.get_float32_matmul_precision() == "highest"  # else it is set for every layer
         and have_room(setup.model, setup.batch_tokens, AT_ONCE)
         and can_share(setup.model)
     )
-    return threads // AT_ONCE if divided else threads
 
 
 def can_share(model: Model) -> bool:

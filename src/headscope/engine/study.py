@@ -17,6 +17,7 @@ from headscope.engine.job import (
     Counts,
     Job,
     balanced_size,
+    can_divide,
     check_context,
     check_exemplars,
     draw_documents,
@@ -240,10 +241,16 @@ def _fix_threads(run: RunFolder, pool: Pool, study: Study, setup: Setup, look: L
     if THREADS in run.settings:
         return run
     on_gpu = setup.model.device.type == "cuda"
-    threads = each = pool.share(choose_threads(look), needs_gpu=on_gpu)
     has_several = len(setup.corpus) > _shard_sentences(setup)
-    if isinstance(pool, LocalPool) and not on_gpu and has_several:
-        each = threads_of_shard(setup, study.parts(setup), threads)
+    # Seen before the threads are chosen, which has to wait until the look has taken long enough.
+    is_divided = (
+        isinstance(pool, LocalPool)
+        and not on_gpu
+        and has_several
+        and can_divide(setup, study.parts(setup))
+    )
+    threads = pool.share(choose_threads(look), needs_gpu=on_gpu)
+    each = threads_of_shard(threads, divided=is_divided)
     return run.record({THREADS: threads, SHARD_THREADS: each})
 
 

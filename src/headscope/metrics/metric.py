@@ -9,7 +9,7 @@ What a metric knows after some inputs; results of a GPU are copied to the host a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -239,8 +239,12 @@ def refuse_matrices(metrics: Sequence[Metric], tokens: int) -> None:
 
 def label(values: np.ndarray, *axes: Axis) -> xr.DataArray:
     """An array with named, labelled axes."""
-    coordinates = {axis.name: np.array(axis.labels) for axis in axes}
-    return xr.DataArray(values, coords=coordinates, dims=[axis.name for axis in axes])
+    return xr.DataArray(values, coords=_coordinates(axes), dims=[axis.name for axis in axes])
+
+
+@lru_cache(maxsize=64)  # all arrays of a study have a few axes, and to index their labels is slow
+def _coordinates(axes: tuple[Axis, ...]) -> xr.Coordinates:
+    return xr.Coordinates({axis.name: np.array(axis.labels) for axis in axes})
 
 
 def add(left: Sums, right: Sums) -> Sums:

@@ -76,7 +76,8 @@ def build(variables: Mapping[str, xr.DataArray], attributes: Mapping[str, Any]) 
 
 def check(dataset: xr.Dataset) -> xr.Dataset:
     """Refuse a result in which a weight that is not finite has spoilt a sum."""
-    for name, array in dataset.data_vars.items():
+    for name in dataset.data_vars:
+        array = dataset.variables[name]
         if array.dtype.kind == "f" and np.isinf(array.values).any():
             raise RunError(
                 f"{name} is infinite for some head: the model gave weights that are not numbers. "

@@ -12,11 +12,11 @@ round. The sums of both are added: what is left is the score of a head that was 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headscope.errors import RunError
 from headscope.head import Head, name_head
@@ -41,6 +41,7 @@ ONE_GROUP = "all documents are in one group, so the error is unknown"
 NO_SPREAD = "it is the same without any group of documents, so the error is unknown"
 Place = dict[str, Any]  # the label of every axis that was chosen from
 Places = tuple[Place | None, Place | None]  # chosen by the even, by the odd groups
+Values = TypeVar("Values", xr.DataArray, xr.Variable)
 
 
 class NotMeasured(Exception):  # noqa: N818  no error: it is an answer
@@ -85,7 +86,7 @@ class Finding:
     published: str
     rule: str
     needs: tuple[str, ...]
-    statistic: Callable[[xr.Dataset], xr.DataArray]
+    statistic: Callable[[xr.Dataset], xr.DataArray | xr.Variable]
     threshold: float | None = 0.0  # None where nothing is judged
     more: Literal["above", "below"] = "above"  # the side of the threshold that the claim is on
     unit: str = ""
@@ -113,24 +114,42 @@ def judge(finding: Finding, data: xr.Dataset) -> Judgement:
 
 
 def find_interval(
-    replicates: xr.DataArray, groups: int, limits: tuple[float, float] = ANY
+    replicates: xr.DataArray | xr.Variable, groups: int, limits: tuple[float, float] = ANY
 ) -> Found:
     """A statistic with its interval, from its values with and without each group."""
     values = np.atleast_1d(replicates.values).astype(float)
     if "replicate" not in replicates.dims:
         return Found(float(values[0]))
-    k = int(replicates.attrs.get("groups", groups))
-    if k < 2:
-        return Found(float(values[0]), trouble=ONE_GROUP)
-    error = standard_error(values, k)
+    k = np.array([int(replicates.attrs.get("groups", groups))])
+    weight = np.array([replicates.attrs.get("weight", k[0])])
+    is_counted = bool(replicates.attrs.get("is_counted", False))
+    (found,) = find_intervals(values[:, None], k, limits, weight, is_counted=is_counted)
+    return found
+
+
+def find_intervals(
+    values: Float[np.ndarray, "replicate item"],
+    groups: Int[np.ndarray, "item"],
+    limits: tuple[float, float] = ANY,
+    weight: Float[np.ndarray, "item"] | Int[np.ndarray, "item"] | None = None,
+    *,
+    is_counted: bool = False,
+) -> list[Found]:
+    """Several statistics with their intervals; of shares `weight` is what they are shares of."""
+    error = standard_error(values, groups)
     if limits == SHARE:
-        weight = np.asarray(replicates.attrs.get("weight", k))
-        is_counted = bool(replicates.attrs.get("is_counted", False))
-        low, high = share_interval(values[0], error, k, weight, counted=is_counted)
+        whole = groups if weight is None else weight
+        low, high = share_interval(values[0], error, groups, whole, counted=is_counted)
     else:
-        low, high = interval(values[0], error, k, least=limits[0], most=limits[1])
-    trouble = "" if error > ROUNDING else NO_SPREAD
-    return Found(float(values[0]), float(low), float(high), trouble)
+        low, high = interval(values[0], error, groups, least=limits[0], most=limits[1])
+    every = zip(values[0], error, low, high, groups, strict=True)
+    return [_found(*map(float, each)) for each in every]
+
+
+def _found(value: float, error: float, low: float, high: float, groups: float) -> Found:
+    if groups < 2:
+        return Found(value, trouble=ONE_GROUP)
+    return Found(value, low, high, "" if error > ROUNDING else NO_SPREAD)
 
 
 def _groups(data: xr.Dataset, needs: tuple[str, ...]) -> int:
@@ -224,15 +243,43 @@ def hold_out(
 ) -> HeldOut:
     """The head with the largest ratio of a measure, or the smallest for sign −1, held out."""
     sums = sums_at(data, name, at)
-    x, y = sums.numerator, sums.denominator
-    chosen = [choose(x[half::2], y[half::2], sign) for half in range(2)]
-    above, below = np.full(len(x), np.nan), np.full(len(x), np.nan)
+    x, y = (each.reshape(len(each), -1, 1) for each in (sums.numerator, sums.denominator))
+    chosen, above, below = _score_elsewhere(x, y, sign)
+    shape = sums.numerator.shape[1:]
+    by_even, by_odd = (_labels(data, sums.dims, _unravel(place, shape)) for (place,) in chosen)
+    return HeldOut((by_even, by_odd), above[:, 0], below[:, 0])
+
+
+def hold_out_each(data: xr.Dataset, name: str, axis: str) -> GroupSums:
+    """For every label of an axis the head with the largest ratio of a measure, held out."""
+    sums = sums_at(data, name)
+    last = 1 + sums.dims.index(axis)
+    x, y = (np.moveaxis(each, last, -1) for each in (sums.numerator, sums.denominator))
+    labels = x.shape[-1]
+    _, above, below = _score_elsewhere(*(each.reshape(len(x), -1, labels) for each in (x, y)))
+    return GroupSums((axis,), above, below)
+
+
+def _score_elsewhere(
+    x: Float[np.ndarray, "group place item"],
+    y: Float[np.ndarray, "group place item"],
+    sign: int = 1,
+) -> tuple[
+    Int[np.ndarray, "half item"],
+    Float[np.ndarray, "group item"],
+    Float[np.ndarray, "group item"],
+]:
+    """For every item the places that both halves of the groups choose, and the sums of every group
+    at the place that the other half chose; −1 and NaN where a half has nothing to choose by.
+    """
+    chosen = np.stack([_choose(x[half::2], y[half::2], sign) for half in range(2)])
+    # Item by item in memory, so that each is added up as it would be alone.
+    above, below = (np.full((x.shape[2], len(x)), np.nan).T for _ in range(2))
     for half, place in enumerate(chosen):
-        if place is not None:
-            others = slice(1 - half, None, 2)
-            above[others], below[others] = x[(others, *place)], y[(others, *place)]
-    by_even, by_odd = (_labels(data, sums.dims, place) for place in chosen)
-    return HeldOut((by_even, by_odd), above, below)
+        others, item = slice(1 - half, None, 2), np.flatnonzero(place >= 0)
+        for scored, sums in ((above, x), (below, y)):
+            scored[others, item] = sums[others][:, place[item], item]
+    return chosen, above, below
 
 
 def choose(
@@ -242,13 +289,26 @@ def choose(
 
     None where the groups have no data to choose by.
     """
+    (place,) = _choose(*(each.reshape(len(each), -1, 1) for each in (x, y)), sign)
+    return _unravel(place, x.shape[1:])
+
+
+def _choose(
+    x: Float[np.ndarray, "group place item"], y: Float[np.ndarray, "group place item"], sign: int
+) -> Int[np.ndarray, "item"]:
+    """The place of every item where the ratio is largest; −1 where there is no ratio."""
     above, below = x.sum(0), y.sum(0)
     with np.errstate(all="ignore"):
         ratio = np.where(below > 0, sign * above / below, np.nan)
-    if not np.isfinite(ratio).any():
+    known = np.isfinite(ratio)
+    best = np.where(np.isnan(ratio), -np.inf, ratio).argmax(0)
+    return np.where(known.any(0), best, -1)
+
+
+def _unravel(place: int, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    if place < 0:
         return None
-    place = np.unravel_index(int(np.nanargmax(ratio)), ratio.shape)
-    return tuple(int(number) for number in place)
+    return tuple(int(number) for number in np.unravel_index(place, shape))
 
 
 def _labels(data: xr.Dataset, dims: tuple[str, ...], place: tuple[int, ...] | None) -> Place | None:
@@ -291,9 +351,14 @@ def names_where(result: xr.Dataset, chosen: Bool[np.ndarray, "layer head"]) -> l
 
 def layers_between(result: xr.Dataset | xr.DataArray, first: float, last: float) -> list[int]:
     """Layers whose place lies between two fractions of the depth; at least one."""
-    layers = result["layer"].values.tolist()
+    layers = _layers(result)
     start = min(math.floor(first * len(layers) + 0.5), len(layers) - 1)
     return layers[start : max(start + 1, math.ceil(last * len(layers)))]
+
+
+def _layers(result: xr.Dataset | xr.DataArray) -> list[int]:
+    places = result.variables if isinstance(result, xr.Dataset) else result.coords
+    return places["layer"].values.tolist()
 
 
 def split_layers(
@@ -301,7 +366,7 @@ def split_layers(
 ) -> tuple[list[int], list[int]]:
     """Layers between two fractions of the depth, and all others, of which there must be some."""
     inside = layers_between(result, first, last)
-    rest = [layer for layer in result["layer"].values.tolist() if layer not in inside]
+    rest = [layer for layer in _layers(result) if layer not in inside]
     if not rest:
         raise NotMeasured(few)
     return inside, rest
@@ -312,7 +377,7 @@ def name_layers(layers: list[int]) -> str:
     return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]}–{layers[-1]}"
 
 
-def whole(values: xr.DataArray) -> xr.DataArray:
+def whole(values: Values) -> Values:
     """A measure on everything, of one that may also be known without each group."""
     return values.isel(replicate=0) if "replicate" in values.dims else values
 

@@ -346,13 +346,11 @@ def head_rows(
     mark: str = "_se",
 ) -> list[dict[str, Any]]:
     """A row for each head: its behaviour if it has one, every value, and its standard error."""
-    rows = []
-    for head in heads_of(result):
-        row = {"head": name(*head)}
-        if "behaviour" in result:
-            row["behaviour"] = str(result["behaviour"].sel(head._asdict()).item())
-        rows.append(row | _cells(result, columns, "", mark, head._asdict()))
-    return rows
+    cells: dict[str, list[Any]] = {"head": [name(*head) for head in heads_of(result)]}
+    if "behaviour" in result:
+        behaviour = result.variables["behaviour"].transpose(*GRID).values
+        cells["behaviour"] = [str(each) for each in behaviour.ravel().tolist()]
+    return rows_of(cells | _cells(result, columns, "", mark, GRID))
 
 
 def layer_rows(
@@ -360,22 +358,38 @@ def layer_rows(
 ) -> list[dict[str, Any]]:
     """A row for each layer: every value that is pooled over its heads, and its standard error."""
     pooled = [column for column in columns if column.variable + BY_LAYER in result]
-    return [
-        {"layer": layer} | _cells(result, pooled, BY_LAYER, mark, {"layer": layer})
-        for layer in result["layer"].values.tolist()
-    ]
+    layers = {"layer": result.variables["layer"].values.tolist()}
+    return rows_of(layers | _cells(result, pooled, BY_LAYER, mark, GRID[:1]))
+
+
+def rows_of(cells: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Rows of a table that is given column by column."""
+    return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
 
 def _cells(
-    result: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str, at: Mapping[str, int]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {}
+    result: xr.Dataset, columns: Sequence[Column], suffix: str, mark: str, dims: tuple[str, ...]
+) -> dict[str, list[float]]:
+    """The columns of a table by their headings, and those of the errors."""
+    cells: dict[str, list[float]] = {}
     for column in columns:
-        name, place = column.variable + suffix, {**at, **column.at}
-        row[column.heading] = float(values_at(result, name, place))
+        name = column.variable + suffix
+        cells[column.heading] = column_at(result, name, dims, column.at)
         if f"{name}_se" in result:
-            row[f"{column.heading}{mark}"] = float(values_at(result, f"{name}_se", place))
-    return row
+            cells[f"{column.heading}{mark}"] = column_at(result, f"{name}_se", dims, column.at)
+    return cells
+
+
+def column_at(
+    result: xr.Dataset, name: str, dims: tuple[str, ...], at: Mapping[str, Any] | None = None
+) -> list[float]:
+    """All values of a variable at some labels, the last of the dimensions running fastest.
+
+    What does not differ along a dimension is repeated.
+    """
+    array = values_at(result, name, at or {})
+    whole = array.set_dims({dim: result.sizes[dim] for dim in dims})
+    return whole.values.astype(float).ravel().tolist()
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

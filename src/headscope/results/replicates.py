@@ -69,7 +69,7 @@ def ratio_of(
     values = ratio_replicates(x, y)
     error = standard_error(values, informed(y))
     like = numerator.transpose("group", ...).isel(group=0, drop=True)
-    return like.copy(data=values[0]), like.copy(data=error)
+    return like.copy(deep=False, data=values[0]), like.copy(deep=False, data=error)
 
 
 def aligned(
@@ -110,9 +110,12 @@ def standard_error(
 
 def quantile(groups: Int[Array, "*item"] | int, confidence: float = CONFIDENCE) -> Array:
     """How many standard errors an interval reaches to each side: Student's t with k − 1 degrees."""
-    degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
+    # Of very many heads and labels only a few numbers of groups differ.
+    degrees, place = np.unique(
+        np.maximum(np.asarray(groups, dtype=float) - 1, 1), return_inverse=True
+    )
     # What stats.t.ppf calls, without its checks, which take longer than the work.
-    return special.stdtrit(degrees, 0.5 + confidence / 2)
+    return special.stdtrit(degrees, 0.5 + confidence / 2)[place].reshape(np.shape(groups))
 
 
 def interval(
@@ -257,12 +260,17 @@ def replicated(result: xr.Dataset, names: Iterable[str] | None = None) -> xr.Dat
     for name in sums_of(result):
         if wanted is not None and name not in wanted:
             continue
-        x, y = (result.variables[f"{name}_{part}"] for part in ("numerator", "denominator"))
-        found[name] = _replicate(x, y)
+        found[name] = replicates_of(result, name)
         if f"{name}_by_layer" in result:
+            x, y = _sums(result, name)
             y = y if "head" in y.dims else y.set_dims({"head": x.sizes["head"], **y.sizes})
             found[f"{name}_by_layer"] = _replicate(x.sum("head"), y.sum("head"))
     return result.drop_vars([name for name in found if name in result]).assign(found)
+
+
+def replicates_of(result: xr.Dataset, name: str) -> xr.Variable:
+    """One measure of a result along a new first dimension `replicate`."""
+    return _replicate(*_sums(result, name))
 
 
 def add_q_values(result: xr.Dataset) -> xr.Dataset:
@@ -317,9 +325,12 @@ def groups_of(result: xr.Dataset, names: Iterable[str] | None = None) -> int:
 
 
 def _replicated(result: xr.Dataset, name: str) -> xr.DataArray:
-    x, y = (result.variables[f"{name}_{part}"] for part in ("numerator", "denominator"))
-    coordinates = {dim: result[dim] for dim in x.dims if dim in result.coords and dim != "group"}
-    return xr.DataArray(_replicate(x, y), coordinates)
+    found = replicates_of(result, name)
+    return xr.DataArray(found, {dim: result[dim] for dim in found.dims if dim in result.coords})
+
+
+def _sums(result: xr.Dataset, name: str) -> tuple[xr.Variable, xr.Variable]:
+    return result.variables[f"{name}_numerator"], result.variables[f"{name}_denominator"]
 
 
 def _replicate(numerator: xr.Variable, denominator: xr.Variable) -> xr.Variable:

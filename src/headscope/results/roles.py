@@ -36,6 +36,7 @@ from headscope.results.measure import (
     signed_label,
 )
 from headscope.results.replicates import (
+    aligned,
     are_counts,
     interval,
     p_of_interval,
@@ -217,9 +218,9 @@ def _items(array: xr.DataArray) -> tuple[list[str], tuple[Mapping[str, str], ...
 
 
 def _sums(result: xr.Dataset, name: str, dims: Sequence[str]) -> _Sums:
-    x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
-    y = y.broadcast_like(x)
-    above, below = (each.transpose("group", *GRID, *dims).values for each in (x, y))
+    x, y = (result.variables[f"{name}_{part}"] for part in ("numerator", "denominator"))
+    above, below = aligned(x.transpose("group", *GRID, *dims), y)
+    below = np.broadcast_to(below, above.shape)
     return _Sums(above.reshape(*above.shape[:3], -1), below.reshape(*below.shape[:3], -1))
 
 
@@ -249,10 +250,11 @@ def _against(result: xr.Dataset, measure: Measure, baseline: Baseline) -> _Sums 
         value = result[name]
     else:
         return None
-    ones = xr.DataArray(np.ones(groups), dims="group")
-    x, y = value * ones, ones
     if f"{name}_numerator" in result:
         x, y = result[f"{name}_numerator"], result[f"{name}_denominator"]
+    else:
+        y = xr.DataArray(np.ones(groups), dims="group")
+        x = value * y
     means = [baseline.means] * len(labels)
     if baseline.best_over is not None and baseline.best_over in value.dims:
         x, y, means = _best(value, x, y, baseline, labels)

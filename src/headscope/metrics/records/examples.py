@@ -73,15 +73,15 @@ class Exemplars:
         numbers: Int[np.ndarray, "batch"],
         found: Float[np.ndarray, "field rank head"],
     ) -> None:
-        fields = name_fields(found, numbers)
-        challengers = {name: values.T for name, values in fields.items()}
-        kept_so_far = {name: state.sums[name][index] for name in FIELDS}
-        for name, values in _choose(kept_so_far, challengers, self.count).items():
+        kept_so_far = np.stack([state.sums[name][index] for name in FIELDS])
+        challengers = np.moveaxis(with_numbers(found, numbers), 1, -1)
+        best = choose_strongest(kept_so_far, challengers, self.count)
+        for name, values in zip(FIELDS, best, strict=True):
             state.sums[name][index] = values
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """The best of both."""
-        return _choose(left, right, self.count)
+        return name_fields(choose_strongest(stack_fields(left), stack_fields(right), self.count))
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """exemplar_weight, _sentence, _query and _key by layer, head and rank; -1 where none."""
@@ -89,11 +89,35 @@ class Exemplars:
         return exemplar_variables("exemplar", self.grid, sums, rank)
 
 
-def name_fields(found: Float[np.ndarray, "field *any"], numbers: Int[np.ndarray, "batch"]) -> Sums:
-    """What was found in a batch by name, with the number of each input; -1 where no weight is."""
-    fields = dict(zip(FIELDS, found, strict=True))
-    fields["sentence"] = numbers[fields["sentence"].astype(np.int64)].astype(np.float64)
-    return {name: np.where(found[0] > 0, values, NONE) for name, values in fields.items()}
+def stack_fields(sums: Sums) -> Float[np.ndarray, "field *any"]:
+    """What is known of exemplars in one array."""
+    return np.stack([sums[name] for name in FIELDS])
+
+
+def name_fields(stacked: Float[np.ndarray, "field *any"]) -> Sums:
+    """The same by name."""
+    return dict(zip(FIELDS, stacked, strict=True))
+
+
+def with_numbers(
+    found: Float[np.ndarray, "field *any"], numbers: Int[np.ndarray, "batch"]
+) -> Float[np.ndarray, "field *any"]:
+    """What was found in a batch with the number of each input; -1 where no weight is."""
+    weight, row, query, key = found
+    fields = np.stack([weight, numbers[row.astype(np.int64)], query, key])
+    return np.where(weight > 0, fields, NONE)
+
+
+def choose_strongest(
+    left: Float[np.ndarray, "field *any rank"],
+    right: Float[np.ndarray, "field *any rank"],
+    count: int,
+) -> Float[np.ndarray, "field *any rank"]:
+    """The largest weights of two candidate lists; on a tie the earlier in the corpus."""
+    both = np.concatenate([left, right], axis=-1)
+    weight, sentence, *_ = both
+    order = np.lexsort((sentence, -weight), axis=-1)[..., :count]
+    return np.take_along_axis(both, order[None], -1)
 
 
 def exemplar_variables(
@@ -125,13 +149,6 @@ def _best_rows(
     late = torch.arange(len(order) - 1, -1, -1, device=order.device)
     code = (best[order].view(torch.int32).long() << 32) | late[:, None]
     return order[len(order) - 1 - (code.topk(min(count, len(order)), dim=0).values & 0xFFFFFFFF)]
-
-
-def _choose(left: Sums, right: Sums, count: int) -> Sums:
-    """The largest weights of two candidate lists along their last axis."""
-    both = {name: np.concatenate([left[name], right[name]], axis=-1) for name in FIELDS}
-    order = np.lexsort((both["sentence"], -both["weight"]), axis=-1)[..., :count]
-    return {name: np.take_along_axis(both[name], order, -1) for name in FIELDS}
 
 
 @dataclass(frozen=True)

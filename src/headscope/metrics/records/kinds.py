@@ -12,17 +12,21 @@ from functools import cached_property, partial
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, is_far
 from headscope.metrics.records.examples import (
     FIELDS,
     NONE,
+    choose_strongest,
     corpus_order,
     exemplar_variables,
     name_fields,
+    stack_fields,
+    with_numbers,
 )
+from headscope.model.attention import send
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer, DensePeaks
 from headscope.observe.layer import separation
@@ -120,40 +124,97 @@ class KindExemplars:
     def update_matrix(self, state: State, layer: DenseLayer) -> None:
         """Let the inputs of a batch compete with those kept so far."""
         batch, pairs = layer.batch, _Pairs(layer.batch, layer.peaks(self.with_self), self.labels)
-        weight = pairs.weight  # batch head kind
         order = batch.once("draw order", lambda: self._order(batch))
-        drawn = torch.where(weight > 0, order[:, None], torch.inf).min(0)
-        rows = torch.cat([_strongest(weight, batch), drawn.indices[None]])
-        found = (weight.gather(0, rows), rows, *pairs.locate(rows))
-        receive = partial(self._compete, state, layer.index, batch.numbers)
-        state.receive(receive, torch.stack([each.double() for each in found]), drawn.values)
+        drawn = torch.where(pairs.weight > 0, order[:, None], torch.inf).min(0)
+        own = {name: sums[layer.index] for name, sums in state.sums.items()}
+        cells = _contested(own, batch, pairs.weight.amax(0), drawn.values)
+        at = (..., cells.head, cells.kind)
+        weight = pairs.weight[at]  # batch cell
+        rows = torch.cat([_strongest(weight, batch), drawn.indices[at][None]])
+        found = (weight.gather(0, rows), rows, *pairs.locate(rows, cells))
+        compete = partial(_compete, own, batch.numbers, cells.on_host)
+        state.receive(compete, torch.stack([each.double() for each in found]), drawn.values[at])
 
     def _order(self, batch: AnnotatedBatch) -> Float[Tensor, "batch kind"]:
         order = draw_order(self.seed, batch.numbers, len(self.kinds))
         return torch.from_numpy(order).to(batch.mask.device)
 
-    def _compete(
-        self,
-        state: State,
-        index: int,
-        numbers: Int[np.ndarray, "batch"],
-        found: Float[np.ndarray, "field pick head kind"],
-        order: Float[np.ndarray, "head kind"],
-    ) -> None:
-        fields = name_fields(np.moveaxis(found, 1, -1), numbers)
-        challenger = {name: _fill(values) for name, values in fields.items()}
-        own = {name: sums[index] for name, sums in state.sums.items()}
-        for name, values in _better(own, challenger | {"order": order}).items():
-            state.sums[name][index] = values
-
     def merge(self, left: Sums, right: Sums) -> Sums:
         """The strongest of both, and of two drawn at random the one with the smaller number."""
-        return _better(left, right)
+        found = _better(
+            stack_fields(left), stack_fields(right), is_left=left["order"] <= right["order"]
+        )
+        return name_fields(found) | {"order": np.minimum(left["order"], right["order"])}
 
     def compute(self, sums: Sums, records: Records) -> Variables:
         """kind_exemplar_weight, _sentence, _query, _key by layer, head, kind, pick; -1: none."""
         axes = Axis("kind", self.kinds), Axis("pick", PICKS)
         return exemplar_variables("kind_exemplar", self.grid, sums, *axes, bits=32)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Some heads and kinds, the kinds of labels before those of distances."""
+
+    head: Int[Tensor, "cell"]
+    kind: Int[Tensor, "cell"]
+    on_host: tuple[Int[np.ndarray, "cell"], Int[np.ndarray, "cell"]]  # the same
+
+    @classmethod
+    def of(cls, chosen: Bool[np.ndarray, "head kind"], device: torch.device) -> "_Cells":
+        """Those that are chosen."""
+        kind, head = np.nonzero(chosen.T)
+        return cls(*(send(torch.from_numpy(each), device) for each in (head, kind)), (head, kind))
+
+    def count_below(self, kind: int) -> int:
+        """How many are of the kinds before this one."""
+        return int(np.searchsorted(self.on_host[1], kind))
+
+
+def _contested(
+    own: Sums,
+    batch: AnnotatedBatch,
+    best: Float[Tensor, "head kind"],
+    order: Float[Tensor, "head kind"],
+) -> _Cells:
+    """Where the best input of a batch may be kept, or the one that is drawn from it.
+
+    A GPU is not waited for: there all heads and kinds are said to be contested.
+    """
+    if is_far(best):
+        every = np.ones(best.shape, dtype=bool)
+        return batch.once("cells of kinds", lambda: _Cells.of(every, best.device))
+    weight = best.numpy()
+    is_strong = (weight > 0) & (weight >= own["weight"][..., STRONGEST - 1])
+    return _Cells.of(is_strong | (order.numpy() < own["order"]), best.device)
+
+
+def _compete(
+    own: Sums,
+    numbers: Int[np.ndarray, "batch"],
+    place: tuple[Int[np.ndarray, "cell"], Int[np.ndarray, "cell"]],
+    found: Float[np.ndarray, "field pick cell"],
+    order: Float[np.ndarray, "cell"],
+) -> None:
+    """Keep what is better than what is there, at some heads and kinds."""
+    challengers = np.moveaxis(with_numbers(found, numbers), 1, -1)
+    so_far = np.stack([own[name][place] for name in FIELDS])
+    better = _better(so_far, challengers, is_left=own["order"][place] <= order)
+    for name, values in zip(FIELDS, better, strict=True):
+        own[name][place] = values
+    own["order"][place] = np.minimum(own["order"][place], order)
+
+
+def _better(
+    left: Float[np.ndarray, "field *cell pick"],
+    right: Float[np.ndarray, "field *cell pick"],
+    *,
+    is_left: Bool[np.ndarray, "*cell"],
+) -> Float[np.ndarray, "field *cell pick"]:
+    """The strongest of both, and the one that was drawn first, which stands last."""
+    strongest = choose_strongest(left[..., :-1], right[..., :-1], STRONGEST)
+    drawn = np.where(is_left, left[..., -1], right[..., -1])
+    return np.concatenate([strongest, drawn[..., None]], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -169,65 +230,86 @@ class _Pairs:
         """The largest weight of every kind; 0 where an input has no such pair."""
         of_labels = [self._of_label(axis) for axis in self.labels]
         apart = largest_by_separation(self.peaks.kept, is_causal=self.batch.is_causal)
-        none = apart.new_zeros(*apart.shape[:-1], 1)  # where no two tokens are that far apart
-        of_bands = [
-            torch.cat([none, apart[..., low - 1 : high]], dim=-1).amax(-1, keepdim=True)
-            for low, high in BANDS
-        ]
+        missing = BANDS[-1][0] - apart.shape[-1]  # where no two tokens are that far apart
+        if missing > 0:
+            apart = torch.nn.functional.pad(apart, (0, missing))
+        of_bands = [apart[..., low - 1 : high].amax(-1, keepdim=True) for low, high in BANDS]
         return torch.cat([self.peaks.by_key.amax(-1, keepdim=True), *of_labels, *of_bands], dim=-1)
 
     def locate(
-        self, rows: Int[Tensor, "pick head kind"]
-    ) -> tuple[Int[Tensor, "pick head kind"], Int[Tensor, "pick head kind"]]:
+        self, rows: Int[Tensor, "pick cell"], cells: _Cells
+    ) -> tuple[Int[Tensor, "pick cell"], Int[Tensor, "pick cell"]]:
         """Query and key of the largest weights of some inputs."""
-        before = rows.shape[-1] - len(BANDS)
-        head = torch.arange(rows.shape[1], device=rows.device)[:, None]
-        key = self._key_of_labels(rows[..., :before], head)
-        query = self.peaks.kept[rows[..., :before], head, :, key].argmax(-1)
-        pairs = [(query, key)]
-        for place, band in enumerate(self.bands, start=before):
-            cells = self.peaks.kept[rows[..., place], head[:, 0]].mul_(band)  # pick head query key
-            key = cells.amax(-2).argmax(-1, keepdim=True)
-            column = cells.take_along_dim(key[..., None], -1)[..., 0]
-            pairs.append((column.argmax(-1, keepdim=True), key))
+        labelled = cells.count_below(1 + sum(map(len, self.labels)))
+        of_labels, of_bands = slice(labelled), slice(labelled, None)
+        pairs = (
+            self._locate_labels(rows[:, of_labels], cells.head[of_labels], cells.kind[of_labels]),
+            self._locate_bands(rows[:, of_bands], cells.head[of_bands], cells.kind[of_bands]),
+        )
         queries, keys = zip(*pairs, strict=True)
         return torch.cat(queries, dim=-1), torch.cat(keys, dim=-1)
 
+    def _locate_labels(
+        self, rows: Int[Tensor, "pick cell"], head: Int[Tensor, "cell"], kind: Int[Tensor, "cell"]
+    ) -> tuple[Int[Tensor, "pick cell"], Int[Tensor, "pick cell"]]:
+        codes, axis, wanted = self.batch.once("codes of kinds", self._codes)
+        by_key = self.peaks.by_key[rows, head]  # pick cell key
+        by_key.masked_fill_(codes[rows, axis[kind]] != wanted[kind, None], -1.0)
+        key = by_key.argmax(-1)
+        return self.peaks.kept[rows, head, :, key].argmax(-1), key
+
+    def _locate_bands(
+        self, rows: Int[Tensor, "pick cell"], head: Int[Tensor, "cell"], kind: Int[Tensor, "cell"]
+    ) -> tuple[Int[Tensor, "pick cell"], Int[Tensor, "pick cell"]]:
+        first = 1 + sum(map(len, self.labels))
+        inside = self.batch.once("bands of separation", partial(_bands, self.batch))
+        weights = self.peaks.kept[rows, head].mul_(inside[kind - first])  # pick cell query key
+        key = weights.amax(-2).argmax(-1, keepdim=True)
+        column = weights.take_along_dim(key[..., None], -1)[..., 0]
+        return column.argmax(-1), key[..., 0]
+
     def _of_label(self, axis: Axis) -> Float[Tensor, "batch head label"]:
-        codes = self.batch.labels[axis.name]
-        places = torch.where(codes < 0, len(axis), codes)[:, None].expand_as(self.peaks.by_key)
+        places = self.batch.once(f"places of {axis.name}", partial(self._places, axis))
         none = self.peaks.by_key.new_zeros(*self.peaks.by_key.shape[:2], len(axis) + 1)
+        places = places[:, None].expand_as(self.peaks.by_key)
         return none.scatter_reduce(-1, places, self.peaks.by_key, "amax")[..., :-1]
 
-    def _key_of_labels(
-        self, rows: Int[Tensor, "pick head kind"], head: Int[Tensor, "head one"]
-    ) -> Int[Tensor, "pick head kind"]:
-        by_key = self.peaks.by_key[rows, head]  # pick head kind key
-        start = 1  # every key is of the kind ANY
-        for axis in self.labels:
-            stop = start + len(axis)
-            codes = self.batch.labels[axis.name][rows[..., start:stop]]
-            wanted = torch.arange(len(axis), device=rows.device)[:, None]
-            by_key[:, :, start:stop].masked_fill_(codes != wanted, -1.0)
-            start = stop
-        return by_key.argmax(-1)
+    def _places(self, axis: Axis) -> Int[Tensor, "batch key"]:
+        """The label of every token; what has none comes after all labels."""
+        codes = self.batch.labels[axis.name]
+        return torch.where(codes < 0, len(axis), codes)
 
-    @cached_property
-    def bands(self) -> Float[Tensor, "band query key"]:
-        """1 where two tokens are as far apart as the band says."""
-        size = self.batch.mask.shape[1]
-        return self.batch.once("bands of separation", partial(_bands, size, self.batch))
+    def _codes(
+        self,
+    ) -> tuple[Int[Tensor, "batch axis key"], Int[Tensor, "kind"], Int[Tensor, "kind"]]:
+        """The labels of every token on all axes, and the axis and the label of every kind.
+
+        Every key is of the kind ANY, which has an axis of its own with one label.
+        """
+        codes = [self.batch.labels[axis.name] for axis in self.labels]
+        alike = torch.zeros_like(self.batch.mask, dtype=torch.long)
+        sizes = [1, *map(len, self.labels)]
+        axis = np.repeat(np.arange(len(sizes)), sizes)
+        wanted = np.concatenate([np.arange(size) for size in sizes])
+        device = self.batch.mask.device
+        return (
+            torch.stack([alike, *codes], dim=1),
+            send(torch.from_numpy(axis), device),
+            send(torch.from_numpy(wanted), device),
+        )
 
 
-def _bands(size: int, batch: AnnotatedBatch) -> Float[Tensor, "band query key"]:
+def _bands(batch: AnnotatedBatch) -> Float[Tensor, "band query key"]:
+    """1 where two tokens are as far apart as the band says."""
+    size = batch.mask.shape[1]
     apart = separation(0, size, size, batch.mask.device)
     inside = [(apart >= low) & (apart <= (size if high is None else high)) for low, high in BANDS]
     return torch.stack(inside).float()
 
 
 def _strongest(
-    weight: Float[Tensor, "batch head kind"], batch: AnnotatedBatch
-) -> Int[Tensor, "rank head kind"]:
+    weight: Float[Tensor, "batch cell"], batch: AnnotatedBatch
+) -> Int[Tensor, "rank cell"]:
     """Places in the batch of the best inputs, the earlier in the corpus first on a tie."""
     order = corpus_order(batch)
     left, ranked = weight[order], []
@@ -235,25 +317,3 @@ def _strongest(
         ranked.append(left.argmax(0, keepdim=True))
         left.scatter_(0, ranked[-1], -1.0)
     return order[torch.cat(ranked)]
-
-
-def _fill(values: Float[np.ndarray, "head kind pick"]) -> Float[np.ndarray, "head kind pick"]:
-    """A pick for every place: a batch of fewer inputs has fewer of the strongest."""
-    missing = len(PICKS) - values.shape[-1]
-    none = np.full((*values.shape[:-1], missing), NONE)
-    return np.concatenate([values[..., :-1], none, values[..., -1:]], axis=-1)
-
-
-def _better(left: Sums, right: Sums) -> Sums:
-    """The strongest along the last axis, and the one that was drawn first."""
-    both = {
-        name: np.concatenate([left[name][..., :-1], right[name][..., :-1]], -1) for name in FIELDS
-    }
-    ranked = np.lexsort((both["sentence"], -both["weight"]), axis=-1)[..., :STRONGEST]
-    is_left = left["order"] <= right["order"]
-    found = {"order": np.where(is_left, left["order"], right["order"])}
-    for name in FIELDS:
-        drawn = np.where(is_left, left[name][..., -1], right[name][..., -1])
-        strongest = np.take_along_axis(both[name], ranked, -1)
-        found[name] = np.concatenate([strongest, drawn[..., None]], -1)
-    return found

@@ -1,7 +1,6 @@
 """What the paper says of layer depth in words beside its figures, held against a result."""
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -30,22 +29,33 @@ LOW = {
     "negations": ("neg",),
 }
 FEW_LAYERS = "the model has too few layers to compare"
-Values = Callable[[xr.Dataset], xr.DataArray]  # by layer
+Values = Callable[[xr.Dataset], xr.Variable]  # by layer
 Layers = Callable[[xr.Dataset], list[int]]
 
 
-def _share(data: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
-    known = [name for name in names if name in data["deprel"]]
-    occurring = [name for name in known if float(whole(data["deprel_frequency"]).sel(deprel=name))]
+def _share(data: xr.Dataset, names: tuple[str, ...]) -> xr.Variable:
+    """What some relations receive together in every layer."""
+    often = whole(data.variables["deprel_frequency"]).values
+    occurring = [place for place in _places(data, names) if often[place]]
     if not occurring:
         raise NotMeasured("the corpus has no such relation")
-    return data["deprel_to_by_layer"].sel(deprel=occurring).sum("deprel")
+    return data.variables["deprel_to_by_layer"].isel(deprel=occurring).sum("deprel")
 
 
-def _from_frequency(data: xr.Dataset) -> xr.DataArray:
+def _places(data: xr.Dataset, names: tuple[str, ...]) -> list[int]:
+    """Where the relations stand that the result has."""
+    labels = data.variables["deprel"].values.tolist()
+    return [labels.index(name) for name in names if name in labels]
+
+
+def _from_frequency(data: xr.Dataset) -> xr.Variable:
     """Mean over the heads of a layer of ½ Σ |share from a tag − frequency of the tag|."""
-    shares, frequency = data["pos_from"], data["tag_frequency"]
+    shares, frequency = data.variables["pos_from"], data.variables["tag_frequency"]
     return 0.5 * abs(shares - frequency).sum("tag").mean("head")
+
+
+def _by_layer(name: str) -> Values:
+    return lambda data: data.variables[f"{name}_by_layer"]
 
 
 def _rest(data: xr.Dataset) -> list[int]:
@@ -62,8 +72,9 @@ def _following(data: xr.Dataset) -> list[int]:
     return found
 
 
-def _mean(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
-    found = by_layer.sel(layer=layers).mean("layer")
+def _mean(data: xr.Dataset, by_layer: xr.Variable, layers: list[int]) -> xr.Variable:
+    every = data.variables["layer"].values.tolist()
+    found = by_layer.isel(layer=[every.index(layer) for layer in layers]).mean("layer")
     if not layers or not np.isfinite(whole(found)):
         raise NotMeasured(FEW_LAYERS)
     return found
@@ -72,19 +83,19 @@ def _mean(by_layer: xr.DataArray, layers: list[int]) -> xr.DataArray:
 def _of_relations(claim: str, names: tuple[str, ...], *, is_deep: bool) -> Finding:
     """The share of some relations in the deeper half of the layers, less that in the lower half."""
 
-    def halves(data: xr.Dataset, by_layer: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    def halves(data: xr.Dataset, by_layer: xr.Variable) -> tuple[xr.Variable, xr.Variable]:
         low = layers_between(data, 0, 1 / 2)
-        deep = [layer for layer in data["layer"].values.tolist() if layer not in low]
-        return _mean(by_layer, deep), _mean(by_layer, low)
+        deep = [layer for layer in data.variables["layer"].values.tolist() if layer not in low]
+        return _mean(data, by_layer, deep), _mean(data, by_layer, low)
 
-    def find(data: xr.Dataset) -> xr.DataArray:
+    def find(data: xr.Dataset) -> xr.Variable:
         deep, low = halves(data, _share(data, names))
         return deep - low
 
     def say(data: xr.Dataset, found: Found) -> str:
         deep, low = map(float, halves(data, whole(_share(data, names))))
-        even = whole(data["deprel_to_even"])
-        expected = sum(float(even.sel(deprel=name)) for name in names if name in even["deprel"])
+        even = whole(data.variables["deprel_to_even"]).values
+        expected = sum(float(even[place]) for place in _places(data, names))
         where = name_layers(layers_between(data, 0, 1 / 2))
         return f"{low:.3f} in {where}, {deep:.3f} above; even attention {expected:.3f}"
 
@@ -115,13 +126,13 @@ def _of_first_layers(
 ) -> Finding:
     """A value by layer: in the first layers, less that in others."""
 
-    def find(data: xr.Dataset) -> xr.DataArray:
+    def find(data: xr.Dataset) -> xr.Variable:
         by_layer, there = values(data), others(data)
-        return _mean(by_layer, layers_between(data, *FIRST)) - _mean(by_layer, there)
+        return _mean(data, by_layer, layers_between(data, *FIRST)) - _mean(data, by_layer, there)
 
     def say(data: xr.Dataset, found: Found) -> str:
         first, rest = layers_between(data, *FIRST), others(data)
-        here, there = (float(_mean(whole(values(data)), layers)) for layers in (first, rest))
+        here, there = (float(_mean(data, whole(values(data)), layers)) for layers in (first, rest))
         return form.format(here, name_layers(first), there, name_layers(rest))
 
     return Finding(
@@ -150,7 +161,7 @@ FINDINGS = (
         "many heads of layers 0 and 1 have high entropy",
         "mean entropy of the first sixth of the layers, less that of the rest, is above 0",
         ("entropy", "entropy_by_layer"),
-        itemgetter("entropy_by_layer"),
+        _by_layer("entropy"),
         "{:.2f} in {}, {:.2f} in the rest",
         unit="nats",
     ),
@@ -159,7 +170,7 @@ FINDINGS = (
         "layers 0 and 1 further than layers 2–4",
         "mean distance of the first sixth of the layers, less that of the next quarter, is above 0",
         ("distance", "distance_by_layer"),
-        itemgetter("distance_by_layer"),
+        _by_layer("distance"),
         "{:.2f} in {}, {:.2f} in {}",
         others=_following,
         unit="tokens",

@@ -13,11 +13,10 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.measure import Column, columns_of, head_rows, values_at
-from headscope.results.replicates import replicated
+from headscope.results.measure import Column, column_at, columns_of, head_rows, rows_of
 from headscope.results.statements import Tabulation
 from headscope.studies.study import Figure
-from headscope.studies.vig2019.specialised import best_and_mean, factor, telling_heads
+from headscope.studies.vig2019.specialised import Specialist, find_specialists, telling_heads
 
 TELLING = 4  # tags in figures 6 and 7; the appendix has all of them
 RARE = 0.005  # tags and relations below this share of the tokens are left to the tables
@@ -266,18 +265,13 @@ def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     columns = [
         each for each in columns_of(result, COLUMNS) if f"{each.variable}_by_layer" in result
     ]
-    return [
-        {"layer": layer}
-        | {key: value for each in columns for key, value in _layer_cells(result, each, layer)}
-        for layer in result["layer"].values.tolist()
-    ]
-
-
-def _layer_cells(result: xr.Dataset, column: Column, layer: int) -> list[tuple[str, float]]:
-    names = [f"{column.variable}{suffix}" for suffix in ("_by_layer", "_by_layer_se", "_head_mean")]
-    known = [name for name in names if name in result]
-    place = {"layer": layer, **column.at}
-    return [(name, float(values_at(result, name, place))) for name in known]
+    cells: dict[str, list[Any]] = {"layer": result.variables["layer"].values.tolist()}
+    for column in columns:
+        for suffix in ("_by_layer", "_by_layer_se", "_head_mean"):
+            name = f"{column.variable}{suffix}"
+            if name in result:
+                cells[name] = column_at(result, name, ("layer",), column.at)
+    return rows_of(cells)
 
 
 def label_rows(
@@ -287,31 +281,30 @@ def label_rows(
 
     `sides` has the shares and what the names of their cells begin with.
     """
-    data = replicated(result, tuple(sides))
-    order = np.argsort(-result[f"{axis}_frequency"].values, kind="stable")
-    rows = []
-    for label in result[axis].values[order].tolist():
-        at = {axis: label}
-        row = {title: label, "frequency": float(values_at(data, f"{axis}_frequency", at))}
-        for variable, begin in sides.items():
-            cells = _best_cells(data, variable, at)
+    labels = result.variables[axis].values.tolist()
+    frequency = column_at(result, f"{axis}_frequency", (axis,))
+    rows = [
+        {title: label, "frequency": often} for label, often in zip(labels, frequency, strict=True)
+    ]
+    for variable, begin in sides.items():
+        even = column_at(result, f"{variable}_even", (axis,))
+        found = map(_best_cells, find_specialists(result, variable, axis), even)
+        for row, cells in zip(rows, found, strict=True):
             row |= {f"{begin}{key}": value for key, value in cells.items()}
-        rows.append(row)
-    return rows
+    order = np.argsort(-np.array(frequency), kind="stable").tolist()
+    return [rows[place] for place in order]
 
 
-def _best_cells(data: xr.Dataset, variable: str, at: dict[str, str]) -> dict[str, Any]:
+def _best_cells(found: Specialist, even: float) -> dict[str, Any]:
     """The head that pays most to a label: here, and of the documents that did not choose it."""
-    layer, head, best, mean = best_and_mean(data, variable, at)
-    held_out = factor(data, variable, at)
     return {
-        "mean": mean,
-        "even": float(values_at(data, f"{variable}_even", at)),
-        "best": best,
-        "head": name_head(layer, head),
-        "factor": best / mean if mean > 0 else np.nan,
-        **held_out.held_out.find().cells("held_out"),
-        **held_out.found.cells("held_out_factor", "factor_"),
+        "mean": found.mean,
+        "even": even,
+        "best": found.share,
+        "head": name_head(found.layer, found.head),
+        "factor": found.times,
+        **found.held_out.cells("held_out"),
+        **found.factor.cells("held_out_factor", "factor_"),
     }
 
 

@@ -3,13 +3,13 @@
 How much more of its attention the best head pays to a tag or relation than heads do on average.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headscope.head import name_head
 from headscope.metrics.records.kinds import (
@@ -23,18 +23,17 @@ from headscope.results.findings import (
     SHARE,
     Finding,
     Found,
-    HeldOut,
     NotMeasured,
-    find_interval,
+    find_intervals,
     hold_out,
+    hold_out_each,
     known,
     layers_between,
     majority_gap,
     top_heads,
     whole,
 )
-from headscope.results.measure import values_at
-from headscope.results.replicates import replicated
+from headscope.results.replicates import informed, ratio_replicates, replicates_of
 from headscope.results.statements import Choice
 
 TWICE = 2.0
@@ -46,53 +45,74 @@ RARE = 0.005  # labels on fewer tokens than this say more about the sample than 
 
 
 @dataclass(frozen=True)
-class Factor:
-    """Share of a head that was chosen on other documents, and what it is of the mean share."""
+class Specialist:
+    """The head that pays most to a label, here and on documents that did not choose it."""
 
-    held_out: HeldOut
-    replicates: xr.DataArray
+    label: str
+    layer: int
+    head: int
+    share: float
+    mean: float  # over heads
+    held_out: Found  # the share of a head that was chosen on other documents
+    factor: Found  # that share / the mean share
+    replicates: Float[np.ndarray, "replicate"]  # of the factor
+    groups: int  # that have the label
 
-    @cached_property
-    def found(self) -> Found:
-        """The factor with its interval."""
-        return find_interval(self.replicates, 0, (0.0, np.inf))
+    @property
+    def times(self) -> float:
+        """Best share / mean share, without holding anything out."""
+        return self.share / self.mean if self.mean > 0 else np.nan
 
 
-def factor(data: xr.Dataset, name: str, at: Mapping[str, Any]) -> Factor:
-    """Best share of a label / mean share over heads; `data` has replicates."""
-    best = hold_out(data, name, at)
-    shares = values_at(data, name, at).transpose("replicate", "layer", "head").values
-    share = best.replicates
+def find_specialists(result: xr.Dataset, name: str, axis: str) -> list[Specialist]:
+    """The specialist of every label of a share of attention."""
+    sums = hold_out_each(result, name, axis)
+    held_out = ratio_replicates(sums.numerator, sums.denominator)
+    groups, weight = informed(sums.denominator), sums.denominator.sum(0)
+    shares = replicates_of(result, name).transpose(axis, "replicate", "layer", "head").values
+    means = _mean_over_heads(np.ascontiguousarray(shares)).T
     with np.errstate(all="ignore"):
-        mean = np.nansum(shares, (1, 2)) / np.isfinite(shares).sum((1, 2))
-        ratio = np.where(mean > 0, share.values / mean, np.nan)
-    return Factor(best, share.copy(data=ratio))
+        times = np.where(means > 0, held_out / means, np.nan)
+    found = zip(
+        result.variables[axis].values.tolist(),
+        _best_heads(result, shares[:, 0]),
+        means[0].tolist(),
+        find_intervals(held_out, groups, SHARE, weight),
+        find_intervals(times, groups, (0.0, np.inf)),
+        times.T,
+        groups.tolist(),
+        strict=True,
+    )
+    return [Specialist(str(label), *best, *rest) for label, best, *rest in found]
 
 
-def best_and_mean(
-    data: xr.Dataset, name: str, at: Mapping[str, Any]
-) -> tuple[int, int, float, float]:
-    """Layer, head and share of the head that pays most to a label, and the mean over heads."""
-    shares = values_at(data, name, at).transpose("replicate", "layer", "head").values[0]
-    known = np.where(np.isfinite(shares), shares, -np.inf)
-    layer, head = np.unravel_index(int(known.argmax()), shares.shape)
+def _mean_over_heads(
+    shares: Float[np.ndarray, "label replicate layer head"],
+) -> Float[np.ndarray, "label replicate"]:
     with np.errstate(all="ignore"):
-        mean = np.nansum(shares) / np.isfinite(shares).sum()
-    best = float(shares[layer, head])
-    return int(data.variables["layer"].values[layer]), int(head), best, float(mean)
+        return np.nansum(shares, (2, 3)) / np.isfinite(shares).sum((2, 3))
 
 
-def label_factors(data: xr.Dataset, name: str, axis: str) -> dict[str, Factor]:
-    """The factor of every label that is found in both halves, whichever group is left out."""
-    found = {str(label): factor(data, name, {axis: label}) for label in data[axis].values.tolist()}
-    return {
-        label: each for label, each in found.items() if np.isfinite(each.replicates.values).all()
-    }
+def _best_heads(
+    result: xr.Dataset, shares: Float[np.ndarray, "label layer head"]
+) -> Iterator[tuple[int, int, float]]:
+    """Layer, head and share of the head that pays most to each label."""
+    layers = result.variables["layer"].values.tolist()
+    for own in shares:
+        known = np.where(np.isfinite(own), own, -np.inf)
+        layer, head = np.unravel_index(int(known.argmax()), own.shape)
+        yield layers[layer], int(head), float(own[layer, head])
+
+
+def label_factors(result: xr.Dataset, name: str, axis: str) -> list[Specialist]:
+    """The labels that are found in both halves, whichever group is left out."""
+    every = find_specialists(result, name, axis)
+    return [each for each in every if np.isfinite(each.replicates).all()]
 
 
 def choose_heads(result: xr.Dataset) -> list[Choice]:
     """Heads for tables 1 (tags), 2 (relations) and 3 (distance and form)."""
-    data = replicated(busy_heads(result), ("pos_to", "deprel_to"))
+    data = busy_heads(result)
     choices: list[Choice] = []
     if "pos_to" in data:
         choices += _by_label(data, "table1", "pos_to", "tag")
@@ -133,24 +153,21 @@ def _by_label(data: xr.Dataset, table: str, variable: str, axis: str) -> list[Ch
 
     Labels are ordered by the factor of a head that was chosen on other documents.
     """
-    common = data[axis][(data[f"{axis}_frequency"] >= RARE).values].values.tolist()
-    found = [_of_label(data, table, variable, {axis: label}) for label in common]
-    found.sort(key=lambda item: -np.nan_to_num(item[0], nan=-np.inf))
-    return [choice for _, choice in found[:MOST]]
+    is_common = data.variables[f"{axis}_frequency"].values >= RARE
+    every = zip(find_specialists(data, variable, axis), is_common, strict=True)
+    common = [each for each, is_usual in every if is_usual]
+    common.sort(key=lambda each: -np.nan_to_num(each.factor.value, nan=-np.inf))
+    return [_choose(table, each) for each in common[:MOST]]
 
 
-def _of_label(
-    data: xr.Dataset, table: str, variable: str, at: dict[str, str]
-) -> tuple[float, Choice]:
-    layer, head, share, mean = best_and_mean(data, variable, at)
-    times = factor(data, variable, at).found
-    (label,) = at.values()
+def _choose(table: str, found: Specialist) -> Choice:
+    times, share, mean = found.factor, found.share, found.mean
     why = (
-        f"{label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f}; "
+        f"{found.label} receives {share:.2f} ({share / mean:.1f} × the mean {mean:.2f}; "
         f"held out {times.value:.1f} ×{_ends(times, '{:.1f}')})"
     )
     name_kind = tag_kind if table == "table1" else relation_kind
-    return times.value, Choice(table, layer, head, why, name_kind(label))
+    return Choice(table, found.layer, found.head, why, name_kind(found.label))
 
 
 def _by_shape(data: xr.Dataset) -> list[Choice]:
@@ -187,7 +204,8 @@ def _name_most_null(data: xr.Dataset, found: Found) -> str:
 
 def _noun(data: xr.Dataset) -> xr.DataArray:
     _check_tag(data, "pos_to", "NOUN")
-    return factor(data, "pos_to", {"tag": "NOUN"}).replicates
+    (noun,) = [each for each in find_specialists(data, "pos_to", "tag") if each.label == "NOUN"]
+    return xr.DataArray(noun.replicates, dims="replicate", attrs={"groups": noun.groups})
 
 
 def _name_noun(data: xr.Dataset, found: Found) -> str:
@@ -204,18 +222,18 @@ def _specialised_from(data: xr.Dataset) -> xr.DataArray:
     return _median(label_factors(data, "pos_from", "tag")) - to
 
 
-def _median(factors: dict[str, Factor]) -> xr.DataArray:
-    if not factors:
+def _median(found: list[Specialist]) -> xr.DataArray:
+    if not found:
         raise NotMeasured("no tag occurs in both halves of the documents")
-    found = xr.concat([each.replicates for each in factors.values()], "tag", combine_attrs="drop")
-    return found.median("tag")
+    return xr.DataArray(np.median([each.replicates for each in found], 0), dims="replicate")
 
 
-def count_twice(factors: dict[str, Factor]) -> str:
+def count_twice(found: list[Specialist]) -> str:
     """How many labels have a head above twice the mean, and how many beyond doubt."""
-    above = sum(each.found.value > TWICE for each in factors.values())
-    surely = sum(each.found.low > TWICE for each in factors.values())
-    maybe = sum(not each.found.high < TWICE for each in factors.values())
+    factors = [each.factor for each in found]
+    above = sum(each.value > TWICE for each in factors)
+    surely = sum(each.low > TWICE for each in factors)
+    maybe = sum(not each.high < TWICE for each in factors)
     return f"{above} of {len(factors)} ({surely} … {maybe})"
 
 
