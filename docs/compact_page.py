@@ -38,7 +38,7 @@ model = hs.load("mini-gpt2")
 trace = model.trace("The old cat sat on the mat. The old cat was tired.")
 trace.weights[5][5]  # head 5 of layer 5: query × key
 trace.head_view(layer=5, heads=[5]).save("head.html")
-result = hs.study("vig2019", model, hs.demo_corpus(), "runs/mini", sentences=32)
+result = hs.study("vig2019", model, hs.demo_corpus(), "runs/mini", sentences=64)
 result["distance"].sel(layer=5, head=5).item()
 hs.heads("runs/mini")  # a DataFrame: what each head looks at
 ```

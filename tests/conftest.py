@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-tests-")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# What one process has compiled, the other worker and every process that a test starts only read,
+# also where the environment asks for no bytecode, as many containers do: half of collecting.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What is imported and collected lives to the end: the collector need not walk over it again and
 # again, which took a tenth of the time.

@@ -56,7 +56,7 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
     environment = {**os.environ, "PYTHONPATH": str(unpacked), "HF_HUB_OFFLINE": "0"}
     code = (
         "import headscope, sys; assert headscope.__file__.startswith(sys.argv[1])\n"
-        "from headscope.demo import demo; demo('out', sentences=8)"
+        "from headscope.demo import demo; demo('out', sentences=2)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(unpacked)],

@@ -8,9 +8,19 @@ from typing import Any, Literal
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from tests.browser.conftest import Watched, watch
+from tests.browser.conftest import PATIENCE, Watched, watch
 
 FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
+SHOWN = "main:not([aria-busy]) > *"
+# The page tells when it changes; Playwright asks twice a second once it has waited a little.
+CHANGES = """([selector, patience]) => new Promise((done) => {
+  const isThere = () => document.querySelector(selector) !== null;
+  if (isThere()) return done();
+  const watcher = new MutationObserver(() => { if (isThere()) end(); });
+  const end = () => { watcher.disconnect(); done(); };
+  watcher.observe(document, { attributes: true, childList: true, subtree: true });
+  setTimeout(end, patience);
+})"""
 
 
 @dataclass
@@ -32,7 +42,8 @@ class Visit:
 
     def wait(self) -> "Visit":
         """Until the page that the address names is shown."""
-        self.page.wait_for_selector("main:not([aria-busy]) > *")
+        self.page.evaluate(CHANGES, [SHOWN, PATIENCE])
+        self.page.wait_for_selector(SHOWN)
         return self
 
     def at(self, selector: str) -> Locator:

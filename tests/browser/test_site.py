@@ -40,7 +40,9 @@ LENGTHEN = """() => document.querySelectorAll("option").forEach((one) => {
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Python's own web server, without its log."""
+    """Python's own web server, without its log and without waits between packets."""
+
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
         pass

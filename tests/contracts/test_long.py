@@ -1,6 +1,7 @@
 """Every family: rows and fused kernels give the sums and the output that whole matrices give."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pytest
@@ -52,10 +53,37 @@ def annotated_batch(model: Model) -> tuple[Batch, AnnotatedBatch]:
     return cut.batch, replace(cut.annotated, sought_from=1)
 
 
-def dense_layers(model: Model, batch: Batch, annotated: AnnotatedBatch) -> list[DenseLayer]:
-    layers: list[Layer] = []
-    show_layers(model, batch, annotated, "dense", layers.append)
-    return [layer for layer in layers if isinstance(layer, DenseLayer)]
+@dataclass(frozen=True)
+class Whole:
+    """A layer as whole matrices, and its sums."""
+
+    layer: DenseLayer
+
+    @cached_property
+    def sums(self) -> dict[str, Tensor]:
+        return sums_of(self.layer)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A family's model, what it reads, and what it must show."""
+
+    model: Model
+    batch: Batch
+    annotated: AnnotatedBatch
+
+    @cached_property
+    def wanted(self) -> list[Whole]:
+        layers: list[Layer] = []
+        show_layers(self.model, self.batch, self.annotated, "dense", layers.append)
+        return [Whole(layer) for layer in layers if isinstance(layer, DenseLayer)]
+
+
+@lru_cache(maxsize=1)
+def inputs_of(name: str) -> Inputs:
+    """Kept for the tests of one family, which follow each other."""
+    model = loaded(name)
+    return Inputs(model, *annotated_batch(model))
 
 
 def close(found: Tensor, wanted: Tensor, what: str) -> None:
@@ -63,10 +91,10 @@ def close(found: Tensor, wanted: Tensor, what: str) -> None:
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, msg=lambda m: f"{what}: {m}")
 
 
-def same_layer(found: Layer, wanted: DenseLayer) -> None:
-    expected = sums_of(wanted)
+def same_layer(found: Layer, whole: Whole) -> None:
     for name, values in sums_of(found).items():
-        close(values, expected[name], name)
+        close(values, whole.sums[name], name)
+    wanted = whole.layer
     for with_self in (True, False):
         mine, theirs = found.peaks(with_self), wanted.peaks(with_self)
         close(mine.weight, theirs.weight, "peaks")
@@ -92,31 +120,30 @@ def same_layer(found: Layer, wanted: DenseLayer) -> None:
 def test_sums_equal_those_of_whole_matrices(
     name: str, way: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(modes.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 4)  # a few rows at a time
-    model = loaded(name)
-    if way not in model.modes:
+    monkeypatch.setitem(modes.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 8)  # eight rows at a time
+    given = inputs_of(name)
+    if way not in given.model.modes:
         with pytest.raises(CaptureError, match="cannot be computed by"):
-            show_layers(model, *annotated_batch(model), way, lambda _: None)
+            show_layers(given.model, given.batch, given.annotated, way, lambda _: None)
         return
-    batch, annotated = annotated_batch(model)
-    wanted = dense_layers(model, batch, annotated)
+    wanted = given.wanted
     found: list[Layer] = []
 
     def compare(layer: Layer) -> None:
         same_layer(layer, wanted[layer.index])
         found.append(layer)
 
-    show_layers(model, batch, annotated, way, compare)
+    show_layers(given.model, given.batch, given.annotated, way, compare)
     assert len(found) == len(wanted)
 
 
 @each_family
 def test_the_networks_output_stays_what_the_plain_forward_pass_gives(name: str) -> None:
-    model = loaded(name)
-    batch, annotated = annotated_batch(model)
+    given = inputs_of(name)
+    model, batch = given.model, given.batch
     with torch.no_grad():
         plain = model.forward(batch, logits=False)[0]
-    real = annotated.mask[..., None]
+    real = given.annotated.mask[..., None]
     if "rows" in model.modes:
         output = model.forward_rows(batch, lambda _: None, 3, logits=False)[0]
         close(output * real, plain * real, "rows")
@@ -138,7 +165,8 @@ def test_what_is_proved_is_what_the_family_is(name: str) -> None:
 def test_texts_laid_end_to_end_have_the_sums_of_whole_matrices(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = loaded(name)
+    given = inputs_of(name)
+    model = given.model
     if "fused" not in model.modes or model.is_encoder_decoder:
         assert not model.lays_end_to_end
         return
@@ -146,11 +174,9 @@ def test_texts_laid_end_to_end_have_the_sums_of_whole_matrices(
     monkeypatch.setattr(show, "is_packed", lambda model: True)
     monkeypatch.delitem(vars(model), "lays_end_to_end", raising=False)
     assert model.lays_end_to_end == (name not in NOT_END_TO_END)
-    batch, annotated = annotated_batch(model)
-    wanted = dense_layers(model, batch, annotated)
     found: list[Layer] = []
-    show_layers(model, batch, annotated, "fused", found.append)
+    show_layers(model, given.batch, given.annotated, "fused", found.append)
     for layer in found:
         assert not model.lays_end_to_end or isinstance(layer, PackedLayer)
-        same_layer(layer, wanted[layer.index])
-    assert len(found) == len(wanted)
+        same_layer(layer, given.wanted[layer.index])
+    assert len(found) == len(given.wanted)

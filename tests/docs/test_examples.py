@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xarray as xr
 
 import headscope as hs
 from headscope import cli
 from headscope.model.model import Model
 from headscope.results.run import Run
+from headscope.studies import find_study
 from headscope.studies.study import Study
+from headscope.text.corpus import Corpus
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -87,6 +90,38 @@ def _models_are_loaded_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "load", load)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _studies_run_once(kept: Path, _models_are_loaded_once: None) -> Iterator[None]:
+    """A study that several pages run, by command or by call: the others get a copy of its run."""
+    module, real = sys.modules[hs.study.__module__], hs.study
+    results: dict[Path, xr.Dataset] = {}
+
+    def study(
+        name: Any,
+        model: Model,
+        corpus: Corpus,
+        out: Any = None,
+        *,
+        engine: Any = None,
+        **given: Any,
+    ) -> xr.Dataset:
+        if not isinstance(name, str):
+            return real(name, model, corpus, out, **given)
+        drawn = {key: given.pop(key, None) or 0 for key in ("sentences", "seed", "batch_tokens")}
+        told = (id(model), corpus.fingerprint, drawn, find_study(name).with_options(given))
+        run = kept / f"{name}-{zlib.crc32(repr(told).encode())}"
+        if run not in results:
+            draw = {key: value for key, value in drawn.items() if value}
+            results[run] = real(name, model, corpus, run, **draw, **given)
+        if out is not None:
+            shutil.copytree(run, out, dirs_exist_ok=True)
+        return results[run].copy(deep=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "study", study)
         yield
 
 

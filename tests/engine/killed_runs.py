@@ -2,7 +2,7 @@
 
 Every study is killed ten times at any moment; clark2019 also before each piece of its probes.
 
-Started by test_killed.py as a process of its own: one import of torch serves all children.
+Started by test_killed.py as a process of its own: it has no thread, so that forking is safe.
 """
 
 import os
@@ -21,7 +21,7 @@ from headscope.studies import STUDIES
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
 
 KILLS = 10
-
+SHARDS = 12  # of four sentences
 
 OPTIONS = {
     "vig2019": {},
@@ -31,7 +31,7 @@ OPTIONS = {
 
 
 def run_study(study: str, out: Path) -> None:
-    hs.study(study, causal_model(), treebank(96), out, **OPTIONS[study])
+    hs.study(study, causal_model(), treebank(4 * SHARDS), out, **OPTIONS[study])
 
 
 def train_probes(out: Path) -> None:
@@ -74,18 +74,19 @@ def fork_and_kill(study: str, out: Path, rng: random.Random) -> bool:
         run_study(study, out)
         os._exit(0)
     if not from_within:
-        time.sleep(rng.uniform(0.0, 0.25))
+        time.sleep(rng.uniform(0.0, 0.15))
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.WIFSIGNALED(status)
 
 
-def run_and_kill(study: str, folder: Path) -> None:
+def run_and_kill(study: str, folder: Path) -> str:
     run_study(study, folder / "calm")  # first: what it imports and compiles serves the children
     rng = random.Random(7)
     kills = sum(fork_and_kill(study, folder / "killed", rng) for _ in range(KILLS))
-    print(study, kills, len(list((folder / "killed" / "shards").glob("*.npz"))))
+    shards = len(list((folder / "killed" / "shards").glob("*.npz")))
     run_study(study, folder / "killed")
+    return f"{study} {kills} {shards}"
 
 
 def is_killed_before(number: int, out: Path) -> bool:
@@ -106,23 +107,20 @@ def is_killed_before(number: int, out: Path) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def train_and_kill(folder: Path) -> None:
+def train_and_kill(folder: Path) -> str:
     train_probes(folder / "calm")
     pieces = len(list((folder / "calm" / "stages" / "probes").iterdir()))
     ends = [is_killed_before(number, folder / "killed") for number in range(pieces)]
-    print("training", *("killed" if end else "finished" for end in ends))
     train_probes(folder / "killed")
+    return " ".join(["training", *("killed" if end else "finished" for end in ends)])
 
 
 def main(folder: Path) -> None:
+    """Run and kill everything; what was counted is written to `said`."""
+    sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
     running.SHARD_SENTENCES = 4
-    for study in STUDIES:
-        run_and_kill(study, folder / study)
+    said = [run_and_kill(study, folder / study) for study in STUDIES]
     running.SHARD_SENTENCES = 16
-    train_and_kill(folder / "training")
-
-
-if __name__ == "__main__":
-    sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
-    main(Path(sys.argv[1]))
+    said.append(train_and_kill(folder / "training"))
+    (folder / "said").write_text("\n".join(said))

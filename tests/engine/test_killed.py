@@ -1,7 +1,5 @@
 """kill -9 at any moment leaves a run that resumes to the same result."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,17 +7,18 @@ import xarray as xr
 
 from headscope.results import dataset as results
 from headscope.studies import STUDIES
-
-ROOT = Path(__file__).parents[2]
+from tests.engine import killed_runs
+from tests.warm import forking
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for every study, with a calm and a killed run; what was counted is in `said`."""
     folder = tmp_path_factory.mktemp("killed")
-    command = [sys.executable, "-m", "tests.engine.killed_runs", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    (folder / "said").write_text(done.stdout)
+    process = forking.Process(target=killed_runs.main, args=(folder,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
     return folder
 
 
@@ -32,7 +31,7 @@ def said_of(name: str, folder: Path) -> list[str]:
 def test_a_run_killed_ten_times_gives_the_same_bits_as_a_calm_one(study: str, folder: Path) -> None:
     kills, shards = map(int, said_of(study, folder))
     assert kills == 10
-    assert 0 < shards < 24, "the kills should fall in the middle of the run"
+    assert 0 < shards < killed_runs.SHARDS, "the kills should fall in the middle of the run"
     killed, calm = (results.load(folder / study / name) for name in ("killed", "calm"))
     xr.testing.assert_identical(killed, calm)
 

@@ -13,6 +13,7 @@ from headscope.explorer.schemas import BusyError, Limits, RefusedError, TextRequ
 from headscope.explorer.texts import Texts
 from tests.explorer import own_loop
 from tests.explorer.wire import unframe
+from tests.warm import forking
 
 DEADLY, ENDLESS, PANIC = "deadly", "endless", "panic"
 
@@ -56,6 +57,14 @@ def dangerous() -> Any:
 
 def trace(texts: Texts, text: str) -> str:
     return unframe(own_loop.run(texts.trace(TextRequest(text))))[0]["kind"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processes_are_warm() -> Iterator[None]:
+    """Each is new, and starts in no time; test_serve.py starts one as a user's machine does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headscope.explorer.texts.multiprocessing.get_context", lambda kind: forking)
+        yield
 
 
 @pytest.fixture(scope="module")

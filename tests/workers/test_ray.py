@@ -208,7 +208,7 @@ def test_a_node_that_goes_away_costs_only_the_piece_in_its_hands(
 
 def test_a_run_goes_on_with_either_engine_after_ctrl_c(cluster: Any, tmp_path: Path) -> None:
     model, corpus = bidirectional_model(), treebank(80)
-    options: dict[str, Any] = {"period": 8, "probe_seeds": 1}
+    options: dict[str, Any] = {"gradients": False, "period": 8, "probe_seeds": 1}
     calm = hs.study("clark2019", model, corpus, tmp_path / "calm", **options)
     for engine, shards in ((LocalEngine(), 3), (RayEngine(cluster.address, 1), 4)):
         stopped = Disturbed(engine, shards, press_ctrl_c)
@@ -305,7 +305,7 @@ def test_annotation_keeps_order_and_fingerprint(kept: Kept, tmp_path: Path) -> N
 
 def test_probes_trained_on_a_cluster_are_the_same_bits(kept: Kept, tmp_path: Path) -> None:
     model, corpus = bidirectional_model(), treebank(60)
-    options: dict[str, Any] = {"period": 8, "probe_seeds": 2}
+    options: dict[str, Any] = {"gradients": False, "period": 8, "probe_seeds": 2}
     here = hs.study("clark2019", model, corpus, tmp_path / "here", **options)
     there = hs.study("clark2019", model, corpus, tmp_path / "there", engine=kept, **options)
     assert "parsing_uas" in there

@@ -87,8 +87,11 @@ def check_model(name: str) -> None:
 def bind(host: str, port: int) -> socket.socket:
     """A socket bound to the address; says what to do where that is impossible."""
     try:
-        family, kind, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, place = found[0]
+        # asyncio sends at once only on sockets that are called TCP; others wait for an
+        # acknowledgement between the head and the body of an answer, 40 ms a file.
+        listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
     except (OSError, OverflowError) as error:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import xarray as xr
 from transformers import BertModel
 
 import headscope as hs
@@ -25,6 +24,7 @@ from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, Segments
 from headscope.text.sentence import Sentence
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
+from tests.results.numbers import same_numbers
 from tests.studies.clark2019 import plain_reading as plain
 from tests.studies.clark2019.corpora import paragraphs
 from tests.text.read_segments import starting_in
@@ -36,10 +36,6 @@ LONGEST = 24
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "SHARD_SENTENCES", 7)
-
-
-def same(left: xr.Dataset, right: xr.Dataset) -> None:
-    xr.testing.assert_identical(left.drop_attrs(), right.drop_attrs())
 
 
 @pytest.mark.parametrize("make", [tiny_bert, tiny_gpt2])
@@ -66,7 +62,7 @@ def test_missing_shards_are_computed_again_to_the_same_bits(tmp_path: Path) -> N
     for shard in shards[::2]:
         shard.unlink()
     (tmp_path / "result.nc").unlink()
-    same(first, hs.study("clark2019", model, corpus, tmp_path, **QUICK))
+    same_numbers(first, hs.study("clark2019", model, corpus, tmp_path, **QUICK))
 
 
 def test_shards_do_not_cut_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +190,7 @@ def test_a_sample_draws_segments_with_the_seed() -> None:
     again = hs.study("clark2019", tiny_bert(), corpus, sentences=5, seed=1, **QUICK)
     other = hs.study("clark2019", tiny_bert(), corpus, sentences=5, seed=2, **QUICK)
     assert first.attrs["sentences"] == 5
-    same(first, again)
+    same_numbers(first, again)
     assert not np.allclose(first["entropy"], other["entropy"], atol=1e-9)
 
 
