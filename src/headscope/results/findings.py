@@ -254,9 +254,12 @@ def hold_out_each(data: xr.Dataset, name: str, axis: str) -> GroupSums:
     """For every label of an axis the head with the largest ratio of a measure, held out."""
     sums = sums_at(data, name)
     last = 1 + sums.dims.index(axis)
-    x, y = (np.moveaxis(each, last, -1) for each in (sums.numerator, sums.denominator))
-    labels = x.shape[-1]
-    _, above, below = _score_elsewhere(*(each.reshape(len(x), -1, labels) for each in (x, y)))
+    groups, labels = len(sums.numerator), sums.numerator.shape[last]
+    x, y = (
+        np.moveaxis(each, last, -1).reshape(groups, -1, labels)
+        for each in (sums.numerator, sums.denominator)
+    )
+    _, above, below = _score_elsewhere(x, y)
     return GroupSums((axis,), above, below)
 
 
@@ -289,7 +292,8 @@ def choose(
 
     None where the groups have no data to choose by.
     """
-    (place,) = _choose(*(each.reshape(len(each), -1, 1) for each in (x, y)), sign)
+    above, below = (each.reshape(len(each), -1, 1) for each in (x, y))
+    (place,) = _choose(above, below, sign)
     return _unravel(place, x.shape[1:])
 
 

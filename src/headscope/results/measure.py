@@ -136,9 +136,13 @@ def _what(name: str) -> str:
 
 def attach(result: xr.Dataset, measures: Iterable[Measure]) -> xr.Dataset:
     """The result with every measure written on its variable."""
-    known = (measure for measure in measures if measure.name in result)
-    named = ((each.name, result[each.name].assign_attrs(each.as_attributes())) for each in known)
-    return result.assign(dict(named))
+    found: dict[str, xr.Variable] = {}  # all have the coordinates of the result
+    for measure in measures:
+        if measure.name in result:
+            variable = result.variables[measure.name].copy(deep=False)
+            variable.attrs.update(measure.as_attributes())
+            found[measure.name] = variable
+    return result.assign(found)
 
 
 def measure_of(result: xr.Dataset, name: str) -> Measure:

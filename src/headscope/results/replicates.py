@@ -13,6 +13,7 @@ group g.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -209,7 +210,7 @@ def p_values(difference: Array, error: Array, groups: Int[Array, "*item"] | int)
     degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
     with np.errstate(all="ignore"):
         t = np.abs(difference) / np.where(error > ROUNDING, error, np.nan)
-    return 2 * stats.t.sf(t, degrees)
+    return 2 * _survival(t, degrees)
 
 
 def p_of_interval(
@@ -225,8 +226,13 @@ def p_of_interval(
     degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
     with np.errstate(all="ignore"):
         reach = np.where(difference > 0, difference - low, high - difference)
-        t = np.abs(difference) / reach * stats.t.ppf(0.5 + confidence / 2, degrees)
-    return np.where(reach > 0, 2 * stats.t.sf(t, degrees), np.nan)
+        t = np.abs(difference) / reach * quantile(groups, confidence)
+    return np.where(reach > 0, 2 * _survival(t, degrees), np.nan)
+
+
+def _survival(t: Array, degrees: Array) -> Array:
+    """How likely a larger t is; what stats.t.sf calls, without its checks."""
+    return special.stdtr(degrees, -t)
 
 
 def q_values(p: Array) -> Array:
@@ -280,7 +286,7 @@ def add_q_values(result: xr.Dataset) -> xr.Dataset:
     p is adjusted over all heads and labels of the measure. NaN where nothing can be tested.
     """
     known = set(sums_of(result))
-    found: dict[str, xr.DataArray] = {}
+    found: dict[str, xr.Variable] = {}  # all have the coordinates of the result
     for name in known.intersection(measure_names(result)):
         usable = [each for each in measure_of(result, name).baselines if each.variable in known]
         if usable:
@@ -288,18 +294,16 @@ def add_q_values(result: xr.Dataset) -> xr.Dataset:
     return result.assign(dict(sorted(found.items())))
 
 
-def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.DataArray:
-    value, against = _replicated(result, name), _replicated(result, baseline.variable)
+def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.Variable:
+    value, against = replicates_of(result, name), replicates_of(result, baseline.variable)
     if baseline.best_over is not None and baseline.best_over in against.dims:
-        best = against.isel(replicate=0).fillna(-np.inf).argmax(baseline.best_over)
-        against = against.isel({baseline.best_over: best}).drop_vars(
-            baseline.best_over, errors="ignore"
-        )
+        best: Any = against.isel(replicate=0).fillna(-np.inf).argmax(baseline.best_over)
+        against = against.isel({baseline.best_over: best})  # a dict only for several dimensions
     difference = (value - against).transpose(*value.dims).values
-    _, y = aligned(result[f"{name}_numerator"], result[f"{name}_denominator"])
+    _, y = aligned(*_sums(result, name))
     groups = informed(y)
     p = p_values(difference[0], standard_error(difference, groups), groups)
-    return value.isel(replicate=0).copy(data=q_values(p))
+    return xr.Variable(value.dims[1:], q_values(p))
 
 
 def sums_of(result: xr.Dataset) -> list[str]:
@@ -322,11 +326,6 @@ def groups_of(result: xr.Dataset, names: Iterable[str] | None = None) -> int:
         weight = result.variables[f"{name}_denominator"].transpose("group", ...).values
         known |= (weight > 0).reshape(len(weight), -1).any(1)
     return int(known.sum())
-
-
-def _replicated(result: xr.Dataset, name: str) -> xr.DataArray:
-    found = replicates_of(result, name)
-    return xr.DataArray(found, {dim: result[dim] for dim in found.dims if dim in result.coords})
 
 
 def _sums(result: xr.Dataset, name: str) -> tuple[xr.Variable, xr.Variable]:

@@ -164,7 +164,8 @@ class _Cells:
     def of(cls, chosen: Bool[np.ndarray, "head kind"], device: torch.device) -> "_Cells":
         """Those that are chosen."""
         kind, head = np.nonzero(chosen.T)
-        return cls(*(send(torch.from_numpy(each), device) for each in (head, kind)), (head, kind))
+        heads, kinds = (send(torch.from_numpy(each), device) for each in (head, kind))
+        return cls(heads, kinds, (head, kind))
 
     def count_below(self, kind: int) -> int:
         """How many are of the kinds before this one."""
