@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from multiprocessing.synchronize import Lock as ProcessLock
 from threading import Lock, Thread
-from typing import Generic
+from typing import Any, Generic
 
 from headscope.errors import RunError
 from headscope.workers import Outcome, Piece
@@ -139,7 +139,7 @@ class Forked(Generic[Piece, Outcome]):
                 future.set_exception(self._loss)
 
 
-def _take(turn: ProcessLock, pieces: Connection) -> tuple[int, Piece] | None:
+def _take(turn: ProcessLock, pieces: Connection) -> tuple[int, Any] | None:
     """The next piece and its number; none comes when the parent is gone."""
     with turn:
         try:
