@@ -42,9 +42,13 @@ class Visit:
 
     def wait(self) -> "Visit":
         """Until the page that the address names is shown."""
-        self.page.evaluate(CHANGES, [SHOWN, PATIENCE])
+        self._until(SHOWN)
         self.page.wait_for_selector(SHOWN)
         return self
+
+    def _until(self, selector: str) -> None:
+        """Something is there, or it is time to say that it is not."""
+        self.page.evaluate(CHANGES, [selector, PATIENCE])
 
     def at(self, selector: str) -> Locator:
         """Elements of the page."""
@@ -62,6 +66,7 @@ class Visit:
     def light(self, theme: Literal["light", "dark"]) -> None:
         """Day or night on the visitor's machine: the page is drawn again."""
         self.page.emulate_media(color_scheme=theme)
+        self._until(f"html[data-theme={theme}]")
         expect(self.at("html")).to_have_attribute("data-theme", theme)
         self.wait()
 

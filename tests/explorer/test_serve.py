@@ -16,6 +16,7 @@ from headscope import cli
 from headscope.errors import HeadscopeError
 from headscope.explorer import address, bind, check_model
 from headscope.explorer.safety import Access
+from tests.explorer import own_loop
 from tests.explorer.wire import unframe
 
 
@@ -147,7 +148,7 @@ def test_no_answer_waits_until_a_part_of_it_is_acknowledged() -> None:
             server.close()
             return said
 
-    assert asyncio.run(visit())
+    assert own_loop.run(visit())
 
 
 def test_ipv6_addresses_are_written_in_brackets() -> None:
