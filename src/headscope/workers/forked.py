@@ -64,7 +64,7 @@ class Forked(Generic[Piece, Outcome]):
         """
         for _ in range(processes):
             if self._is_closed:
-                return
+                break
             end, other_end = self._context.Pipe(duplex=False)
             process = self._context.Process(
                 target=self._take_pieces, args=(other_end,), daemon=True
@@ -101,8 +101,11 @@ class Forked(Generic[Piece, Outcome]):
                 outcomes.send((number, None, error))
 
     def _collect(self) -> None:
+        """Hand over what arrives until the end, then see the processes off."""
         while not self._is_closed:
             self._receive(None)
+        for process in self._processes.values():
+            process.join()
 
     def _receive(self, seconds: float | None) -> None:
         """Hand over what has arrived, or arrives within so many seconds."""
