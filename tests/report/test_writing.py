@@ -16,7 +16,7 @@ import headscope as hs
 from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
 from headscope.report.parts import show_number, show_table, to_latex
-from headscope.results.measure import to_csv
+from headscope.results.tables import to_csv
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain

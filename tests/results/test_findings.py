@@ -13,17 +13,13 @@ from headscope.results.findings import (
     SHARE,
     Finding,
     Found,
-    HeldOut,
     NotMeasured,
-    choose,
     find_interval,
     find_intervals,
-    hold_out,
-    hold_out_each,
     judge,
-    sums_at,
     write_number,
 )
+from headscope.results.held_out import HeldOut, choose, hold_out, hold_out_each, sums_at
 from headscope.results.replicates import informed, ratio_replicates, replicated
 
 GROUPS = 8

@@ -11,7 +11,6 @@ from headscope.errors import RunError
 from headscope.probes.relations import RELATION_ACCURACY, published_relation
 from headscope.results.dataset import load, save
 from headscope.results.findings import Finding
-from headscope.results.measure import Column, head_rows, layer_rows
 from headscope.results.statements import (
     Choice,
     Statements,
@@ -20,6 +19,7 @@ from headscope.results.statements import (
     read_statements,
     write_statements,
 )
+from headscope.results.tables import Column, head_rows, layer_rows
 from tests.engine.tiny import MODELS
 from tests.report.results import make_result
 from tests.studies.clark2019.words.test_study import annotated

@@ -257,6 +257,13 @@ def check_exemplars(options: Mapping[str, Any], sentences: int | None) -> int | 
     return more
 
 
+def check_counts(counts: Counts, remedy: str) -> None:
+    """Refuse a corpus of which nothing could be used."""
+    if counts.inputs == 0:
+        reasons = ", ".join(f"{count:,} × {reason}" for reason, count in counts.skipped.items())
+        raise RunError(f"No sentence of the corpus could be used ({reasons}); {remedy}.")
+
+
 def check_context(setup: Setup) -> None:
     """Refuse inputs longer than the model has positions for."""
     context, limit = setup.context, setup.model.max_length

@@ -19,6 +19,7 @@ from headscope.engine.job import (
     balanced_size,
     can_divide,
     check_context,
+    check_counts,
     check_exemplars,
     draw_documents,
     make_shards,
@@ -243,12 +244,8 @@ def _fix_threads(run: RunFolder, pool: Pool, study: Study, setup: Setup, look: L
     on_gpu = setup.model.device.type == "cuda"
     has_several = len(setup.corpus) > _shard_sentences(setup)
     # Seen before the threads are chosen, which has to wait until the look has taken long enough.
-    is_divided = (
-        isinstance(pool, LocalPool)
-        and not on_gpu
-        and has_several
-        and can_divide(setup, study.parts(setup))
-    )
+    alone = isinstance(pool, LocalPool) and not on_gpu and has_several
+    is_divided = alone and can_divide(setup, study.parts(setup))
     threads = pool.share(choose_threads(look), needs_gpu=on_gpu)
     each = threads_of_shard(threads, divided=is_divided)
     return run.record({THREADS: threads, SHARD_THREADS: each})
@@ -332,7 +329,7 @@ class _Running:
     def _merge(self, merging: Merging, shards: int) -> tuple[xr.Dataset, Counts]:
         merging.advance(shards)
         counts = merging.counts
-        _check_counts(counts, self.study)
+        check_counts(counts, self.study.remedy)
         variables: Variables = {}
         for name, metric in self.study.metrics(self.setup).items():
             variables |= metric.compute(merging.sums[name], self.run.records(name, shards))
@@ -376,12 +373,6 @@ def _keep(files: PieceFiles, done: Iterator[tuple[int, Piece, bytes]]) -> Iterat
     for index, piece, content in done:
         files.keep(index, content)
         yield piece
-
-
-def _check_counts(counts: Counts, study: Study) -> None:
-    if counts.inputs == 0:
-        reasons = ", ".join(f"{count:,} × {reason}" for reason, count in counts.skipped.items())
-        raise RunError(f"No sentence of the corpus could be used ({reasons}); {study.remedy}.")
 
 
 def _attributes(study: Study, setup: Setup, counts: Counts) -> Mapping[str, Any]:

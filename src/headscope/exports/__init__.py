@@ -25,7 +25,7 @@ from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
-from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices, to_csv
+from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices
 from headscope.results.records import (
     DIRECTIONS,
     EDGES,
@@ -40,6 +40,7 @@ from headscope.results.records import (
 )
 from headscope.results.run import SETTINGS, Run, read_finished
 from headscope.results.statements import read_statements
+from headscope.results.tables import to_csv
 
 Format = Literal["csv", "parquet", "headvis"]
 FORMATS: tuple[str, ...] = get_args(Format)

@@ -18,9 +18,9 @@ from headscope.report.page import Chapter, ShownFigure, general_figures, render,
 from headscope.report.parts import Group, ShownTable, csv_rows, show_head, show_table, to_latex
 from headscope.results.findings import check_heads
 from headscope.results.inspection import said as said_of
-from headscope.results.measure import to_csv
 from headscope.results.run import Run, read_finished
 from headscope.results.statements import Choice, JudgedClaim, Row, read_statements
+from headscope.results.tables import to_csv
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
 

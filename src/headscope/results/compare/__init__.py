@@ -27,9 +27,10 @@ from headscope.results.compare.differences import (
     with_q,
 )
 from headscope.results.compare.matching import Matching, Relation, match_heads, relate
-from headscope.results.measure import GRID, MARK, measure_names, plain_label, to_csv
+from headscope.results.measure import GRID, MARK, measure_names, plain_label
 from headscope.results.replicates import CONFIDENCE, sums_of
 from headscope.results.run import Run, find_run, read_run
+from headscope.results.tables import to_csv
 from headscope.wording import counted
 
 SMALL_Q = 0.05

@@ -11,8 +11,8 @@ from headscope.metrics.records import maps
 from headscope.metrics.where import surface
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
-from headscope.results.measure import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
+from headscope.results.tables import Column, columns_of, head_rows, layer_rows
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
 from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, OTHER, behaviour
 from headscope.studies.luger2026.inputs import check_room, settle_context

@@ -28,14 +28,13 @@ from headscope.results.findings import (
     Finding,
     Found,
     NotMeasured,
-    hold_out,
     known,
     names_where,
     nth_largest,
-    sums_at,
     top_heads,
     whole,
 )
+from headscope.results.held_out import hold_out, sums_at
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
 from headscope.results.statements import Tabulation

@@ -13,8 +13,8 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.measure import Column, column_at, columns_of, head_rows, rows_of
 from headscope.results.statements import Tabulation
+from headscope.results.tables import Column, column_at, columns_of, head_rows, rows_of
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.specialised import Specialist, find_specialists, telling_heads
 

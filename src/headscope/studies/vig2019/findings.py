@@ -20,10 +20,8 @@ from headscope.results.findings import (
     DIFFERENCE,
     Finding,
     Found,
-    HeldOut,
     NotMeasured,
     find_interval,
-    hold_out,
     known,
     layers_between,
     lead,
@@ -32,6 +30,7 @@ from headscope.results.findings import (
     top_heads,
     whole,
 )
+from headscope.results.held_out import HeldOut, hold_out
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.vig2019 import specialised

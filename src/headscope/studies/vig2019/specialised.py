@@ -25,14 +25,13 @@ from headscope.results.findings import (
     Found,
     NotMeasured,
     find_intervals,
-    hold_out,
-    hold_out_each,
     known,
     layers_between,
     majority_gap,
     top_heads,
     whole,
 )
+from headscope.results.held_out import hold_out, hold_out_each
 from headscope.results.replicates import informed, ratio_replicates, replicates_of
 from headscope.results.statements import Choice
 

@@ -15,8 +15,8 @@ from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.findings import names_where, top_heads
-from headscope.results.measure import Column, columns_of, head_rows, layer_rows
 from headscope.results.statements import Tabulation
+from headscope.results.tables import Column, columns_of, head_rows, layer_rows
 from headscope.studies.clark2019.surface import OTHER
 from headscope.studies.study import Figure
 

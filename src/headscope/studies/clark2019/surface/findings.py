@@ -13,7 +13,6 @@ from headscope.results.findings import (
     Finding,
     Found,
     NotMeasured,
-    hold_out,
     known,
     layers_between,
     lead,
@@ -23,6 +22,7 @@ from headscope.results.findings import (
     top_heads,
     whole,
 )
+from headscope.results.held_out import hold_out
 from headscope.studies.option import NO_NEXT
 from headscope.wording import counted
 

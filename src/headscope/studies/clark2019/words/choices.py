@@ -15,15 +15,8 @@ from jaxtyping import Float
 from headscope.probes.noop import SIDES
 from headscope.probes.relations import DIRECTIONS, OFFSETS
 from headscope.probes.trees import ALL, CONTENT, PUNCTUATION, accuracy
-from headscope.results.findings import (
-    DIFFERENCE,
-    SHARE,
-    Found,
-    find_interval,
-    hold_out,
-    ratio_over_groups,
-    sums_at,
-)
+from headscope.results.findings import DIFFERENCE, SHARE, Found, find_interval
+from headscope.results.held_out import hold_out, ratio_over_groups, sums_at
 
 Chosen = tuple[int, int, int]  # layer, head, direction, each by its place
 

@@ -17,7 +17,8 @@ from headscope.plots.ribbons import Ribbon, draw_ribbons
 from headscope.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
 from headscope.probes.relations import DIRECTIONS, published_relation
 from headscope.probes.trees import PUNCTUATION
-from headscope.results.findings import DIFFERENCE, Found, find_interval, hold_out, top_heads, whole
+from headscope.results.findings import DIFFERENCE, Found, find_interval, top_heads, whole
+from headscope.results.held_out import hold_out
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.clark2019.words.choices import (
