@@ -6,7 +6,7 @@ import torch
 
 from headscope.engine.forward import observe
 from headscope.metrics import metric as states
-from headscope.metrics.metric import State
+from headscope.metrics.metric import Axis, State, label
 from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
@@ -53,3 +53,8 @@ def test_nothing_is_applied_before_it_is_copied_and_then_in_order(far_away: None
     assert seen == [[1], [2]]
     state.settle()
     assert seen == [[1], [2]]
+
+
+def test_labels_that_are_equal_but_of_another_kind_stay_what_they_are() -> None:
+    for labels, kind in (((0, 1), "i"), ((0.0, 1.0), "f"), ((0, 1), "i")):
+        assert label(np.zeros(2), Axis("place", labels))["place"].dtype.kind == kind

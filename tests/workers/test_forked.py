@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 
 import pytest
@@ -51,13 +52,10 @@ def test_a_process_works_while_others_are_still_being_forked(tmp_path: Path) -> 
     forks: list[int] = []
 
     def fork(process: object) -> None:
+        if found._processes:
+            assert wait_for(list(found._processes), SOON)  # the first has done a piece
         forks.append(seen.stat().st_size if seen.exists() else 0)
         start(process)  # pyright: ignore[reportArgumentType]
-        for _ in range(1000):
-            if seen.exists() and seen.stat().st_size > forks[-1]:
-                break
-            time.sleep(0.01)
-        time.sleep(0.1)  # one outcome is in the pipe, or on its way
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(found._context.Process, "start", fork)

@@ -239,11 +239,14 @@ def refuse_matrices(metrics: Sequence[Metric], tokens: int) -> None:
 
 def label(values: np.ndarray, *axes: Axis) -> xr.DataArray:
     """An array with named, labelled axes."""
-    return xr.DataArray(values, coords=_coordinates(axes), dims=[axis.name for axis in axes])
+    kinds = tuple(type(axis.labels[0]) if len(axis) else None for axis in axes)
+    coordinates = _coordinates(axes, kinds)
+    return xr.DataArray(values, coords=coordinates, dims=[axis.name for axis in axes])
 
 
 @lru_cache(maxsize=64)  # all arrays of a study have a few axes, and to index their labels is slow
-def _coordinates(axes: tuple[Axis, ...]) -> xr.Coordinates:
+def _coordinates(axes: tuple[Axis, ...], kinds: tuple[type | None, ...]) -> xr.Coordinates:
+    """The labels along axes; `kinds` tells those apart that are equal, as 1 and 1.0 are."""
     return xr.Coordinates({axis.name: np.array(axis.labels) for axis in axes})
 
 
