@@ -105,17 +105,18 @@ def _studies_run_once(kept: Path, _models_are_loaded_once: None) -> Iterator[Non
         corpus: Corpus,
         out: Any = None,
         *,
-        engine: Any = None,
+        engine: Any = "local",
         **given: Any,
     ) -> xr.Dataset:
         if not isinstance(name, str):
-            return real(name, model, corpus, out, **given)
+            return real(name, model, corpus, out, engine=engine, **given)
         drawn = {key: given.pop(key, None) or 0 for key in ("sentences", "seed", "batch_tokens")}
-        told = (id(model), corpus.fingerprint, drawn, find_study(name).with_options(given))
+        options = find_study(name).with_options(given)
+        told = (id(model), corpus.fingerprint, drawn, options, getattr(engine, "name", engine))
         run = kept / f"{name}-{zlib.crc32(repr(told).encode())}"
         if run not in results:
             draw = {key: value for key, value in drawn.items() if value}
-            results[run] = real(name, model, corpus, run, **draw, **given)
+            results[run] = real(name, model, corpus, run, engine=engine, **draw, **given)
         if out is not None:
             shutil.copytree(run, out, dirs_exist_ok=True)
         return results[run].copy(deep=True)
