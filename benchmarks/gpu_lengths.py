@@ -82,6 +82,7 @@ def make_columns(count: int, tokens: int, *, ragged: bool = False) -> Columns:
     within = np.arange(total) - starts[row]
     parent = np.clip(within + rng.integers(-8, 9, total), 0, lengths[row] - 1)
     arcs = np.stack([row, parent, within], 1)[parent != within]
+    arcs = arcs[np.lexsort(arcs.T[::-1])]  # in order, as those of a study are
     return Columns(
         np.arange(count), rng.integers(0, 32, count), lengths, rng.integers(10, 4000, total),
         np.zeros(total, int), within == 0,

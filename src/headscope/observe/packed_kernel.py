@@ -16,7 +16,7 @@ from headscope.observe.packed import KeySums
 
 PAIRS = 64  # of the pairs at a time
 SHORT, LONG = 128, 1024  # tokens of a text that want smaller blocks, and that fill larger ones
-PART = 256  # queries of a text whose offsets one program sums
+PART = 256  # queries of a text that one program takes, of offsets and of who pays most
 
 
 def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
@@ -208,41 +208,46 @@ def _add_queries(  # noqa: ANN202
 
 
 def find_payers_on_gpu(attention: PackedAttention, chosen: Tensor, sought_from: int = 0) -> Tensor:
-    """Who pays most to one key of every text; a program takes one head of a text."""
+    """Who pays most to one key of every text; a program takes one head of a part of a text."""
     query, key = attention.query, attention.key
     tokens, heads, width = query.shape
-    found = torch.empty_like(chosen, dtype=torch.int64, memory_format=torch.contiguous_format)
     texts, wide = attention.packing.shape[0], attention.packing.longest >= LONG
-    _find_payers[(texts, heads)](  # pyright: ignore[reportIndexIssue]
+    parts = triton.cdiv(attention.packing.longest, PART)
+    found = torch.empty(parts, heads, texts, dtype=torch.int64, device=query.device)
+    most = torch.empty(parts, heads, texts, device=query.device)
+    _find_payers[(texts, heads, parts)](  # pyright: ignore[reportIndexIssue]
         query, key, attention.lse.contiguous(), chosen.contiguous(), attention.packing.firsts,
-        found, tokens, attention.scaling, heads, key.shape[1], *steps(query, key),
+        found, most, tokens, attention.scaling, heads, key.shape[1], *steps(query, key),
         WIDTH=width,
         DIM=triton.next_power_of_2(width),
         CAUSAL=attention.kind == "causal",
         SOUGHT=sought_from,
+        PART=PART,
         BLOCK=128 if wide else 32,
         num_warps=4 if wide else 1,
     )  # fmt: skip
-    return found
+    return found[0] if parts == 1 else found.gather(0, most.argmax(0, keepdim=True))[0]
 
 
 @triton.jit
 def _find_payers(  # noqa: ANN202
-    query, key, lse, chosen, firsts, found, tokens, scaling, heads, key_heads,  # noqa: ANN001
-    q_token, q_head, k_token, k_head,  # noqa: ANN001
+    query, key, lse, chosen, firsts, found, most_found, tokens, scaling, heads,  # noqa: ANN001
+    key_heads, q_token, q_head, k_token, k_head,  # noqa: ANN001
     WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
-    BLOCK: tl.constexpr,  # noqa: N803
+    PART: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
-    begin, stop = tl.load(firsts + text), tl.load(firsts + text + 1)
+    part = tl.program_id(2).to(tl.int64)
+    begin, end = tl.load(firsts + text), tl.load(firsts + text + 1)
     at = head * tl.num_programs(0) + text
     mine = begin + tl.load(chosen + at)
     dims = tl.arange(0, DIM)
     to = mine * k_token + head // (heads // key_heads) * k_head + dims
     k = tl.load(key + to, mask=dims < WIDTH, other=0.0).to(tl.float32)
-    first = begin + SOUGHT
+    first = begin + tl.maximum(SOUGHT, part * PART)
     if CAUSAL:
         first = tl.maximum(first, mine + 1)
+    stop = tl.minimum(end, begin + (part + 1) * PART)
     most = tl.full([], float("-inf"), tl.float32)
     payer = tl.full([], 0, tl.int64)
     for start in range(first, stop, BLOCK):
@@ -256,7 +261,9 @@ def _find_payers(  # noqa: ANN202
         largest, row = tl.max(paid, 0, return_indices=True)
         payer = tl.where(largest > most, start + row - begin, payer)
         most = tl.maximum(most, largest)
+    at += part * tl.num_programs(0) * tl.num_programs(1)
     tl.store(found + at, payer)
+    tl.store(most_found + at, most)
 
 
 def sum_offsets_on_gpu(
