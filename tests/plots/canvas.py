@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any
 from unittest.mock import patch
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -63,3 +64,15 @@ def _meet(one: Bbox, other: Bbox) -> bool:
     wide = min(one.x1, other.x1) - max(one.x0, other.x0)
     high = min(one.y1, other.y1) - max(one.y0, other.y0)
     return wide > SLACK and high > SLACK
+
+
+def ends_of(panel: Axes) -> list[Text]:
+    """The labels below a profile: zero at its left end, and a round number."""
+    return [text for text in panel.texts if text.get_ha() != "center" and text.get_va() == "top"]
+
+
+def read_off(panel: Axes, x: float) -> float:
+    """The value at a place of a profile, as a reader finds it by the labels below."""
+    zero, number = ends_of(panel)
+    begin, end = zero.get_position()[0], number.get_position()[0]
+    return float(number.get_text()) * (x - begin) / (end - begin)

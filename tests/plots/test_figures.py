@@ -16,13 +16,12 @@ from matplotlib.figure import Figure
 
 from headscope.plots import style
 from headscope.plots.charts import Plot, Series, draw_plots, draw_shares
-from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import PITCH, Ribbon, draw_ribbons, read_ribbon
 from headscope.studies.clark2019.surface import exhibits as surface
 from headscope.studies.clark2019.words import exhibits as words
 from headscope.studies.vig2019 import exhibits as vig
 from headscope.theme import FAINT, INK, SECOND
-from tests.plots.canvas import box, draw, outside, overlapping, texts
+from tests.plots.canvas import box, draw, outside, overlapping, read_off, texts
 from tests.report.results import make_result
 
 SIZES = pytest.mark.parametrize(("layers", "heads"), [(8, 8), (6, 12), (30, 9)])
@@ -52,18 +51,6 @@ def test_every_label_of_every_figure_of_vig2019_is_inside_the_canvas(
         assert not outside(drawn), figure.name
 
 
-@SIZES
-def test_the_ticks_of_neighbouring_axes_do_not_meet(layers: int, heads: int) -> None:
-    values = grid(layers, heads) / 1000  # labels such as 0.0005
-    panel = Panel("X", values, values.mean("head"), values.mean("head"), 0.0003)
-    with style("panels"):
-        figure = draw(draw_panels([panel] * 5, 3, "pooled share"))
-    assert not outside(figure)
-    ticks = [t for axes in figure.axes for t in axes.get_xticklabels() if t.get_text()]
-    assert not list(overlapping(ticks))
-    assert all(axes.get_xlim()[0] == 0 for axes in figure.axes[1::3])
-
-
 # vig2019
 
 
@@ -73,7 +60,7 @@ def test_reference_lines_are_those_of_even_attention_not_of_frequency() -> None:
     result["pos_from_even"] = result["tag_frequency"] * 0.25
     for variable, share in (("pos_to", 0.5), ("pos_from", 0.25)):
         figure = vig.draw_tags(result, variable, 4)
-        lines = [axes.get_lines()[0].get_xdata()[0] for axes in figure.axes[1::3]]
+        lines = [read_off(axes, axes.get_lines()[0].get_xdata()[0]) for axes in figure.axes]
         assert lines == pytest.approx([share / 5] * 4)
 
 
@@ -81,7 +68,7 @@ def test_the_colours_of_a_tag_run_from_its_smallest_to_its_largest_head() -> Non
     result = make_result(6, 6)
     tags = vig.occurring_tags(result)
     figure = vig.draw_tags(result, "pos_from", None)
-    for axes, tag in zip(figure.axes[0::3], tags, strict=True):
+    for axes, tag in zip(figure.axes, tags, strict=True):
         own = result["pos_from"].sel(tag=tag)
         assert axes.images[0].get_clim() == (float(own.min()), float(own.max()))
 
@@ -89,8 +76,7 @@ def test_the_colours_of_a_tag_run_from_its_smallest_to_its_largest_head() -> Non
 def test_tags_of_every_frequency_are_drawn_and_rare_ones_named() -> None:
     result = make_result(3, 3)
     result["tag_frequency"] = ("tag", [0.5, 0.3, 0.199, 0.001, 0.0])  # PROPN rare, PUNCT absent
-    titles = [axes.get_title(loc="left") or axes.get_title()
-              for axes in vig.draw_tags(result, "pos_to", None).axes[0::3]]  # fmt: skip
+    titles = [axes.texts[0].get_text() for axes in vig.draw_tags(result, "pos_to", None).axes]
     assert titles == ["ADJ", "DET", "NOUN", "PROPN"]
     assert vig.rare_tags(result) == "Rare (under 0.5% of the tokens): PROPN."
 
@@ -192,9 +178,9 @@ def test_a_pattern_that_no_head_shows_is_said_and_not_drawn() -> None:
 
 def test_offsets_that_no_head_can_see_are_said_and_not_drawn() -> None:
     causal = surface_result(next_token=0.0, cls=0.5)
-    assert len(surface.draw_offsets(causal).axes) == 2 * 3
+    assert len(surface.draw_offsets(causal).axes) == 2
     assert surface.unseen_offsets(causal).endswith("next token.")
-    assert len(surface.draw_offsets(surface_result(0.1, 0.5)).axes) == 3 * 3
+    assert len(surface.draw_offsets(surface_result(0.1, 0.5)).axes) == 3
     assert surface.unseen_offsets(surface_result(0.1, 0.5)) == ""
 
 

@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from headscope.plots import add_axes, add_bar
 from headscope.theme import ACCENT, FAINT, MAP, SECOND
@@ -31,6 +34,12 @@ STRIPS_WIDE, STRIPS_RIGHT = 2.6, 0.75
 # Inches around and between the parts of a panel.
 LEFT, GAP, PROFILE, BAR, RIGHT = 0.52, 0.14, 0.85, 0.07, 0.5
 TOP, BOTTOM = 0.34, 0.46
+
+# Inches from the edge of a grid, a profile or a scale.
+MARK = 2.5 / 72  # how long a tick is
+TICK_PAD, PAD = 3.5 / 72, 6 / 72  # to the label of a tick, and to a title
+BELOW = 0.29  # to the middle of what an axis is called
+ASIDE, DIGIT = 0.17, 0.066  # the same beside labels, and for every digit of them
 
 
 @dataclass(frozen=True)
@@ -66,46 +75,72 @@ def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
     """Grids side by side, `columns` to a row."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    wide, high = _grid_size(panels[0], columns)
-    size = (wide + LEFT + GAP + PROFILE + GAP + BAR + RIGHT, high + TOP + BOTTOM)
-    figure = Figure(figsize=(columns * size[0], rows * size[1]))
+    size = _grid_size(panels[0], columns)
+    wide = size[0] + LEFT + GAP + PROFILE + GAP + BAR + RIGHT
+    high = size[1] + TOP + BOTTOM
+    figure = Figure(figsize=(columns * wide, rows * high))
+    figure.suppressComposite = True  # grid and scale stay two images, of as many pixels as cells
     for place, panel in enumerate(panels):
         row, column = divmod(place, columns)
-        corner = (column * size[0], (rows - 1 - row) * size[1])
-        _draw_panel(figure, panel, unit, corner, (wide, high))
+        sheet = add_axes(figure, column * wide, (rows - 1 - row) * high, wide, high)
+        sheet.set(xlim=(0, wide), ylim=(0, high))  # inches
+        sheet.set_axis_off()
+        _draw_panel(sheet, panel, unit, size)
     return figure
 
 
-def _draw_panel(
-    figure: Figure, panel: Panel, unit: str, corner: tuple[float, float], size: tuple[float, float]
-) -> None:
-    left, bottom = corner[0] + LEFT, corner[1] + BOTTOM
-    grid = add_axes(figure, left, bottom, *size)
-    image = _draw_grid(grid, panel, size)
-    left += size[0] + GAP
-    _draw_profile(add_axes(figure, left, bottom, PROFILE, size[1]), panel, unit)
-    left += PROFILE + GAP
-    bar = add_bar(figure, image, (left, bottom, BAR, size[1]))
-    bar.ax.tick_params(width=0.5)
-    bar.locator = MaxNLocator(4)
-    bar.update_ticks()
-    low, high = image.get_clim()
-    if panel.baseline is not None and low <= panel.baseline <= high:
-        bar.ax.axhline(panel.baseline, color=SECOND, linewidth=1.4)
+def _draw_panel(sheet: Axes, panel: Panel, unit: str, size: tuple[float, float]) -> None:
+    """One panel in one pair of axes, its ticks by hand: three with their own take thrice the time.
+
+    The first image is the grid, the first line the baseline.
+    """
+    image = _draw_grid(sheet, panel, _box(LEFT, *size))
+    left = LEFT + size[0] + GAP
+    _draw_profile(sheet, panel, unit, _box(left, PROFILE, size[1]))
+    _draw_scale(sheet, panel, image, _box(left + PROFILE + GAP, BAR, size[1]))
 
 
-def _draw_grid(axes: Axes, panel: Panel, size: tuple[float, float]) -> AxesImage:
+def _box(left: float, wide: float, high: float) -> Bbox:
+    return Bbox.from_bounds(left, BOTTOM, wide, high)
+
+
+def _draw_grid(sheet: Axes, panel: Panel, box: Bbox) -> AxesImage:
     values = panel.values.transpose("layer", "head").values
     known = values[np.isfinite(values)]
     low = 0.0 if panel.from_zero or not known.size else float(known.min())
     top = float(known.max()) if known.size and known.max() > low else low + 1.0
-    image = axes.imshow(values, cmap=MAP, vmin=low, vmax=top, aspect="auto", interpolation="none")
-    axes.set(title=panel.title, xlabel="head", ylabel="layer")
-    axes.set_xticks(*_ticks(range(values.shape[1]), size[0]))
-    axes.set_yticks(*_ticks(panel.values["layer"].values.tolist(), size[1]))
-    axes.tick_params(length=0, labelsize="small")
-    axes.spines[:].set_visible(False)
+    image = _add_image(sheet, values, box)
+    image.set_clim(low, top)
+    sheet.text(box.x0, box.y1 + PAD, panel.title, **_look("axes.title"))
+    places, names = _ticks(range(values.shape[1]), box.width)
+    for place, name in zip(places, names, strict=True):
+        x = box.x0 + (place + 0.5) / values.shape[1] * box.width
+        sheet.text(x, box.y0 - TICK_PAD, name, ha="center", va="top", **_look("xtick"))
+    places, names = _ticks(panel.values["layer"].values.tolist(), box.height)
+    for place, name in zip(places, names, strict=True):
+        y = box.y1 - (place + 0.5) / values.shape[0] * box.height
+        sheet.text(box.x0 - TICK_PAD, y, name, ha="right", va="center_baseline", **_look("ytick"))
+    middle = {"ha": "center", "va": "center", **_look("axes.label")}
+    sheet.text((box.x0 + box.x1) / 2, box.y0 - BELOW, "head", **middle)
+    aside = ASIDE + DIGIT * max(map(len, names))
+    sheet.text(box.x0 - aside, (box.y0 + box.y1) / 2, "layer", rotation=90, **middle)
     return image
+
+
+def _add_image(sheet: Axes, values: np.ndarray, box: Bbox) -> AxesImage:
+    image = AxesImage(sheet, cmap=MAP, interpolation="none", origin="upper",
+                      extent=(box.x0, box.x1, box.y0, box.y1))  # fmt: skip
+    image.set_data(np.ma.masked_invalid(values))
+    sheet.add_image(image)
+    return image
+
+
+def _look(part: str) -> dict[str, Any]:
+    """Size and colour of a text as rcParams have them; ticks are small, for they stand close."""
+    if part.startswith("axes"):
+        color = rcParams["axes.labelcolor" if part == "axes.label" else "text.color"]
+        return {"fontsize": rcParams[f"{part}size"], "color": color}
+    return {"fontsize": "small", "color": rcParams[f"{part}.color"]}
 
 
 def _ticks(labels: Sequence[int], inches: float) -> tuple[list[int], list[str]]:
@@ -116,30 +151,88 @@ def _ticks(labels: Sequence[int], inches: float) -> tuple[list[int], list[str]]:
     return places, [str(labels[place]) for place in places]
 
 
-def _draw_profile(axes: Axes, panel: Panel, unit: str) -> None:
+def _draw_profile(sheet: Axes, panel: Panel, unit: str, box: Bbox) -> None:
     """The value of every layer, two standard errors to each side, and the baseline."""
-    values = panel.by_layer.values
-    places = np.arange(len(values))
-    axes.barh(places, values, height=0.7, color=ACCENT, alpha=0.8, linewidth=0)
+    values = np.nan_to_num(panel.by_layer.values.astype(float))
+    noise = 0.0 if panel.errors is None else 2 * np.nan_to_num(panel.errors.values)
+    baseline = [each for each in (panel.baseline,) if each is not None and np.isfinite(each)]
+    high = 1.05 * max(0.0, *(values + noise), *baseline) or 1.0
+
+    def across(value: Any) -> Any:
+        return box.x0 + np.clip(value, 0, high) / high * box.width
+
+    places = box.y1 - (np.arange(len(values)) + 0.5) / len(values) * box.height
+    _draw_bars(sheet, across(values), box.x0, places, 0.35 * box.height / len(values))
     if panel.errors is not None:
-        noise = 2 * np.nan_to_num(panel.errors.values)
-        axes.errorbar(values, places, xerr=noise, fmt="none", ecolor=FAINT, elinewidth=0.9)
-    if panel.baseline is not None and np.isfinite(panel.baseline):
-        axes.axvline(panel.baseline, color=SECOND, linewidth=1.1, linestyle=(0, (3, 2)))
-    axes.set(ylim=(len(values) - 0.5, -0.5), yticks=[], xlabel=unit, xlim=(0, None))
-    axes.tick_params(labelsize="small")
-    _end_ticks(axes)
-    axes.spines["left"].set_visible(False)
+        ends = np.stack([across(values - noise), across(values + noise)], 1)
+        _draw_lines(sheet, np.stack([ends, places[:, None].repeat(2, 1)], 2), FAINT, 0.9)
+    for value in baseline:
+        sheet.plot([across(value)] * 2, [box.y0, box.y1], color=SECOND, linewidth=1.1,
+                   linestyle=(0, (3, 2)))  # fmt: skip
+    _draw_foot(sheet, {tick: float(across(tick)) for tick in _end_ticks(high)}, unit, box)
 
 
-def _end_ticks(axes: Axes) -> None:
-    """Zero and one round number, their labels kept within the axes: grids stand close to them."""
-    high = axes.get_xlim()[1]
+def _draw_foot(sheet: Axes, ticks: Mapping[float, float], unit: str, box: Bbox) -> None:
+    """The axis below a profile; the labels of its ends stay within it."""
+    below = box.y0 - MARK
+    _draw_lines(sheet, [[(box.x0, box.y0), (box.x1, box.y0)]], rcParams["axes.edgecolor"],
+                rcParams["axes.linewidth"])  # fmt: skip
+    _draw_lines(sheet, [[(x, box.y0), (x, below)] for x in ticks.values()],
+                rcParams["xtick.color"], rcParams["xtick.major.width"])  # fmt: skip
+    for (tick, x), side in zip(ticks.items(), ("left", "right"), strict=False):
+        sheet.text(x, below - TICK_PAD, say_tick(tick), ha=side, va="top", **_look("xtick"))
+    middle = {"ha": "center", "va": "center", **_look("axes.label")}
+    sheet.text((box.x0 + box.x1) / 2, box.y0 - BELOW, unit, **middle)
+
+
+def _draw_bars(
+    sheet: Axes, ends: np.ndarray, begin: float, places: np.ndarray, half: float
+) -> None:
+    corners = [
+        [(begin, y - half), (end, y - half), (end, y + half), (begin, y + half)]
+        for end, y in zip(ends, places, strict=True)
+    ]
+    sheet.add_collection(
+        PolyCollection(corners, facecolor=ACCENT, alpha=0.8, linewidth=0), autolim=False
+    )
+
+
+def _draw_lines(sheet: Axes, lines: Any, color: str, width: float) -> None:
+    sheet.add_collection(LineCollection(lines, colors=color, linewidths=width), autolim=False)
+
+
+def _end_ticks(high: float) -> list[float]:
+    """Zero and one round number."""
     rounds = [tick for tick in MaxNLocator(2).tick_values(0, high) if 0 < tick <= high]
-    ticks = [0.0, *rounds[-1:]]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    for text, side in zip(axes.get_xticklabels(), ("left", "right"), strict=False):
-        text.set_horizontalalignment(side)
+    return [0.0, *rounds[-1:]]
+
+
+def _draw_scale(sheet: Axes, panel: Panel, image: AxesImage, box: Bbox) -> None:
+    """What the colours mean, and where among them the baseline is."""
+    low, high = image.get_clim()
+    _add_image(sheet, np.linspace(high, low, 256)[:, None], box).set_clim(low, high)
+
+    def up(value: float) -> float:
+        return box.y0 + (value - low) / (high - low) * box.height
+
+    ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+    named = {say_tick(tick): up(tick) for tick in reversed(ticks)}
+    mark = 0.8 * MARK
+    _draw_lines(sheet, [[(box.x1, y), (box.x1 + mark, y)] for y in named.values()],
+                rcParams["ytick.color"], 0.5)  # fmt: skip
+    for name, y in named.items():
+        sheet.text(box.x1 + mark + TICK_PAD, y, name, va="center_baseline", **_look("ytick"))
+    if panel.baseline is not None and low <= panel.baseline <= high:
+        level = up(panel.baseline)
+        _draw_lines(sheet, [[(box.x0, level), (box.x1, level)]], SECOND, 1.4)
+
+
+def say_tick(value: float) -> str:
+    """A round number in few letters."""
+    if 0 < abs(value) < 0.001:
+        number, power = f"{value:.1e}".split("e")
+        return f"{number.removesuffix('.0')}e{int(power)}"
+    return f"{value:g}".replace("e+0", "e")
 
 
 def _grid_size(panel: Panel, columns: int) -> tuple[float, float]:
