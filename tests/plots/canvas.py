@@ -68,7 +68,8 @@ def _meet(one: Bbox, other: Bbox) -> bool:
 
 def ends_of(panel: Axes) -> list[Text]:
     """The labels below a profile: zero at its left end, and a round number."""
-    return [text for text in panel.texts if text.get_ha() != "center" and text.get_va() == "top"]
+    below = [text for text in panel.texts if text.get_verticalalignment() == "top"]
+    return [text for text in below if text.get_horizontalalignment() != "center"]
 
 
 def read_off(panel: Axes, x: float) -> float:

@@ -137,10 +137,11 @@ def _add_image(sheet: Axes, values: np.ndarray, box: Bbox) -> AxesImage:
 
 def _look(part: str) -> dict[str, Any]:
     """Size and colour of a text as rcParams have them; ticks are small, for they stand close."""
+    settings: dict[Any, Any] = rcParams
     if part.startswith("axes"):
-        color = rcParams["axes.labelcolor" if part == "axes.label" else "text.color"]
-        return {"fontsize": rcParams[f"{part}size"], "color": color}
-    return {"fontsize": "small", "color": rcParams[f"{part}.color"]}
+        color = settings["axes.labelcolor" if part == "axes.label" else "text.color"]
+        return {"fontsize": settings[f"{part}size"], "color": color}
+    return {"fontsize": "small", "color": settings[f"{part}.color"]}
 
 
 def _ticks(labels: Sequence[int], inches: float) -> tuple[list[int], list[str]]:
