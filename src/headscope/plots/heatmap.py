@@ -137,7 +137,7 @@ def _add_image(sheet: Axes, values: np.ndarray, box: Bbox) -> AxesImage:
 
 def _look(part: str) -> dict[str, Any]:
     """Size and colour of a text as rcParams have them; ticks are small, for they stand close."""
-    settings: dict[Any, Any] = rcParams
+    settings: Any = rcParams
     if part.startswith("axes"):
         color = settings["axes.labelcolor" if part == "axes.label" else "text.color"]
         return {"fontsize": settings[f"{part}size"], "color": color}
