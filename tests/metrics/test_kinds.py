@@ -71,6 +71,11 @@ def test_the_strongest_and_the_drawn_pair_of_every_kind_are_those_of_a_plain_loo
 ) -> None:
     metric = KindExemplars(METRIC.grid, METRIC.labels, METRIC.seed, with_self)
     found = metric.compute(see(metric, inputs).sums, lambda: iter(()))
+    assert found["kind_exemplar_weight"]["kind"].values.tolist() == list(metric.kinds)
+    parts = {
+        name: found[f"kind_exemplar_{name}"].transpose("layer", "head", "kind", "pick").values[0]
+        for name in ("weight", "sentence", "query", "key")
+    }
     order = draw_order(metric.seed, np.arange(len(inputs)), len(metric.kinds))
     for head in range(HEADS):
         for place, kind in enumerate(metric.kinds):
@@ -79,16 +84,14 @@ def test_the_strongest_and_the_drawn_pair_of_every_kind_are_those_of_a_plain_loo
             drawn = min(own, key=lambda number: order[number, place], default=None)
             wanted: list[Found | None] = [*ranked, *[None] * (kinds.STRONGEST - len(ranked))]
             wanted.append(None if drawn is None else own[drawn])
-            for pick, expected in zip(kinds.PICKS, wanted, strict=True):
-                at = {"layer": 0, "head": head, "kind": kind, "pick": pick}
-                weight = float(found["kind_exemplar_weight"].sel(at))
-                names = ("sentence", "query", "key")
-                places = tuple(int(found[f"kind_exemplar_{name}"].sel(at)) for name in names)
+            assert len(wanted) == len(kinds.PICKS)
+            for pick, expected in enumerate(wanted):
+                weight, *places = (values[head, place, pick] for values in parts.values())
                 if expected is None:
-                    assert np.isnan(weight) and places == (-1, -1, -1)
+                    assert np.isnan(weight) and places == [-1, -1, -1]
                 else:
                     assert weight == pytest.approx(expected[0], abs=1e-6)
-                    assert places == expected[1:]
+                    assert tuple(places) == expected[1:]
 
 
 @given(corpora(), st.integers(0, 7))
