@@ -98,7 +98,8 @@ def _launch(query: Tensor, longest: int) -> dict[str, int]:
     if longest < SHORT and width <= 64:
         return {"keys": 32, "queries": 16, "warps": 2 if is_wide else 1, "stages": 2}
     if longest >= LONG and not is_wide:
-        return {"keys": 128, "queries": 64, "warps": 4, "stages": 3}
+        queries = 128 if longest >= 4 * LONG and width <= 64 else 64
+        return {"keys": 128, "queries": queries, "warps": 4, "stages": 3}
     return {"keys": 32 if is_wide and width > 64 else 64, "queries": 32, "warps": 4, "stages": 3}
 
 
