@@ -5,21 +5,27 @@ python -m benchmarks.gpu_table --device cpu --tiny
 
 The plain pass (sdpa, no language-model head, evaluation mode) is measured twice: in batches of the
 study's own size, and in small ones, which have less padding. The first two lines are whole studies
-of sentences in memory (`benchmarks.gpu_study`); the others have their inputs on the device already
-(`benchmarks.gpu_lengths`).
+of sentences in memory (`benchmarks.gpu_study`); the next have their inputs on the device already
+(`benchmarks.gpu_lengths`). The last two are a small network on two cores of the CPU, everything
+from reading to the finished result (`benchmarks.study`), beside the network in evaluation mode and
+with dropout, as it was when the aim was set.
 """
 
 import argparse
 import gc
+import os
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
 
 from benchmarks import gpu_lengths, gpu_study
+from benchmarks import study as cpu_study
 from benchmarks.gpu_context import measure
 from headscope.engine.forward import default_batch_tokens
 from headscope.engine.study import SHARD_SENTENCES_CUDA
@@ -45,6 +51,7 @@ LINES = (
     Inputs(512, 512, "llama-8b", 1.25),
 )
 TINY_LINES = (Inputs(8, 40, "tiny", 2.0),)
+CPU_AIM, CORES = 1.15, 2
 
 
 def print_study(dtype: str, aim: float, sentences: list, options: argparse.Namespace) -> None:
@@ -83,6 +90,31 @@ def print_inputs(line: Inputs, device: str) -> None:
     print_line(name, plain[tokens], plain[max(SMALL, line.tokens)], found, line.aim)
 
 
+def print_cpu(sentences: int) -> None:
+    """Two lines: a small network on two cores, in a process that has no others."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+        plain, dropped, found = processes.submit(measure_cpu, sentences).result()
+    name = f"{sentences:,} sentences, 8 × 8 heads, {CORES} cores"
+    print_line(name, plain, plain, (found, 0.0), CPU_AIM)
+    print_line("the same beside dropout", dropped, dropped, (found, 0.0), CPU_AIM)
+
+
+def measure_cpu(sentences: int) -> list[float]:
+    """Seconds of the plain pass, of the same with dropout, and of the study."""
+    torch.set_num_threads(CORES)
+    model, corpus = cpu_study.make_model("mini"), cpu_study.make_corpus(sentences)
+    batches = cpu_study.make_batches(model, corpus)
+    ways: dict[str, Callable[[], None]] = {
+        "plain": lambda: cpu_study.forward(model, batches, "sdpa", head=False),
+        "with dropout": lambda: cpu_study.forward_in_training(model, batches),
+        "study": lambda: cpu_study.run_study(model, corpus),
+    }
+    for way in ways.values():
+        way()  # warm up
+    return [seconds for seconds, _ in cpu_study.measure(ways, 3).values()]
+
+
 def print_line(
     name: str, same: float, small: float, found: tuple[float, float], aim: float
 ) -> None:
@@ -118,6 +150,7 @@ def main() -> None:
         print_inputs(line, options.device)
         if options.device == "cuda":
             torch.cuda.empty_cache()
+    print_cpu(64 if options.tiny else 1024)
 
 
 if __name__ == "__main__":
