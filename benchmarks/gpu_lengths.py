@@ -3,6 +3,7 @@
 python -m benchmarks.gpu_lengths                                  every length, then large shapes
 python -m benchmarks.gpu_lengths --device cpu --lengths 16 40 --tokens 200 --shapes tiny
 python -m benchmarks.gpu_lengths --check                          values beside those of the CPU
+python -m benchmarks.gpu_lengths --profile                        what the GPU does for long inputs
 
 Needs torch and transformers only. Weights and texts are random; what is measured does not depend on
 them. Inputs are in memory already: what is compared is the network alone with the network and all
@@ -10,6 +11,7 @@ sums of its layers.
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
@@ -38,6 +40,7 @@ from headscope.observe.inputs import Columns, Example, Examples  # noqa: E402
 
 LENGTHS = (16, 64, 256, 1024, 4096, 16384, 32768)
 SHAPES = ("gpt2", "llama-8b")
+PROFILED = 6  # kernels that are named
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -148,6 +151,24 @@ def print_shapes(options: argparse.Namespace) -> None:
             torch.cuda.empty_cache()
 
 
+def profile(tokens: int, device: str) -> None:
+    """Milliseconds that each kernel keeps the GPU busy for one input, study or not."""
+    model = make_model("llama-135m", tokens, torch.bfloat16, device)
+    columns = make_columns(1, tokens)
+    for name, run in {"forward": forward, "study": study}.items():
+        run(model, columns, tokens)
+        with torch.profiler.profile() as seen:
+            run(model, columns, tokens)
+            torch.cuda.synchronize()
+        spent: Counter[str] = Counter()
+        for event in seen.events() or ():
+            if event.device_type.name == "CUDA":
+                spent[event.name] += event.device_time_total / 1000
+        print(f"{name}: {tokens} tokens keep the GPU busy for {spent.total():.0f} ms")
+        for kernel, busy in spent.most_common(PROFILED):
+            print(f"{busy:9.1f} ms  {kernel[:80]}")
+
+
 def check(device: str) -> None:
     """Sums of the device beside those of the CPU, in true float32, then in bfloat16."""
     torch.set_float32_matmul_precision("highest")
@@ -190,6 +211,7 @@ def main() -> None:
     parser.add_argument("--dtypes", nargs="*", default=["bfloat16"])
     parser.add_argument("--tokens", type=int, default=2**18, help="of all inputs of a length")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
     print(f"{name}, torch {torch.__version__}, stand-ins for {', '.join(MISSING) or 'nothing'}")
@@ -197,6 +219,9 @@ def main() -> None:
         check(options.device)
         return
     torch.set_float32_matmul_precision("high")
+    if options.profile:
+        profile(max(options.lengths), options.device)
+        return
     print(f"{'inputs':34s}{'batch':>8s}{'forward':>11s}{'':10s}{'study':>11s}{'':10s}{'ratio':>9s}")
     print_lengths(options.lengths, options)
     print_shapes(options)

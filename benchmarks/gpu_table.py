@@ -64,7 +64,7 @@ def print_study(dtype: str, aim: float, sentences: list, options: argparse.Names
     plain = {most: gpu_study.time_forward(setup, shards, most, device) for most in {tokens, SMALL}}
     with tempfile.TemporaryDirectory() as folder:
         gpu_study.run_study(setup, shards[:2], Path(folder))
-    found = measure(partial(_study, setup, shards), 2, device, warm=False)
+    found = measure(partial(_study, setup, shards), 3, device, warm=False)
     name = f"{len(sentences):,} sentences, {shape}, {dtype}"
     print_line(name, plain[tokens], plain[SMALL], found, aim)
 
@@ -136,7 +136,7 @@ def main() -> None:
     options = parser.parse_args()
     name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
     torch.set_float32_matmul_precision("high")  # TF32 for the network's own products
-    print(f"{name}, torch {torch.__version__}; seconds, best of two, and GB")
+    print(f"{name}, torch {torch.__version__}; seconds, best of two or three, and GB")
     print(f"{'':{WIDTH}s}{'plain pass in':>18s}{'':9s}{'study beside':>16s}")
     print(f"{'':{WIDTH}s}{'the same':>9s}{'small':>9s}{'':9s}{'the same':>8s}{'small':>8s}")
     print(
