@@ -56,7 +56,7 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
     environment = {**os.environ, "PYTHONPATH": str(unpacked), "HF_HUB_OFFLINE": "0"}
     code = (
         "import headscope, sys; assert headscope.__file__.startswith(sys.argv[1])\n"
-        "from headscope.demo import demo; demo('out', sentences=2)"
+        "from headscope.demo import demo; demo('out', sentences=1)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(unpacked)],
@@ -69,9 +69,12 @@ def test_the_demo_runs_from_the_wheel_alone_without_a_network(
             page = (tmp_path / "out" / f"{study}-{model}" / "report.html").read_text()
             assert model in page and "Attention is not explanation" in page
             assert f"{study} on {model}" in done.stdout
+        probes = tmp_path / "out" / f"clark2019-{model}" / "stages" / "probes"
+        assert len(list(probes.iterdir())) == 3  # trained, on however little
     assert done.stdout.count("of the paper's claims") == 4
     for kind in ("head", "model", "neuron"):
         assert (tmp_path / "out" / "views" / f"{kind}.html").stat().st_size > 10_000
+    assert (tmp_path / "out" / "site" / "index.html").exists()
 
 
 def test_a_type_checker_sees_the_types_of_the_wheel(unpacked: Path, tmp_path: Path) -> None:

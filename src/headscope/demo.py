@@ -145,6 +145,7 @@ def _claim(folder: Path) -> Path:
 
 def show(name: str, folder: Path, sentences: int | None) -> Iterator[str]:
     """Do all of it and say what was found and what to open."""
+    find_source(name)  # what is not there is said at once, before torch is imported
     model = hs.load(name)
     if name == MODELS[0]:
         yield from _save_views(model, folder / "views")

@@ -5,8 +5,17 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headscope.errors import ModelError
+
+
+def get_ready(folder: Path, crew: int) -> int:
+    """Wait until so many processes are ready; how many there are."""
+    (folder / f"ready-{os.getpid()}").touch()
+    while (ready := len(list(folder.glob("ready-*")))) < crew:
+        time.sleep(0.01)
+    return ready
 
 
 @dataclass(frozen=True)
@@ -18,13 +27,13 @@ class Square:
     deadly_once: int | None = None  # ends its process the first time
     seconds: float = 0.0
     crew: int = 1  # so many processes begin together, however slowly they start
+    late: float = 0.0  # seconds by which every process but the first is slower to open
     threads: int = 1
     needs_gpu: bool = False
 
     def open(self) -> None:
-        (self.folder / f"ready-{os.getpid()}").touch()
-        while len(list(self.folder.glob("ready-*"))) < self.crew:
-            time.sleep(0.01)
+        if get_ready(self.folder, self.crew) > 1:
+            time.sleep(self.late)
 
     def __call__(self, number: int, /) -> int:
         tries = len(list(self.folder.glob(f"{number}-*")))
@@ -46,6 +55,35 @@ class Unready(Square):
 
     def open(self) -> None:
         raise ModelError("There is no model directory /models/none; give one that is there.")
+
+
+@dataclass(frozen=True)
+class Noted:
+    """The work on the shards of a study; says in a folder which process began which of them."""
+
+    work: Any
+    folder: Path
+    crew: int
+
+    @property
+    def threads(self) -> int:
+        return self.work.threads
+
+    @property
+    def needs_gpu(self) -> bool:
+        return self.work.needs_gpu
+
+    def open(self) -> None:
+        self.work.open()
+        get_ready(self.folder, self.crew)
+
+    def __call__(self, shard: Any, /) -> Any:
+        tries = len(list(self.folder.glob(f"{shard.index}-*")))
+        (self.folder / f"{shard.index}-{os.getpid()}-{tries}").touch()
+        return self.work(shard)
+
+    def describe(self, shard: Any, /) -> str:
+        return self.work.describe(shard)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""The notebook of the documentation runs, and its widget answers a changed trait."""
+"""The notebook of the documentation runs, and its widget answers a changed trait.
+
+Its kernel is a new process that imports all that is heavy: first it asks for every public name.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +10,13 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+import headscope
+
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "views.ipynb"
+EVERY_NAME = (
+    "import headscope\n"
+    "print(*(type(getattr(headscope, name)).__name__ for name in headscope.__all__))"
+)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 
@@ -16,6 +25,7 @@ WIDGETS = "application/vnd.jupyter.widget-state+json"
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The notebook after a run in a kernel of its own."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(EVERY_NAME))
     folder = str(tmp_path_factory.mktemp("notebook"))
     resources = {"metadata": {"path": folder}}
     return NotebookClient(
@@ -26,6 +36,11 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def outputs(notebook: Any) -> list[dict[str, Any]]:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [output["data"] for cell in cells for output in cell.outputs if "data" in output]
+
+
+def test_every_public_name_can_be_imported(executed: Any) -> None:
+    (printed,) = executed.cells[0].outputs
+    assert len(printed["text"].split()) == len(headscope.__all__)
 
 
 def test_every_view_shows_itself(executed: Any) -> None:

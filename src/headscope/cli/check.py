@@ -34,6 +34,9 @@ Quantization = Annotated[
 
 def load_model(name: str, **options: Any) -> "Model":
     """Load a model as the options say, and tell on stderr what is unusual about it."""
+    from headscope.model.loading.source import find_source
+
+    find_source(name)  # what is not there is said at once, before torch is imported
     from headscope.model.loading.load import load
 
     model = load(name, **options)

@@ -35,7 +35,6 @@ import xarray as xr
 from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
-from sklearn.manifold import smacof
 from torch import Tensor
 from torch.nn import functional
 
@@ -179,6 +178,8 @@ def head_positions(
     rows they were summed over; the best of several seeded random starts is taken, each followed
     as far as in the paper's released notebook.
     """
+    from sklearn.manifold import smacof  # half a second, for a study that draws no map of heads
+
     scaled = divergence / divergence.max()
     options: dict[str, Any] = {"random_state": seed, "normalized_stress": True, **RELEASED}
     fit: Any = smacof(scaled, metric=True, n_components=2, **options)

@@ -241,11 +241,12 @@ def _check_labels(result: xr.Dataset, name: str) -> None:
 
 
 def _check_derived(result: xr.Dataset, name: str) -> None:
+    variables = result.variables
     for ending, less in _OF_MEASURE.items():
         other = name + ending
-        if other in result:
-            expected = {dim for dim in result[name].dims if dim not in less}
-            if set(result[other].dims) != expected or result[other].dtype.kind not in "iuf":
+        if other in variables:
+            expected = {dim for dim in variables[name].dims if dim not in less}
+            if set(variables[other].dims) != expected or variables[other].dtype.kind not in "iuf":
                 raise RunError(f"{named(other)} is not of the same heads as {named(name)}.")
 
 
@@ -330,32 +331,36 @@ def from_netcdf(file: h5py.File) -> xr.Dataset:
     """The Dataset of such a file: what `xarray.load_dataset` gives, every array read once."""
     arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
     scales = {each.id: name for name, each in arrays.items() if _is_scale(each)}
+    own = set(scales.values())
     variables = {
-        name: _read_variable(file, each, scales)
-        for name, each in sorted(arrays.items(), key=lambda item: _is_scale(item[1]))
-        if not _mark(each, "NAME").startswith(WITHOUT_VALUES.partition("{")[0])
+        name: _read_variable(each, (name,) if name in own else _dims(each, scales))
+        for name, each in sorted(arrays.items(), key=lambda item: item[0] in own)
+        if not (name in own and _has_no_values(each))
     }
     raw = xr.Dataset(variables, attrs=_read_attributes(file))
     return xr.decode_cf(raw, decode_times=False).load()
 
 
-def _read_variable(file: h5py.File, made: h5py.Dataset, scales: Mapping[Any, str]) -> xr.Variable:
+def _read_variable(made: h5py.Dataset, dims: tuple[str, ...]) -> xr.Variable:
     is_text = h5py.check_string_dtype(made.dtype) is not None
     values = made.asstr()[()] if is_text else made[()]
     encoding = {"dtype": str if is_text else made.dtype}
-    return xr.Variable(_dims(file, made, scales), values, _read_attributes(made), encoding)
+    return xr.Variable(dims, values, _read_attributes(made), encoding)
 
 
-def _dims(file: h5py.File, made: h5py.Dataset, scales: Mapping[Any, str]) -> tuple[str, ...]:
-    """The names of the scales on which the axes hang, known by their ids; a scale is its own."""
-    if _is_scale(made):
-        return (scales[made.id],)
+def _dims(made: h5py.Dataset, scales: Mapping[Any, str]) -> tuple[str, ...]:
+    """The names of the scales on which the axes hang, known by their ids."""
     hung: Any = made.attrs["DIMENSION_LIST"] if made.ndim else ()
-    return tuple(scales[file[references[0]].id] for references in hung)
+    # What made.file[reference] does first; the object around the id takes longer than the id.
+    return tuple(scales[h5py.h5r.dereference(each[0], made.id)] for each in hung)
 
 
 def _is_scale(made: h5py.Dataset) -> bool:
     return _mark(made, "CLASS") == "DIMENSION_SCALE"
+
+
+def _has_no_values(scale: h5py.Dataset) -> bool:
+    return _mark(scale, "NAME").startswith(WITHOUT_VALUES.partition("{")[0])
 
 
 def _mark(made: h5py.Dataset, name: str) -> str:
@@ -366,7 +371,8 @@ def _mark(made: h5py.Dataset, name: str) -> str:
 
 def _read_attributes(place: h5py.File | h5py.Dataset) -> dict[str, Any]:
     """What the writer put there; what HDF5 and NetCDF keep for themselves is left out."""
-    found = {name: value for name, value in place.attrs.items() if name not in KEPT_BY_FORMAT}
+    attributes = place.attrs
+    found = {name: attributes[name] for name in attributes if name not in KEPT_BY_FORMAT}
     return {
         name: value[0] if isinstance(value, np.ndarray) and value.shape == (1,) else value
         for name, value in found.items()

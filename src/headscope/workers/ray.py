@@ -52,6 +52,10 @@ class Placement:
     cpus: int
     gpus: int
 
+    def is_like(self, other: "Placement") -> bool:
+        """Whether each worker has the same cores and GPUs, however many workers there are."""
+        return (self.cpus, self.gpus) == (other.cpus, other.gpus)
+
     def __str__(self) -> str:
         return "a GPU" if self.gpus else f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"
 
@@ -97,16 +101,22 @@ class RayPool:
         placement = place_workers(
             find_nodes(), workers=self.workers, threads=work.threads, needs_gpu=work.needs_gpu
         )
-        if placement != self._placement:
-            self.close()
-        actors, self._actors, self._placement = self._actors, [], placement
-        workers = RayWorkers(work, placement, actors)
+        workers = RayWorkers(work, placement, self._take(placement))
         try:
             yield from workers.results(Pieces(pieces))
         except BaseException:  # also when nobody asks for the rest
             workers.stop()
             raise
         self._actors = workers.free()
+
+    def _take(self, placement: Placement) -> list[Any]:
+        """The processes that have no work, as many as fit the placement; the others are ended."""
+        if self._placement is None or not placement.is_like(self._placement):
+            self.close()
+        taken, self._actors = self._actors[: placement.workers], self._actors[placement.workers :]
+        self.close()  # too many where nodes have gone
+        self._placement = placement
+        return taken
 
     def close(self) -> None:
         """End the processes that have no work."""
@@ -179,10 +189,12 @@ class RayWorkers(Generic[Piece, Outcome]):
             self._remove(worker)
 
     def free(self) -> list[Any]:
-        """The actors that are ready for another work, at the end of this one; others are ended."""
-        for worker in [worker for worker in self._workers if worker.busy is not None]:
-            self._remove(worker)
-        return [worker.actor for worker in self._workers]
+        """The actors for another work, at the end of this one, those that are ready first.
+
+        One that is still starting goes on: it imports torch, which takes longer than a short work.
+        """
+        ready_first = sorted(self._workers, key=lambda worker: worker.busy is not None)
+        return [worker.actor for worker in ready_first]
 
     def _start(self) -> Any:
         # Opening is retried by Ray when it restarts the process; a piece may go to another worker.
