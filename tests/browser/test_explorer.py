@@ -377,15 +377,15 @@ def test_unfinished_and_damaged_runs_say_what_to_do(visit: Visit) -> None:
 
 def test_every_page_says_what_it_is_for_and_nobody_stumbles(visit: Visit) -> None:
     said = set()
+    visit.open("/")
     for name, path in PAGES.items():
-        visit.open(path)
+        visit.follow(path)
         if name == "text":
             expect(visit.at("#view .hs-token").first).to_be_visible()
         said.add(visit.at("main .help").inner_text())
-        for theme in ("light", "dark"):
-            visit.light(theme)
-            assert visit.faults() == [], name
-            assert visit.watched.barriers(of_colours=theme == "dark") == [], name
+        for theme, is_second in visit.lights():
+            assert visit.faults() == [], f"{name}, {theme}"
+            assert visit.watched.barriers(of_colours=is_second) == [], f"{name}, {theme}"
             visit.watched.shot(f"explorer-{name}-{theme}")
     assert len(said) == len(PAGES) and all(text.endswith(".") for text in said)
 

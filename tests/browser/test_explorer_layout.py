@@ -116,7 +116,7 @@ def test_a_run_of_another_model_is_opened_with_a_warning(visit: Visit) -> None:
     assert visit.at("#run").input_value() == "clark"  # the only run of the loaded model
     expect(visit.at("#other-model")).to_have_count(0)
     for page in ("overview", "head", "text"):
-        visit.open(f"/{page}?run=vig")
+        visit.follow(f"/{page}?run=vig")
         expect(visit.at("#other-model")).to_have_text(
             "The run vig is of mini-gpt2; the model that is loaded, and that reads a text, is "
             "mini-bert."

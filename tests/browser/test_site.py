@@ -79,20 +79,20 @@ def visit(tab: Page, place: str) -> Iterator[Visit]:
 
 
 def test_every_page_can_be_read_by_everybody(visit: Visit) -> None:
+    visit.open("/")
     for name, path in PAGES.items():
-        visit.open(path)
+        visit.follow(path)
         expect(visit.at("main h1").first).to_be_visible()
-        for theme in ("light", "dark"):
-            visit.light(theme)
-            assert visit.faults() == [], name
-            assert visit.watched.barriers(of_colours=theme == "dark") == [], name
+        for theme, is_second in visit.lights():
+            assert visit.faults() == [], f"{name}, {theme}"
+            assert visit.watched.barriers(of_colours=is_second) == [], f"{name}, {theme}"
 
 
 def test_every_page_fits_a_phone_and_a_desk(visit: Visit) -> None:
     for name, path in PAGES.items():
-        for width in (390, 1280):
+        for width, arrive in ((390, visit.open), (1280, visit.follow)):
             visit.page.set_viewport_size({"width": width, "height": 900})
-            visit.open(path)
+            arrive(path)
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, name
             assert visit.page.evaluate(OUTSIDE) == [], name
             assert visit.page.evaluate(CUT) == [], name
@@ -171,7 +171,6 @@ def seen(token: str) -> str:
 
 
 def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit: Visit) -> None:
-    visit.open("/overview.html?run=vig")
     for width in (390, 700, 1440):
         visit.page.set_viewport_size({"width": width, "height": 900})
         visit.open("/overview.html?run=vig")
