@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -301,19 +301,18 @@ def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Vi
 
 
 def test_a_text_that_is_too_long_is_answered_in_a_sentence_and_the_next_is_traced(
-    context: BrowserContext, place: str
+    visit: Visit,
 ) -> None:
-    with visiting(context, place) as visit:
-        visit.open("/text")
-        visit.at("#text").fill("word " * 80)
-        visit.at("#trace").click()
-        expect(visit.at("#status.wrong")).to_contain_text("64")
-        visit.at("#text").fill("Short again.")
-        visit.page.keyboard.press("Control+Enter")
-        count = len(tiny_model().encode("Short again.").ids)
-        expect(visit.at("#view [data-side=q] .hs-token")).to_have_count(count)
-        said = [line for line in visit.watched.console if "422" not in line]
-        visit.watched.console[:] = said  # the browser notes every refused request
+    visit.open("/text")
+    visit.at("#text").fill("word " * 80)
+    visit.at("#trace").click()
+    expect(visit.at("#status.wrong")).to_contain_text("64")
+    visit.at("#text").fill("Short again.")
+    visit.page.keyboard.press("Control+Enter")
+    count = len(tiny_model().encode("Short again.").ids)
+    expect(visit.at("#view [data-side=q] .hs-token")).to_have_count(count)
+    said = [line for line in visit.watched.console if "422" not in line]
+    visit.watched.console[:] = said  # the browser notes every refused request
 
 
 def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
@@ -401,10 +400,8 @@ def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     assert visit.page.evaluate(ground) == dark
 
 
-def test_without_a_model_the_pair_is_drawn_from_the_run(
-    context: BrowserContext, library: Library
-) -> None:
-    with live(create_app(library, Texts(None, None))) as place, visiting(context, place) as visit:
+def test_without_a_model_the_pair_is_drawn_from_the_run(tab: Page, library: Library) -> None:
+    with live(create_app(library, Texts(None, None))) as place, visiting(tab, place) as visit:
         visit.open("/head?run=vig&head=L2H2")
         visit.at("#exemplar-0").click()
         drawing = visit.page.get_by_role("figure").filter(has_text="The strongest pair")
@@ -415,10 +412,10 @@ def test_without_a_model_the_pair_is_drawn_from_the_run(
         expect(visit.at("#status")).to_contain_text("--model")
 
 
-def test_without_a_run_the_first_page_says_how_to_make_one(context: BrowserContext) -> None:
+def test_without_a_run_the_first_page_says_how_to_make_one(tab: Page) -> None:
     with (
         live(create_app(Library([]), Texts(None, None))) as place,
-        visiting(context, place) as visit,
+        visiting(tab, place) as visit,
     ):
         visit.open("/")
         expect(visit.at("main pre")).to_contain_text("headscope study vig2019")

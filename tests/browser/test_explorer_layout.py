@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -103,9 +103,9 @@ def test_a_page_without_content_is_closed_and_says_why(visit: Visit) -> None:
     expect(visit.at("#nav-clusters")).to_have_attribute("href", "/clusters?run=clark")
 
 
-def test_without_a_model_no_text_can_be_tried(context: BrowserContext, tmp_path: Path) -> None:
+def test_without_a_model_no_text_can_be_tried(tab: Page, tmp_path: Path) -> None:
     app = create_app(Library([write_run(tmp_path / "vig", "vig2019")]), Texts(None, None))
-    with live(app) as place, visiting(context, place) as visit:
+    with live(app) as place, visiting(tab, place) as visit:
         visit.open("/overview")
         for page, why in (("text", "No model is loaded"), ("compare", "Comparing needs two")):
             expect(visit.at(f"#nav-{page}")).to_have_attribute("title", re.compile(why))
