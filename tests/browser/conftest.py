@@ -166,8 +166,9 @@ def tab(kept_tab: Page) -> Iterator[Page]:
     kept_tab.unroute_all()
     kept_tab.evaluate("try { localStorage.clear() } catch {}")
     kept_tab.set_viewport_size(DESK)
-    kept_tab.emulate_media(media="null", color_scheme="light")
-    kept_tab.emulate_media(forced_colors="none", reduced_motion="no-preference")
+    kept_tab.emulate_media(
+        media="null", color_scheme="light", forced_colors="none", reduced_motion="no-preference"
+    )
 
 
 @pytest.fixture

@@ -226,7 +226,7 @@ def test_layers_of_a_hybrid_model_go_by_their_own_numbers(visit: Visit) -> None:
     visit.choose("head", "L1H3")
     visit.at("#next").click()
     expect(visit.at(".title h1")).to_have_text("Head L3H0")
-    visit.open("/clusters?run=hybrid&color=layer")
+    visit.follow("/clusters?run=hybrid&color=layer")
     legend = visit.at(".legend-item").all_inner_texts()
     assert legend == ["Layer 1", "Layer 3", "Layer 5"]
     fills = visit.at(".dot").evaluate_all(
@@ -235,7 +235,7 @@ def test_layers_of_a_hybrid_model_go_by_their_own_numbers(visit: Visit) -> None:
     assert len(set(fills)) == 3
     visit.at(".dot[data-head=L5H2] > :last-child").click()
     expect(visit.at(".title h1")).to_have_text("Head L5H2")
-    visit.open("/overview?run=hybrid&measure=entropy&heads=L5H1")
+    visit.follow("/overview?run=hybrid&measure=entropy&heads=L5H1")
     visit.cell("L3H2").hover()
     expect(visit.at("#readout")).to_contain_text("L3H2")
     expect(visit.at("#readout")).to_contain_text("of 12")
@@ -408,7 +408,7 @@ def test_without_a_model_the_pair_is_drawn_from_the_run(tab: Page, library: Libr
         label = drawing.locator("svg").get_attribute("aria-label")
         assert label == "sat attends to cat with weight 0.880"
         expect(visit.at("#opened")).to_contain_text("--model")
-        visit.open("/text")
+        visit.follow("/text")
         expect(visit.at("#status")).to_contain_text("--model")
 
 

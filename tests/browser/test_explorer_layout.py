@@ -99,7 +99,7 @@ def test_a_page_without_content_is_closed_and_says_why(visit: Visit) -> None:
     expect(link).to_have_attribute("title", why)
     link.click(force=True)
     assert visit.address() == "/overview?run=vig"
-    visit.open("/overview?run=clark")
+    visit.follow("/overview?run=clark")
     expect(visit.at("#nav-clusters")).to_have_attribute("href", "/clusters?run=clark")
 
 

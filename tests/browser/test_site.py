@@ -275,5 +275,5 @@ def test_compare_is_closed_where_no_two_runs_are_of_one_study(
         visit.open("/overview.html")
         why = "No two of these runs are of one study: vig2019, luger2026."
         expect(visit.at("#nav-compare")).to_have_attribute("title", why)
-        visit.open("/compare.html")
+        visit.follow("/compare.html")
         expect(visit.at("main .note")).to_contain_text(why)
