@@ -163,10 +163,20 @@ def tab(kept_tab: Page) -> Iterator[Page]:
     for other in kept_tab.context.pages:
         if other != kept_tab:
             other.close()
+    kept_tab.unroute_all()
     kept_tab.evaluate("try { localStorage.clear() } catch {}")
     kept_tab.set_viewport_size(DESK)
-    kept_tab.emulate_media(media="null", color_scheme="light")
-    kept_tab.emulate_media(forced_colors="none", reduced_motion="no-preference")
+    kept_tab.emulate_media(
+        media="null", color_scheme="light", forced_colors="none", reduced_motion="no-preference"
+    )
+
+
+@pytest.fixture
+def watched(tab: Page) -> Iterator[Watched]:
+    """The tab, heard until the test ends."""
+    watched = watch(tab)
+    yield watched
+    watched.leave()
 
 
 @pytest.fixture

@@ -22,6 +22,12 @@ CHANGES = """([selector, patience]) => new Promise((done) => {
   setTimeout(end, patience);
 })"""
 
+# As by a link or the button that goes forward: the page hears of both in the same way.
+FOLLOW = """address => {
+  history.pushState(null, "", address);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
+
 
 @dataclass
 class Visit:
@@ -38,6 +44,11 @@ class Visit:
     def open(self, path: str) -> "Visit":
         """Go to an address and wait for the page."""
         self.page.goto(f"{self.place}{path}")
+        return self.wait()
+
+    def follow(self, path: str) -> "Visit":
+        """Go on to an address within the document, which draws the page anew."""
+        self.page.evaluate(FOLLOW, f"{self.place}{path}")
         return self.wait()
 
     def wait(self) -> "Visit":
@@ -69,6 +80,16 @@ class Visit:
         self._until(f"html[data-theme={theme}]")
         expect(self.at("html")).to_have_attribute("data-theme", theme)
         self.wait()
+
+    def lights(self) -> Iterator[tuple[str, bool]]:
+        """As the page is now lit and the other way, and whether it is the second: only that one
+        is drawn again.
+        """
+        now = self.page.evaluate("document.documentElement.dataset.theme")
+        yield now, False
+        other = "light" if now == "dark" else "dark"
+        self.light(other)
+        yield other, True
 
     def address(self) -> str:
         """Path, settings and state of the view."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Frame, Page, Route
+from playwright.sync_api import Frame, Page, Route
 
-from tests.browser.conftest import PIXELS, watch
+from tests.browser.conftest import PIXELS, Watched
 
 HOME = "https://headscope.test/"
 
@@ -57,10 +57,9 @@ def framed(source: str, attributes: str = "", style: str = "height:600px") -> st
     )
 
 
-def open_host(context: BrowserContext, page: str, headers: dict[str, str] | None = None) -> Framed:
+def open_host(watched: Watched, page: str) -> Framed:
     """Open a host's page; its only frame is the view's."""
-    watched = watch(context.new_page())
-    context.route(HOME, partial(_answer, page, headers or {}))
+    watched.page.route(HOME, partial(_answer, page))
     watched.page.goto(HOME)
     element = watched.page.wait_for_selector("iframe")
     assert element is not None
@@ -71,5 +70,5 @@ def open_host(context: BrowserContext, page: str, headers: dict[str, str] | None
     return Framed(watched.page, frame, watched.console)
 
 
-def _answer(page: str, headers: dict[str, str], route: Route) -> None:
-    route.fulfill(body=page, content_type="text/html", headers=headers)
+def _answer(page: str, route: Route) -> None:
+    route.fulfill(body=page, content_type="text/html")

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext
 
 import headscope as hs
 from headscope.report import report
 from headscope.views import head_view, model_view, neuron_view
-from tests.browser.conftest import Watched, watch
+from tests.browser.conftest import Watched
 from tests.engine.tiny import MODELS, treebank
 from tests.views.traces import random_trace
 
@@ -26,10 +25,9 @@ def test_a_view_has_no_barriers(open_page: Open, view: Callable, theme: str) -> 
 
 
 @pytest.mark.parametrize("study", ["vig2019", "clark2019"])
-def test_a_report_has_no_barriers(context: BrowserContext, study: str, tmp_path: Path) -> None:
+def test_a_report_has_no_barriers(watched: Watched, study: str, tmp_path: Path) -> None:
     options = {} if study == "vig2019" else {"probe_seeds": 1, "gradients": False}
     hs.study(study, MODELS["bidirectional"](), treebank(40), tmp_path, **options)
-    watched = watch(context.new_page())
     watched.page.goto(f"file://{report(tmp_path, formats=['svg'])}")
     assert watched.barriers() == []
     assert watched.console == []

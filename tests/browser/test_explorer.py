@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -226,7 +226,7 @@ def test_layers_of_a_hybrid_model_go_by_their_own_numbers(visit: Visit) -> None:
     visit.choose("head", "L1H3")
     visit.at("#next").click()
     expect(visit.at(".title h1")).to_have_text("Head L3H0")
-    visit.open("/clusters?run=hybrid&color=layer")
+    visit.follow("/clusters?run=hybrid&color=layer")
     legend = visit.at(".legend-item").all_inner_texts()
     assert legend == ["Layer 1", "Layer 3", "Layer 5"]
     fills = visit.at(".dot").evaluate_all(
@@ -235,7 +235,7 @@ def test_layers_of_a_hybrid_model_go_by_their_own_numbers(visit: Visit) -> None:
     assert len(set(fills)) == 3
     visit.at(".dot[data-head=L5H2] > :last-child").click()
     expect(visit.at(".title h1")).to_have_text("Head L5H2")
-    visit.open("/overview?run=hybrid&measure=entropy&heads=L5H1")
+    visit.follow("/overview?run=hybrid&measure=entropy&heads=L5H1")
     visit.cell("L3H2").hover()
     expect(visit.at("#readout")).to_contain_text("L3H2")
     expect(visit.at("#readout")).to_contain_text("of 12")
@@ -301,19 +301,18 @@ def test_a_typed_text_is_traced_in_every_view_and_the_link_restores_it(visit: Vi
 
 
 def test_a_text_that_is_too_long_is_answered_in_a_sentence_and_the_next_is_traced(
-    context: BrowserContext, place: str
+    visit: Visit,
 ) -> None:
-    with visiting(context, place) as visit:
-        visit.open("/text")
-        visit.at("#text").fill("word " * 80)
-        visit.at("#trace").click()
-        expect(visit.at("#status.wrong")).to_contain_text("64")
-        visit.at("#text").fill("Short again.")
-        visit.page.keyboard.press("Control+Enter")
-        count = len(tiny_model().encode("Short again.").ids)
-        expect(visit.at("#view [data-side=q] .hs-token")).to_have_count(count)
-        said = [line for line in visit.watched.console if "422" not in line]
-        visit.watched.console[:] = said  # the browser notes every refused request
+    visit.open("/text")
+    visit.at("#text").fill("word " * 80)
+    visit.at("#trace").click()
+    expect(visit.at("#status.wrong")).to_contain_text("64")
+    visit.at("#text").fill("Short again.")
+    visit.page.keyboard.press("Control+Enter")
+    count = len(tiny_model().encode("Short again.").ids)
+    expect(visit.at("#view [data-side=q] .hs-token")).to_have_count(count)
+    said = [line for line in visit.watched.console if "422" not in line]
+    visit.watched.console[:] = said  # the browser notes every refused request
 
 
 def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
@@ -377,15 +376,15 @@ def test_unfinished_and_damaged_runs_say_what_to_do(visit: Visit) -> None:
 
 def test_every_page_says_what_it_is_for_and_nobody_stumbles(visit: Visit) -> None:
     said = set()
+    visit.open("/")
     for name, path in PAGES.items():
-        visit.open(path)
+        visit.follow(path)
         if name == "text":
             expect(visit.at("#view .hs-token").first).to_be_visible()
         said.add(visit.at("main .help").inner_text())
-        for theme in ("light", "dark"):
-            visit.light(theme)
-            assert visit.faults() == [], name
-            assert visit.watched.barriers(of_colours=theme == "dark") == [], name
+        for theme, is_second in visit.lights():
+            assert visit.faults() == [], f"{name}, {theme}"
+            assert visit.watched.barriers(of_colours=is_second) == [], f"{name}, {theme}"
             visit.watched.shot(f"explorer-{name}-{theme}")
     assert len(said) == len(PAGES) and all(text.endswith(".") for text in said)
 
@@ -401,24 +400,22 @@ def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     assert visit.page.evaluate(ground) == dark
 
 
-def test_without_a_model_the_pair_is_drawn_from_the_run(
-    context: BrowserContext, library: Library
-) -> None:
-    with live(create_app(library, Texts(None, None))) as place, visiting(context, place) as visit:
+def test_without_a_model_the_pair_is_drawn_from_the_run(tab: Page, library: Library) -> None:
+    with live(create_app(library, Texts(None, None))) as place, visiting(tab, place) as visit:
         visit.open("/head?run=vig&head=L2H2")
         visit.at("#exemplar-0").click()
         drawing = visit.page.get_by_role("figure").filter(has_text="The strongest pair")
         label = drawing.locator("svg").get_attribute("aria-label")
         assert label == "sat attends to cat with weight 0.880"
         expect(visit.at("#opened")).to_contain_text("--model")
-        visit.open("/text")
+        visit.follow("/text")
         expect(visit.at("#status")).to_contain_text("--model")
 
 
-def test_without_a_run_the_first_page_says_how_to_make_one(context: BrowserContext) -> None:
+def test_without_a_run_the_first_page_says_how_to_make_one(tab: Page) -> None:
     with (
         live(create_app(Library([]), Texts(None, None))) as place,
-        visiting(context, place) as visit,
+        visiting(tab, place) as visit,
     ):
         visit.open("/")
         expect(visit.at("main pre")).to_contain_text("headscope study vig2019")

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
@@ -99,13 +99,13 @@ def test_a_page_without_content_is_closed_and_says_why(visit: Visit) -> None:
     expect(link).to_have_attribute("title", why)
     link.click(force=True)
     assert visit.address() == "/overview?run=vig"
-    visit.open("/overview?run=clark")
+    visit.follow("/overview?run=clark")
     expect(visit.at("#nav-clusters")).to_have_attribute("href", "/clusters?run=clark")
 
 
-def test_without_a_model_no_text_can_be_tried(context: BrowserContext, tmp_path: Path) -> None:
+def test_without_a_model_no_text_can_be_tried(tab: Page, tmp_path: Path) -> None:
     app = create_app(Library([write_run(tmp_path / "vig", "vig2019")]), Texts(None, None))
-    with live(app) as place, visiting(context, place) as visit:
+    with live(app) as place, visiting(tab, place) as visit:
         visit.open("/overview")
         for page, why in (("text", "No model is loaded"), ("compare", "Comparing needs two")):
             expect(visit.at(f"#nav-{page}")).to_have_attribute("title", re.compile(why))
@@ -116,7 +116,7 @@ def test_a_run_of_another_model_is_opened_with_a_warning(visit: Visit) -> None:
     assert visit.at("#run").input_value() == "clark"  # the only run of the loaded model
     expect(visit.at("#other-model")).to_have_count(0)
     for page in ("overview", "head", "text"):
-        visit.open(f"/{page}?run=vig")
+        visit.follow(f"/{page}?run=vig")
         expect(visit.at("#other-model")).to_have_text(
             "The run vig is of mini-gpt2; the model that is loaded, and that reads a text, is "
             "mini-bert."

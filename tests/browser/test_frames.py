@@ -3,12 +3,11 @@
 import json
 
 import pytest
-from playwright.sync_api import BrowserContext
 
 from headscope.views import head_view, model_view, neuron_view
 from headscope.views.page import script
 from headscope.views.view import View
-from tests.browser.conftest import watch
+from tests.browser.conftest import Watched
 from tests.browser.frames import HOME, Framed, framed, open_host
 from tests.views.traces import known_trace, random_trace
 
@@ -27,16 +26,16 @@ def complaints(shown: Framed) -> list[str]:
     return [said for said in shown.console if "can escape its sandboxing" not in said]
 
 
-def show(context: BrowserContext, view: View, frame: str) -> Framed:
-    return open_host(context, framed(view.html(), FRAMES[frame]))
+def show(watched: Watched, view: View, frame: str) -> Framed:
+    return open_host(watched, framed(view.html(), FRAMES[frame]))
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_layer_heads_and_theme_change_the_drawing_of_the_head_view(
-    context: BrowserContext, frame: str
+    watched: Watched, frame: str
 ) -> None:
     trace = random_trace()
-    shown = show(context, head_view(trace, layer=0, heads=[0, 1], hide=(), mass=1.0), frame)
+    shown = show(watched, head_view(trace, layer=0, heads=[0, 1], hide=(), mass=1.0), frame)
     shown.frame.get_by_label("Layer", exact=True).select_option("2")
     drawn = {(line["head"], line["query"], line["key"]): line["weight"] for line in shown.lines()}
     assert drawn[1, 5, 3] == pytest.approx(float(trace.weights[2][1, 5, 3]), abs=1e-5)
@@ -49,9 +48,9 @@ def test_layer_heads_and_theme_change_the_drawing_of_the_head_view(
     assert complaints(shown) == []
 
 
-def test_the_canvas_in_a_frame_is_painted_again(context: BrowserContext) -> None:
+def test_the_canvas_in_a_frame_is_painted_again(watched: Watched) -> None:
     trace = known_trace()
-    shown = show(context, head_view(trace, heads=[0], hide=(), mass=1.0), "srcdoc")
+    shown = show(watched, head_view(trace, heads=[0], hide=(), mass=1.0), "srcdoc")
     full = next(shape for shape in shown.scene()["shapes"] if shape.get("alpha") == 1)
     middle = [[(full["from"][0] + full["to"][0]) / 2, full["from"][1]]]
     ((*_, opaque),) = shown.pixels(".hs-stage canvas", middle)
@@ -64,10 +63,10 @@ def test_the_canvas_in_a_frame_is_painted_again(context: BrowserContext) -> None
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_a_click_enlarges_a_head_of_the_model_view(context: BrowserContext, frame: str) -> None:
+def test_a_click_enlarges_a_head_of_the_model_view(watched: Watched, frame: str) -> None:
     trace = random_trace()
     view = model_view(trace, layer=0, head=0, enlarged=False, hide=(), mass=1.0)
-    shown = show(context, view, frame)
+    shown = show(watched, view, frame)
     assert shown.lines() == []
     shown.frame.get_by_role("gridcell", name="Layer 2, head 3").or_(
         shown.frame.locator(".hs-thumb").nth(11)
@@ -78,11 +77,9 @@ def test_a_click_enlarges_a_head_of_the_model_view(context: BrowserContext, fram
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_another_head_changes_the_weights_of_the_neuron_view(
-    context: BrowserContext, frame: str
-) -> None:
+def test_another_head_changes_the_weights_of_the_neuron_view(watched: Watched, frame: str) -> None:
     trace = random_trace()
-    shown = show(context, neuron_view(trace, layer=0, head=0, pinned=4), frame)
+    shown = show(watched, neuron_view(trace, layer=0, head=0, pinned=4), frame)
     shown.frame.get_by_label("Head", exact=True).select_option("2")
     shown.settle()
     texts = [shape.get("text") for shape in shown.scene()["shapes"]]
@@ -91,8 +88,8 @@ def test_another_head_changes_the_weights_of_the_neuron_view(
     assert complaints(shown) == []
 
 
-def test_a_sandboxed_frame_shows_the_picture_that_it_may_not_save(context: BrowserContext) -> None:
-    shown = show(context, head_view(random_trace()), "sandboxed, same origin")
+def test_a_sandboxed_frame_shows_the_picture_that_it_may_not_save(watched: Watched) -> None:
+    shown = show(watched, head_view(random_trace()), "sandboxed, same origin")
     for kind, size in (("SVG", 1), ("PNG", 3)):
         shown.button(kind).click()
         shown.frame.locator(".hs-note", has_text=f".{kind.lower()}.").wait_for()
@@ -108,8 +105,8 @@ def test_a_sandboxed_frame_shows_the_picture_that_it_may_not_save(context: Brows
     assert complaints(shown) == []
 
 
-def test_a_frame_that_cannot_be_asked_is_told_both_ways(context: BrowserContext) -> None:
-    shown = show(context, head_view(random_trace()), "sandboxed")
+def test_a_frame_that_cannot_be_asked_is_told_both_ways(watched: Watched) -> None:
+    shown = show(watched, head_view(random_trace()), "sandboxed")
     shown.button("SVG").click()
     shown.frame.locator(".hs-note img").wait_for()
     assert "if the frame around this page allows it" in shown.frame.locator(".hs-note").inner_text()
@@ -117,8 +114,8 @@ def test_a_frame_that_cannot_be_asked_is_told_both_ways(context: BrowserContext)
     shown.frame.locator(".hs-note", has_text="forbids printing").wait_for()
 
 
-def test_a_free_frame_saves_files_and_says_nothing(context: BrowserContext) -> None:
-    shown = show(context, head_view(random_trace()), "srcdoc")
+def test_a_free_frame_saves_files_and_says_nothing(watched: Watched) -> None:
+    shown = show(watched, head_view(random_trace()), "srcdoc")
     with shown.host.expect_download() as download:
         shown.button("SVG").click()
     assert download.value.suggested_filename.endswith(".svg")
@@ -135,17 +132,17 @@ def test_a_free_frame_saves_files_and_says_nothing(context: BrowserContext) -> N
         "document.body.style.background = '#1b1e23'",
     ],
 )
-def test_the_theme_follows_the_host_while_it_runs(context: BrowserContext, change: str) -> None:
-    shown = show(context, head_view(random_trace()), "srcdoc")
+def test_the_theme_follows_the_host_while_it_runs(watched: Watched, change: str) -> None:
+    shown = show(watched, head_view(random_trace()), "srcdoc")
     assert shown.ground() == PAPER["light"]
     shown.host.evaluate(change)
     shown.frame.wait_for_selector(".hs-root[data-theme='dark']")
     assert shown.scene()["paper"] == "#14181d"
 
 
-def test_keys_do_not_reach_the_host(context: BrowserContext) -> None:
+def test_keys_do_not_reach_the_host(watched: Watched) -> None:
     # In a cell the host shares the document; in a frame only what it listens to in capture.
-    shown = show(context, head_view(random_trace()), "srcdoc")
+    shown = show(watched, head_view(random_trace()), "srcdoc")
     shown.frame.evaluate(
         "() => { window.heard = []; document.addEventListener('keydown', e => heard.push(e.key)); }"
     )
@@ -155,8 +152,8 @@ def test_keys_do_not_reach_the_host(context: BrowserContext) -> None:
     assert shown.frame.evaluate("window.heard") == ["Enter", "Control", "s"]
 
 
-def test_a_listener_that_throws_stops_no_other(context: BrowserContext) -> None:
-    watched = watch(context.new_page())
+def test_a_listener_that_throws_stops_no_other(watched: Watched) -> None:
+    watched.page.goto("about:blank")
     heard = watched.page.evaluate(
         """async ([code, header]) => {
           const { Store } = await import("data:text/javascript," + encodeURIComponent(code));
@@ -173,8 +170,8 @@ def test_a_listener_that_throws_stops_no_other(context: BrowserContext) -> None:
     assert watched.console == ["not allowed here"]
 
 
-def test_an_address_that_may_not_be_written_stops_no_drawing(context: BrowserContext) -> None:
-    shown = show(context, head_view(random_trace(), layer=0), "srcdoc")
+def test_an_address_that_may_not_be_written_stops_no_drawing(watched: Watched) -> None:
+    shown = show(watched, head_view(random_trace(), layer=0), "srcdoc")
     shown.frame.evaluate(
         """() => {
           const before = history.replaceState;
@@ -189,14 +186,14 @@ def test_an_address_that_may_not_be_written_stops_no_drawing(context: BrowserCon
     assert shown.lines()
 
 
-def test_a_frame_reports_its_height(context: BrowserContext) -> None:
+def test_a_frame_reports_its_height(watched: Watched) -> None:
     page = framed(head_view(random_trace(), layer=0, heads=[0]).html(), 'data-headscope="fit"')
     listen = (
         "<script>window.heights = []; addEventListener('message', "
         "(event) => event.data.type === 'headscope:height' && heights.push(event.data.height));"
         "</script><iframe"
     )
-    shown = open_host(context, page.replace("<iframe", listen, 1))
+    shown = open_host(watched, page.replace("<iframe", listen, 1))
     shown.settle()
     shown.host.wait_for_function("heights.length > 0")
     content = shown.frame.evaluate("document.getElementById('headscope').scrollHeight")
@@ -207,10 +204,10 @@ def test_a_frame_reports_its_height(context: BrowserContext) -> None:
 
 @pytest.mark.parametrize("attributes", ["", 'sandbox=""'])
 def test_where_scripts_may_not_run_the_page_says_so_in_words(
-    context: BrowserContext, attributes: str
+    watched: Watched, attributes: str
 ) -> None:
     policy = "default-src 'self'" if not attributes else "default-src * 'unsafe-inline'"
-    page = context.new_page()
+    page = watched.page
     source = framed(head_view(known_trace(), heads=[0], hide=()).html(), attributes)
     headers = {"Content-Security-Policy": policy, "Content-Type": "text/html; charset=utf-8"}
     page.route(HOME, lambda route: route.fulfill(body=source, headers=headers))

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from headscope.explorer.site import site
 from headscope.results.records import Records
@@ -79,20 +79,20 @@ def visit(tab: Page, place: str) -> Iterator[Visit]:
 
 
 def test_every_page_can_be_read_by_everybody(visit: Visit) -> None:
+    visit.open("/")
     for name, path in PAGES.items():
-        visit.open(path)
+        visit.follow(path)
         expect(visit.at("main h1").first).to_be_visible()
-        for theme in ("light", "dark"):
-            visit.light(theme)
-            assert visit.faults() == [], name
-            assert visit.watched.barriers(of_colours=theme == "dark") == [], name
+        for theme, is_second in visit.lights():
+            assert visit.faults() == [], f"{name}, {theme}"
+            assert visit.watched.barriers(of_colours=is_second) == [], f"{name}, {theme}"
 
 
 def test_every_page_fits_a_phone_and_a_desk(visit: Visit) -> None:
     for name, path in PAGES.items():
-        for width in (390, 1280):
+        for width, arrive in ((390, visit.open), (1280, visit.follow)):
             visit.page.set_viewport_size({"width": width, "height": 900})
-            visit.open(path)
+            arrive(path)
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, name
             assert visit.page.evaluate(OUTSIDE) == [], name
             assert visit.page.evaluate(CUT) == [], name
@@ -118,10 +118,9 @@ def test_what_needs_a_model_is_closed_and_says_why(visit: Visit) -> None:
     expect(visit.at("#nav-text")).to_have_attribute("aria-disabled", "true")
 
 
-def test_a_run_or_head_that_is_not_there_is_said(context: BrowserContext, place: str) -> None:
-    page = context.new_page()
-    page.goto(f"{place}/head.html?run=vig&head=L9H9")
-    expect(page.locator("[role=alert]")).to_contain_text("This site has no file for")
+def test_a_run_or_head_that_is_not_there_is_said(tab: Page, place: str) -> None:
+    tab.goto(f"{place}/head.html?run=vig&head=L9H9")
+    expect(tab.locator("[role=alert]")).to_contain_text("This site has no file for")
 
 
 def test_a_token_shows_where_it_looks_and_who_looks_at_it(visit: Visit, kept: Records) -> None:
@@ -171,7 +170,6 @@ def seen(token: str) -> str:
 
 
 def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit: Visit) -> None:
-    visit.open("/overview.html?run=vig")
     for width in (390, 700, 1440):
         visit.page.set_viewport_size({"width": width, "height": 900})
         visit.open("/overview.html?run=vig")
@@ -196,10 +194,9 @@ def test_on_a_phone_a_claim_is_read_without_scrolling_sideways(visit: Visit) -> 
     assert verdict.evaluate(label) != "none"
 
 
-def test_a_run_that_is_not_there_is_said(context: BrowserContext, place: str) -> None:
-    page = context.new_page()
-    page.goto(f"{place}/overview.html?run=gone")
-    expect(page.locator("[role=alert]")).to_contain_text("There is no run gone here; choose one of")
+def test_a_run_that_is_not_there_is_said(tab: Page, place: str) -> None:
+    tab.goto(f"{place}/overview.html?run=gone")
+    expect(tab.locator("[role=alert]")).to_contain_text("There is no run gone here; choose one of")
 
 
 def test_the_arrow_keys_walk_through_an_example(visit: Visit) -> None:
@@ -243,7 +240,7 @@ def test_a_point_of_the_map_opens_its_input(visit: Visit, kept: Records) -> None
 
 
 def test_the_code_to_embed_a_head_works_in_a_page_of_another_host(
-    visit: Visit, context: BrowserContext, root: Path, place: str
+    visit: Visit, root: Path, place: str
 ) -> None:
     visit.open(HEAD)
     visit.at("#share").click()
@@ -251,7 +248,7 @@ def test_the_code_to_embed_a_head_works_in_a_page_of_another_host(
     code = visit.at("#share-frame").input_value()
     text = f"<!doctype html><title>Elsewhere</title><p>My page</p>{code}"
     (root / "elsewhere.html").write_text(text, encoding="utf-8")
-    page = context.new_page()
+    page = visit.page.context.new_page()
     page.goto(place.replace("127.0.0.1", "localhost").replace("deep/pages", "elsewhere.html"))
     frame = page.frame_locator("iframe")
     expect(frame.locator("h1")).to_have_text("Head L1H2")
@@ -261,22 +258,22 @@ def test_the_code_to_embed_a_head_works_in_a_page_of_another_host(
     )
 
 
-def test_runs_that_agree_do_not_differ(context: BrowserContext, root: Path, place: str) -> None:
+def test_runs_that_agree_do_not_differ(tab: Page, root: Path, place: str) -> None:
     runs = root / "same"
     paths = [write_run(runs / name, "vig2019", layers=(0, 1), heads=3) for name in ("a", "b")]
     site(paths, root / "agree")
-    with visiting(context, place.replace("/deep/pages", "/agree")) as visit:
+    with visiting(tab, place.replace("/deep/pages", "/agree")) as visit:
         visit.open("/compare.html")
         expect(visit.at("#no-difference")).to_have_text("The two runs do not differ in any value.")
 
 
 def test_compare_is_closed_where_no_two_runs_are_of_one_study(
-    context: BrowserContext, root: Path, place: str
+    tab: Page, root: Path, place: str
 ) -> None:
     site([root / "runs" / "vig", root / "runs" / "luger"], root / "apart")
-    with visiting(context, place.replace("/deep/pages", "/apart")) as visit:
+    with visiting(tab, place.replace("/deep/pages", "/apart")) as visit:
         visit.open("/overview.html")
         why = "No two of these runs are of one study: vig2019, luger2026."
         expect(visit.at("#nav-compare")).to_have_attribute("title", why)
-        visit.open("/compare.html")
+        visit.follow("/compare.html")
         expect(visit.at("main .note")).to_contain_text(why)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
-from playwright.sync_api import BrowserContext, Route
+from playwright.sync_api import Route
 
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.cell import outputs
 from headscope.views.page import script, style
 from headscope.views.state import SETTINGS
-from tests.browser.conftest import Watched, watch
+from tests.browser.conftest import Watched
 from tests.views.traces import known_trace, random_trace
 
 pytestmark = pytest.mark.browser
@@ -60,7 +60,7 @@ PAGE = f"<!doctype html><meta charset=utf-8><style>{style()}</style><div id=cell
 
 
 @pytest.fixture
-def cell(context: BrowserContext) -> Iterator[Watched]:
+def cell(watched: Watched) -> Iterator[Watched]:
     """An empty notebook cell; only the page and the widget's own script can be loaded."""
     files = {
         "": (f'{PAGE}<script type=module src="host.js"></script>', "text/html"),
@@ -68,8 +68,7 @@ def cell(context: BrowserContext) -> Iterator[Watched]:
         "widget.js": (script("widget"), "text/javascript"),
     }
     for name, (body, kind) in files.items():
-        context.route(HOME + name, partial(_answer, body, kind))
-    watched = watch(context.new_page())
+        watched.page.route(HOME + name, partial(_answer, body, kind))
     watched.page.goto(HOME)
     watched.page.wait_for_function("window.started")
     yield watched

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
-from scipy import special, stats
+from scipy import special
 
 from headscope.results.measure import Baseline, measure_names, measure_of
 
@@ -241,8 +241,20 @@ def q_values(p: Array) -> Array:
     known = np.flatnonzero(np.isfinite(flat))
     adjusted = np.full(flat.shape, np.nan)
     if known.size:
-        adjusted[known] = stats.false_discovery_control(flat[known])
+        adjusted[known] = _step_up(flat[known])
     return adjusted.reshape(p.shape)
+
+
+def _step_up(p: Array) -> Array:
+    """min over k ≥ rank of n p(k) / k, as scipy.stats has it, which takes half a second to import.
+
+    Every p is at most 1, so is the last term, and so is every minimum.
+    """
+    order = np.argsort(p)
+    steps = p[order] * (p.size / np.arange(1, p.size + 1))
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum.accumulate(steps[::-1])[::-1]
+    return adjusted
 
 
 def q_together(several: Sequence[Array]) -> list[Array]:

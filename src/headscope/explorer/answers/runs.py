@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from scipy.stats import rankdata
 
 from headscope.errors import RunError
 from headscope.explorer.schemas import RefusedError
@@ -212,7 +211,7 @@ def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, in
     values = np.asarray(chosen.values.values, float)
     known = np.isfinite(values)
     ranks = np.zeros(values.shape, int)
-    ranks[known] = rankdata(-values[known], method="min")
+    ranks[known] = 1 + np.searchsorted(np.sort(-values[known]), -values[known])  # 1 is the largest
     return Column(
         chosen=chosen,
         values=values,

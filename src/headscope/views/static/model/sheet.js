@@ -23,6 +23,7 @@ import { drawingOf, massTo } from "../core/units.js";
 const GAP = 6;
 const LABEL = 44;
 const TOUCHED = 40; // smallest thumbnail for a finger
+const PATIENCE = 100; // milliseconds until what is found is painted; twice as many for the next
 const RANKED = 82; // wide enough for L11H11 and a score
 
 export class Sheet {
@@ -37,6 +38,8 @@ export class Sheet {
     this.rows = [];
     /** @type {Thumb[]} */
     this.thumbs = [];
+    /** Thumbnails that are found and not yet painted. @type {Thumb[]} */
+    this.unpainted = [];
     this.size = 80;
     this.drawnSize = 80;
     this.columns = 1;
@@ -59,6 +62,7 @@ export class Sheet {
     this.setSize();
     this.drawnSize = this.size;
     this.thumbs = [];
+    this.unpainted = [];
     this.shares = [];
     const isRanked = state.ranked && state.order !== "number";
     this.root.classList.toggle("hs-ranked", isRanked);
@@ -146,13 +150,24 @@ export class Sheet {
 
   /** @param {number} round @param {boolean} onlyVisible */
   async drawWhile(round, onlyVisible) {
+    let [painted, patience] = [performance.now(), PATIENCE];
     for (;;) {
       const next = this.nextLayer(onlyVisible);
-      if (next === null || round !== this.round) return;
+      if (round !== this.round) return;
+      if (next === null || performance.now() - painted > patience) {
+        this.paintNew();
+        [painted, patience] = [performance.now(), 2 * patience];
+      }
+      if (next === null) return;
       await this.drawLayer(next, round);
       // A frame for the page to scroll and answer in.
       if (!onlyVisible) await new Promise((done) => setTimeout(done));
     }
+  }
+
+  /** Paint what is found, seldom: whenever one canvas has changed, the browser puts all of them together again. */
+  paintNew() {
+    for (const thumb of this.unpainted.splice(0)) this.paint(thumb);
   }
 
   /** @param {boolean} onlyVisible @returns {number | null} */
@@ -174,7 +189,7 @@ export class Sheet {
       const drawing = drawingOf(stack, weights, state, [thumb.cell.head]);
       this.shares.push(sharesOf(drawing));
       thumb.small = binned(drawing, kind);
-      this.paint(thumb);
+      this.unpainted.push(thumb);
     }
   }
 
