@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.plots import style
@@ -38,6 +38,7 @@ def test_the_ticks_of_neighbouring_axes_do_not_meet(layers: int, heads: int) -> 
         assert zero.get_text() == "0" and zero.get_position() < number.get_position()
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_a_panel_shows_every_value_where_its_ticks_say(data: st.DataObject) -> None:
     layers, heads = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 5))
