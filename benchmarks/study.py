@@ -12,17 +12,22 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import wraps
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
+from headscope.engine import forward as engine
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
-from headscope.engine.job import AT_ONCE, balanced_size
-from headscope.engine.study import SHARD_SENTENCES
+from headscope.engine.job import AT_ONCE, Job, balanced_size
+from headscope.engine.study import SHARD_SENTENCES, _Running
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.studies import find_study
@@ -179,6 +184,43 @@ def measure(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, tupl
     return best
 
 
+def print_parts(model: Model, corpus: Corpus) -> None:
+    """CPU seconds of the parts of a study; each shard is computed in a thread of its own."""
+    watched = {
+        "shards": (Job, "compute"), "batches": (engine, "_observe_batch"),
+        "layers": (engine._Loop, "add_layer"), "all": (_Running, "finish"),
+        "waiting": (_Running, "_compute_shards"),
+    }  # fmt: skip
+    spent: dict[str, list[float]] = {name: [] for name in watched}
+    with ExitStack() as stack:
+        for name, (place, function) in watched.items():
+            timed = _timed(getattr(place, function), spent[name])
+            stack.enter_context(patch.object(place, function, timed))
+        run_study(model, corpus)
+    shards, batches, layers, whole, waiting = (sum(each) for each in spent.values())
+    parts = {
+        "the network and its weights": batches - layers,
+        "statistics of every layer": layers,
+        "texts read, tokenized and aligned": shards - batches,
+        "values, statements and files": whole - waiting,
+    }
+    print("where the CPU seconds of the study go")
+    for name, seconds in parts.items():
+        print(f"  {name:36s}{seconds:9.2f}")
+
+
+def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
+    @wraps(function)
+    def run(*arguments: Any, **options: Any) -> Any:
+        start = time.thread_time()
+        try:
+            return function(*arguments, **options)
+        finally:
+            spent.append(time.thread_time() - start)
+
+    return run
+
+
 def peak_memory(shape: str, sentences: int) -> float:
     """Peak resident memory in MiB of a process that runs the study on so many sentences."""
     command = [sys.executable, "-m", "benchmarks.study", "--shape", shape]
@@ -212,6 +254,8 @@ def main() -> None:
     tokens = sum(int(batch.mask.sum()) for batch in batches)
     print(f"{given.sentences} sentences, {tokens} tokens, {torch.get_num_threads()} threads")
     print_table(model, corpus, batches, given.repeats)
+    if given.shape == "mini":  # the other has one shard with all threads, whose seconds none knows
+        print_parts(model, corpus)
     if not given.no_memory:
         for count in (500, 5000):
             peak = peak_memory(given.shape, count)
