@@ -109,9 +109,8 @@ def _assign(distances: Float[np.ndarray, "head other"]) -> tuple[np.ndarray, np.
 
 def _cheapest(distances: Float[np.ndarray, "head other"]) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the pairs with the smallest total distance."""
-    from scipy.optimize import (
-        linear_sum_assignment,  # few commands match heads: a fifth of a second
-    )
+    # Here, since few commands match heads and the import takes a fifth of a second.
+    from scipy.optimize import linear_sum_assignment
 
     return linear_sum_assignment(distances)
 
