@@ -90,7 +90,7 @@ def compare(
     row_weights = torch.rand(2 * groups, tokens, generator=generator).to(device)
     queries = torch.randint(0, tokens, (100,), generator=generator).int().to(device)
     keys = torch.randint(-1, tokens, (100,), generator=generator).int().to(device)
-    sought_from = groups % 2
+    sought_from = groups // 2  # 0 or 1
     counting = replace(attention, lse=lse.masked_fill(~content, torch.inf))
     sums = sum_keys_plainly(counting, content, row_weights, sought_from)
     found = sum_keys_on_gpu(counting, content, row_weights, sought_from)

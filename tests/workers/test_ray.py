@@ -7,7 +7,7 @@ What ends processes comes before the studies, and what takes a node away comes a
 import os
 import subprocess
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,8 @@ from headscope.engine import study as running
 from headscope.engine.job import Job
 from headscope.errors import RunError
 from headscope.workers import LocalEngine, find_engine
-from headscope.workers.ray import Node, Placement, RayEngine, RayPool, find_nodes, place_workers
+from headscope.workers.placement import Node, Placement, place_workers
+from headscope.workers.ray import RayEngine, RayPool, find_nodes
 from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import two_nodes
 from tests.engine.small_works import Noted, Square, Unready
@@ -63,85 +64,59 @@ def _small_shards() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Disturbed:
+class Around:
+    """An engine whose pool runs every work in another way."""
+
+    engine: Any
+    run: Callable[[Any, Any, Iterable[Any]], Iterator[Any]]  # of the pool, a work and its pieces
+    name: str = "around"
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        with self.engine.open() as pool:
+            yield AroundPool(pool, self.run)
+
+
+@dataclass(frozen=True)
+class AroundPool:
+    pool: Any
+    way: Callable[[Any, Any, Iterable[Any]], Iterator[Any]]
+
+    def share(self, threads: int, *, needs_gpu: bool) -> int:
+        return self.pool.share(threads, needs_gpu=needs_gpu)
+
+    def run(self, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
+        return self.way(self.pool, work, pieces)
+
+
+def disturbed(engine: Any, after: int, happen: Callable[[], object]) -> Around:
     """An engine during whose work something happens, after so many pieces."""
 
-    engine: Any
-    after: int
-    happen: Any
-    name: str = "disturbed"
-
-    @contextmanager
-    def open(self) -> Iterator[Any]:
-        with self.engine.open() as pool:
-            yield DisturbedPool(pool, self.after, self.happen)
-
-
-@dataclass(frozen=True)
-class DisturbedPool:
-    pool: Any
-    after: int
-    happen: Any
-
-    def share(self, threads: int, *, needs_gpu: bool) -> int:
-        return self.pool.share(threads, needs_gpu=needs_gpu)
-
-    def run(self, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
-        for count, done in enumerate(self.pool.run(work, pieces), start=1):
+    def run(pool: Any, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
+        for count, done in enumerate(pool.run(work, pieces), start=1):
             yield done
-            if count == self.after:
-                self.happen()
+            if count == after:
+                happen()
+
+    return Around(engine, run)
 
 
-@dataclass(frozen=True)
-class StagesOn:
+def stages_on(engine: Any) -> Around:
     """An engine that does the pieces of stages; shards stay in this process."""
 
-    engine: Any
-    name: str = "stages"
+    def run(pool: Any, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
+        if not isinstance(work, Job):
+            yield from pool.run(work, pieces)
+            return
+        with LocalEngine().open() as here:
+            yield from here.run(work, pieces)
 
-    @contextmanager
-    def open(self) -> Iterator[Any]:
-        with self.engine.open() as pool, LocalEngine().open() as here:
-            yield StagesPool(pool, here)
-
-
-@dataclass(frozen=True)
-class StagesPool:
-    pool: Any
-    here: Any
-
-    def share(self, threads: int, *, needs_gpu: bool) -> int:
-        return self.pool.share(threads, needs_gpu=needs_gpu)
-
-    def run(self, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
-        return (self.here if isinstance(work, Job) else self.pool).run(work, pieces)
+    return Around(engine, run)
 
 
-@dataclass(frozen=True)
-class Counted:
+def counted(engine: Any, folder: Path) -> Around:
     """An engine whose two processes begin together and say in a folder who began which shard."""
-
-    engine: Any
-    folder: Path
-    name: str = "counted"
-
-    @contextmanager
-    def open(self) -> Iterator[Any]:
-        with self.engine.open() as pool:
-            yield CountedPool(pool, self.folder)
-
-
-@dataclass(frozen=True)
-class CountedPool:
-    pool: Any
-    folder: Path
-
-    def share(self, threads: int, *, needs_gpu: bool) -> int:
-        return self.pool.share(threads, needs_gpu=needs_gpu)
-
-    def run(self, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
-        return self.pool.run(Noted(work, self.folder, crew=2), pieces)
+    return Around(engine, lambda pool, work, pieces: pool.run(Noted(work, folder, crew=2), pieces))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +251,7 @@ def test_stopping_in_the_middle_leaves_no_worker_behind(pool: RayPool, tmp_path:
 
 
 def test_a_worker_killed_in_a_stage_costs_only_its_piece(pool: RayPool, tmp_path: Path) -> None:
-    engine = StagesOn(Kept(pool))
+    engine = stages_on(Kept(pool))
     with pytest.raises(RunError, match=r"The sum up to 3 failed 3 times.*its process"):
         hs.study(STUDY, causal_model(), treebank(40), tmp_path, engine=engine, deadly=3)
     kept = {path.name for path in (tmp_path / "stages" / "sums").iterdir()}
@@ -341,7 +316,7 @@ def test_a_node_removed_in_mid_run_costs_one_piece_and_changes_nothing(
     """One node is left for the tests below; its process goes on with their work."""
     model, corpus = causal_model(), treebank(160)
     calm = hs.study("vig2019", model, corpus)
-    engine = Disturbed(Counted(Kept(pool), tmp_path), 5, partial(remove_node, cluster))
+    engine = disturbed(counted(Kept(pool), tmp_path), 5, partial(remove_node, cluster))
     found = hs.study("vig2019", model, corpus, tmp_path / "run", engine=engine)
     xr.testing.assert_identical(found, calm)
     assert list(tries(tmp_path)) == list(range(20))
@@ -359,7 +334,7 @@ def test_a_run_goes_on_with_either_engine_after_ctrl_c(
 ) -> None:
     model, corpus = bidirectional_model(), treebank(60)
     for engine, shards in ((LocalEngine(), 3), (Kept(pool), 4)):
-        stopped = Disturbed(engine, shards, press_ctrl_c)
+        stopped = disturbed(engine, shards, press_ctrl_c)
         with pytest.raises(KeyboardInterrupt):
             hs.study("clark2019", model, corpus, tmp_path, engine=stopped, **PROBES)
     assert len(list((tmp_path / "shards").iterdir())) == 7

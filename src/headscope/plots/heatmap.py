@@ -90,7 +90,7 @@ def draw_panels(panels: Sequence[Panel], columns: int, unit: str) -> Figure:
 
 
 def _draw_panel(sheet: Axes, panel: Panel, unit: str, size: tuple[float, float]) -> None:
-    """One panel in one pair of axes, its ticks by hand: three with their own take thrice the time.
+    """One panel in one pair of axes, its ticks by hand: three with ticks of their own take longer.
 
     The first image is the grid, the first line the baseline.
     """
