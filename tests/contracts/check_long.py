@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import headscope as hs
-from headscope.model.capture.modes import Mode
+from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.encode import Encoded
 from headscope.model.model import Model
 from headscope.observe.dense import DenseLayer
@@ -22,7 +22,7 @@ from headscope.observe.layer import Layer, separation
 from headscope.observe.show import show_layers
 
 LIMIT = 1e-5
-WAYS: tuple[Mode, ...] = ("rows", "fused")
+WAYS: tuple[AttentionPath, ...] = ("rows", "fused")
 TEXT = (
     "The old gardener remembers a curious telescope on the mountain, and the teacher who painted "
     "every window of the quiet house understands why nobody follows him up there any more. "
@@ -58,9 +58,9 @@ def values(layer: Layer, on_arcs: Tensor, distance: Tensor, columns: Tensor) -> 
         "received": columns / total,
         "paid": layer.rows,
         "null": layer.to_null,
-        "entropy": layer.nats / layer.counted.sum(-1).clamp(min=1),
-        "largest": layer.peaks(True).weight,
-        "apart": layer.peaks(False).weight,
+        "entropy": layer.entropy_sum / layer.counted.sum(-1).clamp(min=1),
+        "largest": layer.largest(with_self=True),
+        "apart": layer.largest(with_self=False),
     }
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headscope.errors import CaptureError
 from headscope.model.capture import modes
-from headscope.model.capture.modes import Mode
+from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe import show
@@ -118,7 +118,7 @@ def same_layer(found: Layer, whole: Whole) -> None:
 @each_family
 @each_way
 def test_sums_equal_those_of_whole_matrices(
-    name: str, way: Mode, monkeypatch: pytest.MonkeyPatch
+    name: str, way: AttentionPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(modes.BLOCK_BYTES, "cpu", 4 * 4 * 30 * 8)  # eight rows at a time
     given = inputs_of(name)

@@ -16,7 +16,7 @@ from headscope.engine.job import Counts, Partial
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
 from headscope.metrics.where.spread import CORRELATION, CORRELATION_P
-from headscope.model.capture.modes import Mode
+from headscope.model.capture.modes import AttentionPath
 from headscope.observe.inputs import Example
 from headscope.results.measure import DERIVED, Measure
 from headscope.results.replicates import GROUPS
@@ -43,7 +43,7 @@ class Part:
         kept = [each for each in self.metrics if not needs_matrices(each)]
         return replace(self, metrics=tuple(kept))
 
-    def observe(self, start: int, stop: int, way: Mode = "dense") -> dict[str, State]:
+    def observe(self, start: int, stop: int, way: AttentionPath = "dense") -> dict[str, State]:
         """The states of all metrics after some of the inputs."""
         examples = self.examples[start:stop]
         return observe(self.setup.model, examples, self.metrics, BATCH_TOKENS, way)
@@ -63,7 +63,7 @@ class Case:
         """With whom it is shown inputs."""
         return parts(self.study, self.kind)[self.place]
 
-    def see(self, start: int, stop: int, way: Mode = "dense") -> State:
+    def see(self, start: int, stop: int, way: AttentionPath = "dense") -> State:
         """What it knows after some of its inputs; nothing may change it."""
         return seen(self.study, self.kind, self.place, start, stop, way)[self.metric.name]
 
@@ -84,7 +84,7 @@ def parts(study: str, kind: str) -> list[Part]:
 
 
 @cache
-def seen(study: str, kind: str, place: int, start: int, stop: int, way: Mode) -> dict[str, State]:
+def seen(study: str, kind: str, place: int, start: int, stop: int, way: AttentionPath) -> dict[str, State]:
     part = parts(study, kind)[place]
     return (part if way == "dense" else part.without_matrices()).observe(start, stop, way)
 
@@ -203,7 +203,7 @@ def test_every_ratio_is_that_of_the_sums_it_comes_with(case: Case) -> None:
 
 @pytest.mark.parametrize("way", ["rows", "fused"])
 def test_without_matrices_a_metric_gives_the_same_or_is_refused_by_its_type(
-    case: Case, way: Mode
+    case: Case, way: AttentionPath
 ) -> None:
     metric = case.metric
     if needs_matrices(metric):

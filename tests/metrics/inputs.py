@@ -6,12 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.model.attention import PlainAttention, TextAttention
+from headscope.model.attention import TextAttention
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
-from headscope.observe.fused import FusedLayer, fuse_layer
-from headscope.observe.layer import Layer
-from headscope.observe.rows import RowsBuilder, RowsLayer
+from headscope.observe.layer import BlockLayer, Layer
+from headscope.observe.show import rebuild_rows
 from headscope.results.replicates import GROUPS
 
 TAGS = ("ADJ", "NOUN", "VERB")
@@ -87,7 +85,7 @@ def make_batch(
     )
 
 
-def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> DenseLayer:
+def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> BlockLayer:
     """Weights of one layer; padded rows hold rubbish, as they do in real models."""
     size = batch.mask.shape[1]
     weights = np.zeros((len(inputs), HEADS, size, size), np.float32)
@@ -95,23 +93,19 @@ def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> De
         weights[row, :, each.length :] = 1 / size
         weights[row, :, each.length :, -1] = np.nan
         weights[row, :, : each.length, : each.length] = each.weights[layer]
-    return DenseLayer(layer, torch.from_numpy(weights), batch)
+    return BlockLayer.of_matrix(layer, batch, torch.from_numpy(weights))
 
 
-def in_rows(layer: DenseLayer, block: int = 3) -> RowsLayer:
+def in_blocks(layer: BlockLayer, block: int = 3) -> BlockLayer:
     """The same layer, seen some query rows at a time."""
-    builder = RowsBuilder(layer.batch)
-    for start in range(0, layer.weights.shape[2], block):
-        builder.add(layer.weights[:, :, start : start + block], start)
-    return builder.finish(layer.index, lambda start, stop: layer.weights[:, :, start:stop])
+    return BlockLayer(layer.index, layer.batch, layer.weights, block)
 
 
-def fused(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> FusedLayer:
+def from_parts(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> BlockLayer:
     """The same layer from queries and keys: query · key is the logarithm of the weight."""
-    texts = tuple(_as_text(each, layer) for each in inputs)
-    made = fuse_layer(layer, PlainAttention("self", layer, texts), batch)
-    assert isinstance(made, FusedLayer)
-    return made
+    texts = [_as_text(each, layer) for each in inputs]
+    spans = [slice(0, each.length) for each in inputs]
+    return BlockLayer(layer, batch, rebuild_rows(texts, spans, batch.mask.shape[1]), block=4)
 
 
 def _as_text(each: Input, layer: int) -> TextAttention:
@@ -122,14 +116,14 @@ def _as_text(each: Input, layer: int) -> TextAttention:
 
 
 LAYERS = {
-    "dense": make_layer,
-    "rows": lambda inputs, batch: in_rows(make_layer(inputs, batch)),
-    "fused": fused,
+    "matrix": make_layer,
+    "blocks": lambda inputs, batch: in_blocks(make_layer(inputs, batch)),
+    "parts": from_parts,
 }
 
 
 def make_layer_of(kind: str, inputs: list[Input], batch: AnnotatedBatch) -> Layer:
-    """The first layer in one of the three implementations."""
+    """The first layer: its matrix, blocks of its rows, or rebuilt from queries and keys."""
     return LAYERS[kind](inputs, batch)
 
 

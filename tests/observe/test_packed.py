@@ -22,7 +22,7 @@ from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
 from headscope.observe.packed import PackedLayer, pack_layer
-from headscope.observe.show import choose_way
+from headscope.observe.show import choose_path
 from tests.metrics.inputs import make_batch, random_input
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.observe.test_rows import seek_from, sums_of
@@ -187,9 +187,9 @@ def test_a_gpu_packs_plain_attention_unless_matrices_are_asked_for(
     model: Any = SimpleNamespace(
         device=torch.device(device), modes=("rows", "fused"), network=SimpleNamespace(config=config)
     )
-    assert choose_way(model, 20, "auto", needs_matrices=needs_matrices) == way
-    assert choose_way(model, 5000, "auto", needs_matrices=needs_matrices) == "fused"
-    assert choose_way(model, 20, "rows") == "rows"
+    assert choose_path(model, 20, "auto", needs_matrices=needs_matrices) == way
+    assert choose_path(model, 5000, "auto", needs_matrices=needs_matrices) == "fused"
+    assert choose_path(model, 20, "rows") == "rows"
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")

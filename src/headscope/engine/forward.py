@@ -1,45 +1,28 @@
-"""Run inputs through a model, batch by batch, and reduce every layer while the pass goes on.
+"""Run inputs through a model, batch by batch, and show metrics what they ask for.
 
 How many tokens a batch may have: what fits, and half of it when the memory runs out.
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from threading import Lock
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 
-from headscope.errors import ModelError
-from headscope.metrics.metric import (
-    BatchMetric,
-    CondensingMetric,
-    LayerMetric,
-    MatrixMetric,
-    Metric,
-    ModelMetric,
-    State,
-    Sums,
-    TextMetric,
-    refuse_matrices,
-)
-from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
-from headscope.model.loading.memory import available_memory, free_on_gpu, is_out_of_memory
+from headscope.errors import ModelError, RunError
+from headscope.metrics.metric import Metric, Sums, map_sums
+from headscope.model.attention import send
+from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
 from headscope.model.loading.network import evaluating
 from headscope.model.model import Model
 from headscope.model.writes import Reading
-from headscope.observe.dense import DenseLayer
-from headscope.observe.inputs import Columns, Cut, Example, columns_of
+from headscope.observe.inputs import Columns, Cut
 from headscope.observe.layer import Layer
-from headscope.observe.packed import places_of
-from headscope.observe.show import Attention, choose_way, is_packed, show_layers
-from headscope.workers import go_on
-from headscope.workers.threads import use_threads
+from headscope.observe.show import PathChoice, choose_path, is_packed, show_layers
 
 log = logging.getLogger("headscope")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
@@ -51,7 +34,6 @@ SHARE = 0.25  # of the free memory; the rest is for the network's own activation
 ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
-_one_at_a_time = Lock()
 
 
 @dataclass(frozen=True)
@@ -61,7 +43,7 @@ class Allowance:
     model: str
     tokens: int
 
-    def use(self, work: Callable[[int], Found]) -> Found:
+    def use(self, work: Callable[[int], Result]) -> Result:
         """Do the work with as many tokens per batch as fit; from the start after each halving."""
         tokens = min(self.tokens, _lowered.get(self.model, self.tokens))
         while True:
@@ -113,14 +95,6 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, si
     return 1 << (tokens.bit_length() - 1)
 
 
-def have_room(model: Model, batch_tokens: int, at_once: int) -> bool:
-    """Whether so many batches fit into a share of this machine's memory at once."""
-    free = available_memory()
-    size = model.network.dtype.itemsize
-    each = _token_bytes(model.heads, _width(model), SENTENCE, size)
-    return free is None or at_once * batch_tokens * each <= SHARE * free
-
-
 def _token_bytes(heads: int, width: int, row: int, size: int) -> int:
     """A token has a row of weights in every head, of which about ten copies of four bytes live at
     once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
@@ -134,181 +108,68 @@ def _width(model: Model) -> int:
 
 def observe(
     model: Model,
-    examples: Sequence[Example],
-    metrics: Sequence[Metric],
-    batch_tokens: int,
-    choice: Attention = "dense",
-    reading: Reading = "raw",
-    counted: Mapping[str, Sums] | None = None,
-) -> dict[str, State]:
-    """The states of all metrics after the examples; no weights outlive their layer.
-
-    `choice` says how layers are looked at, `reading` how their weights are read; see
-    `headscope.observe.show`. `counted` are sums of metrics that have seen the texts already.
-    """
-    columns = columns_of(examples)
-    allowance = Allowance(model.name, batch_tokens)
-    with torch.inference_mode(), evaluating(model.network):
-        return allowance.use(
-            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading, counted or {})
-        )
-
-
-def _observe(
-    model: Model,
     columns: Columns,
     metrics: Sequence[Metric],
     batch_tokens: int,
-    choice: Attention,
-    reading: Reading,
-    counted: Mapping[str, Sums],
-) -> dict[str, State]:
-    states = {metric.name: metric.zero(len(columns)) for metric in metrics}
-    for metric in metrics:
-        if metric.name in counted:
-            own = states[metric.name].sums
-            own.update(metric.merge(own, {**own, **counted[metric.name]}))
-    loop = _make_loop(metrics, states, model.device, counted)
-    cuts = _read_texts(model, columns, batch_tokens, loop)
-    if model.device.type == "cpu":
-        for cut in cuts:
-            _observe_batch(model, cut, loop, choice, reading)
-        loop.finish()
-    else:
-        _observe_far(cuts, model, loop, choice, reading)
-    for state in states.values():
-        state.settle()
-    return states
+    choice: PathChoice = "dense",
+    reading: Reading = "raw",
+) -> dict[str, Sums]:
+    """The sums of all metrics by name after some inputs; no weights outlive their layer.
 
-
-def _read_texts(model: Model, columns: Columns, batch_tokens: int, loop: "_Loop") -> Iterator[Cut]:
-    """The batches on the host, after all that needs no network has been done with them."""
-    packed, pad = is_packed(model), model.pad
-    for rows in model.buckets(columns.lengths.tolist(), batch_tokens):
-        cut = columns.cut(rows, pad=pad, is_causal=model.is_causal)
-        for metric in loop.of_text:
-            metric.update_text(loop.states[metric.name], cut.annotated)
-        if packed:
-            places_of(cut.annotated)
-        yield cut
-
-
-@contextmanager
-def _turn(cuts: Iterator[Cut]) -> Iterator[Iterable[Cut]]:
-    """The GPU and the batches, which are read while it is busy with another shard."""
-    ready: Iterable[Cut] = cuts
-    if not _one_at_a_time.acquire(blocking=False):
-        ready = list(cuts)
-        _one_at_a_time.acquire()
-    try:
-        yield ready
-    finally:
-        _one_at_a_time.release()
-
-
-def _observe_far(
-    cuts: Iterator[Cut], model: Model, loop: "_Loop", choice: Attention, reading: Reading
-) -> None:
-    """Observe batches on a GPU, one shard at a time: they are as large as its memory allows.
-
-    Another shard may begin as soon as all work of this one has been launched. Nothing here asks
-    the GPU for a number, which would leave it idle until the next batch has been launched.
+    `choice` says by which path layers are looked at, `reading` how their weights are read; see
+    `headscope.observe.show`.
     """
-    sent = (cut.to(model.device) for cut in cuts)
-    with use_threads(1):  # several shards are read at once
-        with _turn(sent) as ready:
-            for cut in ready:
-                _observe_batch(model, cut, loop, choice, reading)
-        loop.finish()
-        done = torch.cuda.Event() if model.device.type == "cuda" else None
-        if done is not None:
-            done.record(torch.cuda.current_stream(model.device))
-    if done is not None:
-        done.synchronize()
+
+    def see_inputs(tokens: int) -> dict[str, Sums]:
+        sums = {metric.name: on_device(metric.zero(), model.device) for metric in metrics}
+        for rows in model.buckets(columns.lengths.tolist(), tokens):
+            cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
+            _see_batch(model, cut.to(model.device), metrics, sums, choice, reading)
+        return {metric.name: on_host(metric.shrink(sums[metric.name])) for metric in metrics}
+
+    with torch.inference_mode(), evaluating(model.network):
+        return Allowance(model.name, batch_tokens).use(see_inputs)
 
 
-@dataclass(frozen=True)
-class _Loop:
-    """The metrics by what they look at, and their states; ratios of heads are added up together."""
-
-    metrics: Sequence[Metric]
-    states: Mapping[str, State]
-    of_text: list[TextMetric]
-    of_model: list[ModelMetric]
-    of_layers: list[LayerMetric]
-    of_matrices: list[MatrixMetric]
-    of_batches: list[BatchMetric]
-    ratios: RatioGroup | None
-
-    @property
-    def needs_matrices(self) -> bool:
-        """Whether any metric asks for whole matrices."""
-        of_ratios = any(isinstance(metric, MatrixRatio) for metric in self.metrics)
-        return bool(self.of_matrices or self.of_batches or self.of_model or of_ratios)
-
-    def finish(self) -> None:
-        """Complete the states, as far as that can be done where they are."""
-        if self.ratios is not None:
-            self.ratios.finish(self.states)
-        for metric in self.metrics:
-            if isinstance(metric, CondensingMetric):
-                metric.condense(self.states[metric.name])
-            self.states[metric.name].fetch()
-
-    def add_layer(self, layer: Layer) -> None:
-        """Update whatever needs one layer."""
-        if self.ratios is not None:
-            self.ratios.update(layer)
-        for metric in self.of_layers:
-            metric.update_layer(self.states[metric.name], layer)
-        if isinstance(layer, DenseLayer):
-            for metric in self.of_matrices:
-                metric.update_matrix(self.states[metric.name], layer)
+def on_device(sums: Sums, device: torch.device) -> Sums:
+    """The sums where the model is."""
+    return map_sums(sums, lambda values: send(values, device))
 
 
-def _make_loop(
+def on_host(sums: Sums) -> Sums:
+    """The sums on the host, to be written."""
+    return map_sums(sums, lambda values: values.cpu())
+
+
+def _see_batch(
+    model: Model,
+    cut: Cut,
     metrics: Sequence[Metric],
-    states: Mapping[str, State],
-    device: torch.device,
-    counted: Container[str] = (),
-) -> _Loop:
-    ratios = [metric for metric in metrics if isinstance(metric, HeadRatio | MatrixRatio)]
-    others = [metric for metric in metrics if not isinstance(metric, HeadRatio | MatrixRatio)]
-    return _Loop(
-        metrics,
-        states,
-        [m for m in others if isinstance(m, TextMetric) and m.name not in counted],
-        [metric for metric in others if isinstance(metric, ModelMetric)],
-        [metric for metric in others if isinstance(metric, LayerMetric)],
-        [metric for metric in others if isinstance(metric, MatrixMetric)],
-        [metric for metric in others if isinstance(metric, BatchMetric)],
-        RatioGroup(ratios, device) if ratios else None,
-    )
-
-
-def _observe_batch(
-    model: Model, cut: Cut, loop: _Loop, choice: Attention, reading: Reading
+    sums: dict[str, Sums],
+    choice: PathChoice,
+    reading: Reading,
 ) -> None:
-    batch, annotated = cut.batch, cut.annotated
-    way = choose_way(
-        model,
-        batch.ids.shape[1],
-        choice,
-        needs_matrices=loop.needs_matrices,
-        reading=reading,
+    for metric in metrics:
+        metric.see_text(sums[metric.name], cut.annotated)
+    for metric in metrics:
+        metric.see_model(sums[metric.name], model, cut.batch, cut.annotated)
+    of_layers = [metric for metric in metrics if metric.sees_layers]
+    if not of_layers:
+        return
+    needs_matrices = [metric for metric in of_layers if metric.needs_matrices]
+    tokens = cut.batch.ids.shape[1]
+    path = choose_path(
+        model, tokens, choice, needs_matrices=bool(needs_matrices), reading=reading
     )
-    if way != "dense":
-        refuse_matrices(loop.metrics, batch.ids.shape[1])
-    kept: list[DenseLayer] = []
+    if path != "dense" and needs_matrices:
+        raise RunError(
+            f"{needs_matrices[0].name} needs whole attention matrices, which inputs of {tokens:,} "
+            "tokens do not get; leave it out, or set the option attention=dense if there is "
+            "memory for them."
+        )
 
     def show(layer: Layer) -> None:
-        go_on()
-        loop.add_layer(layer)
-        if loop.of_batches and isinstance(layer, DenseLayer):
-            kept.append(replace(layer))  # without the sums that it has computed for others
+        for metric in of_layers:
+            metric.see_layer(sums[metric.name], layer)
 
-    for metric in loop.of_model:
-        metric.update_model(loop.states[metric.name], model, batch, annotated)
-    show_layers(model, batch, annotated, way, show, reading)
-    for metric in loop.of_batches:
-        metric.update_batch(loop.states[metric.name], kept)
+    show_layers(model, cut.batch, cut.annotated, path, show, reading)

@@ -33,7 +33,7 @@ from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.metrics.metric import Variables
 from headscope.model.model import Model
-from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_way
+from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
 from headscope.progress import show_progress
 from headscope.results import dataset as result
 from headscope.results.dataset import check_result, without_stack
@@ -222,7 +222,7 @@ def _ways(setup: Setup) -> str:
     """How the layers of the inputs are looked at, in words."""
     if setup.attention != "auto":
         return setup.attention
-    return f"dense up to {DENSE_TOKENS} tokens, {long_way(setup.model, setup.reading)} beyond"
+    return f"dense up to {DENSE_TOKENS} tokens, {long_path(setup.model, setup.reading)} beyond"
 
 
 def _say_left_out(missing: Mapping[str, str]) -> None:

@@ -1,25 +1,36 @@
-"""The contract of a metric: zero → update → merge → compute.
+"""The contract of a metric: zero → see → merge → compute.
 
-A state holds sums, which merge exactly and in any order, and records, one row for every input,
-which are never held for more than one shard: `compute` reads them back shard by shard. A metric is
-a frozen value; everything that changes is in the state.
+A metric is a frozen value; everything that changes is in its sums, which merge exactly and in any
+order. They lie where the model is while a shard is computed, and on the host otherwise.
 
-What a metric knows after some inputs; results of a GPU are copied to the host asynchronously.
+```python
+@dataclass(frozen=True)
+class Words(Metric):
+    name: str = "words"
+    measures: tuple[Measure, ...] = (WORDS,)
+
+    def zero(self) -> Sums:
+        return {"words": torch.zeros(GROUPS, dtype=torch.float64)}
+
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        sums["words"] += sum_by_group(batch.mask.sum(1), batch.groups)
+
+    def compute(self, sums: Sums) -> Variables:
+        return {"words": label(sums["words"], GROUP)}
+```
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor
 
-from headscope.errors import RunError
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
@@ -28,76 +39,53 @@ if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch
     from headscope.model.model import Model
 
-Sums = dict[str, np.ndarray]
-Apply = Callable[..., None]  # takes arrays
-Records = Callable[[], Iterator[Mapping[str, np.ndarray]]]  # one mapping per shard, in shard order
+Sums = dict[str, Tensor]
 Variables = dict[str, xr.DataArray]
 
 
-@dataclass(frozen=True)
-class State:
-    """Sums and records on the host; `pending` and `on_device` are empty except within a shard."""
+class Metric:
+    """Sees the text of a batch, then the model, then every layer; overrides what it needs."""
 
-    sums: Sums
-    records: dict[str, np.ndarray] = field(default_factory=dict)
-    pending: list[tuple[Apply, tuple[Tensor, ...]]] = field(default_factory=list, repr=False)
-    on_device: dict[str, Tensor] = field(default_factory=dict, repr=False)  # records on a GPU
+    name: str  # of its sums, unique within a study
+    measures: tuple[Measure, ...]  # what the variables of `compute` are, in words
+    needs_matrices: bool = False  # whole matrices of a layer, which long inputs do not get
 
-    def receive(self, apply: Apply, *found: Tensor) -> None:
-        """Call `apply` with the tensors as arrays: now, or in `settle` if they are on a GPU.
+    def zero(self) -> Sums:
+        """The sums before anything was seen."""
+        raise NotImplementedError
 
-        Waiting for every number would leave the GPU idle until the next work reaches it.
-        """
-        if any(is_far(tensor) for tensor in found):
-            self.pending.append((apply, tuple(map(_copy_to_host, found))))
-        else:
-            apply(*(tensor.cpu().numpy() for tensor in found))
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        """Add what needs the corpus alone: a frequency, a baseline."""
 
-    def add(self, name: str, values: Tensor, place: Any = ...) -> None:
-        """Add values to a sum, or to a part of it: now, or in `settle` if they are on a GPU."""
+    def see_model(
+        self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
+    ) -> None:
+        """Run the model itself: a loss, a gradient, an intervention."""
 
-        def add_to(found: np.ndarray) -> None:
-            self.sums[name][place] += found
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
+        """Add one layer of one batch."""
 
-        self.receive(add_to, values)
+    def shrink(self, sums: Sums) -> Sums:
+        """What is kept of a shard, where that needs less room than to compute it."""
+        return sums
 
-    def record(self, name: str, place: tuple[Any, ...], values: Tensor) -> None:
-        """Put values into a record: now, or into a copy on the GPU that `settle` fetches."""
-        if not is_far(values):
-            self.records[name][place] = values.cpu().numpy()
-            return
-        if name not in self.on_device:
-            shape = self.records[name].shape
-            self.on_device[name] = torch.zeros(shape, dtype=values.dtype, device=values.device)
-        self.on_device[name][place] = values
+    def merge(self, left: Sums, right: Sums) -> Sums:
+        """The sums of both; associative, and `zero` changes nothing."""
+        return {name: left[name] + right[name] for name in left}
 
-    def take(self, name: str) -> Tensor:
-        """A record as it is so far, wherever it is; it is then no longer part of the state."""
-        here = torch.from_numpy(self.records.pop(name))
-        return self.on_device.pop(name, here)
+    def compute(self, sums: Sums) -> Variables:
+        """Variables of the result by name."""
+        raise NotImplementedError
 
-    def fetch(self) -> None:
-        """Begin to copy the records that are on a GPU."""
-        for name, tensor in self.on_device.items():
-            self.receive(partial(self.records.__setitem__, name), tensor)
-        self.on_device.clear()
-
-    def settle(self) -> None:
-        """Apply the copies, which must be complete, in the order in which they were made."""
-        for apply, found in self.pending:
-            apply(*(tensor.numpy() for tensor in found))
-        self.pending.clear()
+    @property
+    def sees_layers(self) -> bool:
+        """Whether the layers have to be shown to it."""
+        return type(self).see_layer is not Metric.see_layer
 
 
-def is_far(tensor: Tensor) -> bool:
-    """Whether the host has to wait for a tensor."""
-    return tensor.is_cuda
-
-
-def _copy_to_host(tensor: Tensor) -> Tensor:
-    """A copy in pinned memory, complete once the GPU has caught up: the host does not wait."""
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=torch.cuda.is_available())
-    return host.copy_(tensor, non_blocking=True)
+def map_sums(sums: Sums, change: Callable[[Tensor], Tensor]) -> Sums:
+    """The sums with every tensor changed, such as sent to a device."""
+    return {name: change(values) for name, values in sums.items()}
 
 
 @dataclass(frozen=True)
@@ -117,7 +105,7 @@ class Grid:
         """The dimensions of a result that has a value for every head."""
         return Axis("layer", self.layers), Axis("head", range(self.heads))
 
-    def array(self, values: np.ndarray, *axes: "Axis") -> xr.DataArray:
+    def array(self, values: np.ndarray | Tensor, *axes: "Axis") -> xr.DataArray:
         """Values labelled by layer, head and the further axes."""
         return label(values, *self.axes, *axes)
 
@@ -136,120 +124,19 @@ class Axis:
 GROUP = Axis("group", range(GROUPS))  # of documents; first axis of every sum behind a ratio
 
 
-class Named(Protocol):
-    """Has a name."""
-
-    @property
-    def name(self) -> str:
-        """Name of the metric's state, unique within a study."""
-        ...
-
-
-class Metric(Named, Protocol):
-    """What every metric has, whatever it looks at."""
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """What the variables of `compute` are, in words."""
-        ...
-
-    def zero(self, inputs: int) -> State:
-        """The state before a shard of that many inputs."""
-        ...
-
-    def merge(self, left: Sums, right: Sums) -> Sums:
-        """The sums of both; associative, and `zero` changes nothing."""
-        ...
-
-    def compute(self, sums: Sums, records: Records) -> Variables:
-        """Variables of the result by name."""
-        ...
-
-
-# What a metric looks at. It may look at several things, such as the text and every layer.
-
-
-@runtime_checkable
-class LayerMetric(Named, Protocol):
-    """Needs the sums of one layer at a time, however they were found: inputs of any length."""
-
-    def update_layer(self, state: State, layer: Layer) -> None:
-        """Add one layer of one batch to the state."""
-        ...
-
-
-@runtime_checkable
-class MatrixMetric(Named, Protocol):
-    """Needs the whole matrices of one layer at a time."""
-
-    def update_matrix(self, state: State, layer: DenseLayer) -> None:
-        """Add one layer of one batch to the state."""
-        ...
-
-
-@runtime_checkable
-class BatchMetric(Named, Protocol):
-    """Compares layers: needs the whole matrices of all of them at once."""
-
-    def update_batch(self, state: State, layers: Sequence[DenseLayer]) -> None:
-        """Add one batch to the state; the weights of all layers are kept until then."""
-        ...
-
-
-@runtime_checkable
-class ModelMetric(Named, Protocol):
-    """Runs the model itself: a loss, a gradient, an intervention."""
-
-    def update_model(
-        self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
-    ) -> None:
-        """Add one batch to the state."""
-        ...
-
-
-@runtime_checkable
-class TextMetric(Named, Protocol):
-    """Needs the corpus alone: a frequency, a baseline."""
-
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
-        """Add one batch to the state."""
-        ...
-
-
-@runtime_checkable
-class CondensingMetric(Named, Protocol):
-    """Can say with less, at the end of a shard, what it recorded of every input."""
-
-    def condense(self, state: State) -> None:
-        """Replace records by smaller ones, or by sums; they may still be on the device."""
-        ...
-
-
-def refuse_matrices(metrics: Sequence[Metric], tokens: int) -> None:
-    """Refuse metrics whose type says that they need whole matrices, which long inputs lack."""
-    for metric in metrics:
-        if isinstance(metric, MatrixMetric | BatchMetric):
-            verb = "compares" if isinstance(metric, BatchMetric) else "needs"
-            raise RunError(
-                f"{metric.name} {verb} whole attention matrices, which inputs of {tokens:,} "
-                "tokens do not get; leave it out, or set the option attention=dense if there is "
-                "memory for them."
-            )
-
-
-def label(values: np.ndarray, *axes: Axis) -> xr.DataArray:
+def label(values: np.ndarray | Tensor, *axes: Axis) -> xr.DataArray:
     """An array with named, labelled axes."""
-    kinds = tuple(type(axis.labels[0]) if len(axis) else None for axis in axes)
-    coordinates = _coordinates(axes, kinds)
-    return xr.DataArray(values, coords=coordinates, dims=[axis.name for axis in axes])
+    types = tuple(type(axis.labels[0]) if len(axis) else None for axis in axes)
+    coordinates = _coordinates(axes, types)
+    return xr.DataArray(np.asarray(values), coords=coordinates, dims=[axis.name for axis in axes])
 
 
 @lru_cache(maxsize=64)  # all arrays of a study have a few axes, and to index their labels is slow
-def _coordinates(axes: tuple[Axis, ...], kinds: tuple[type | None, ...]) -> xr.Coordinates:
-    """The labels along axes; `kinds` tells those apart that are equal, as 1 and 1.0 are."""
+def _coordinates(axes: tuple[Axis, ...], types: tuple[type | None, ...]) -> xr.Coordinates:
+    """The labels along axes; `types` tells those apart that are equal, as 1 and 1.0 are."""
     return xr.Coordinates({axis.name: np.array(axis.labels) for axis in axes})
 
 
-def add(left: Sums, right: Sums) -> Sums:
-    """Sums of two states, key by key: the merge of nearly every metric."""
-    return {name: left[name] + right[name] for name in left}
+def group_zeros(*shape: int) -> Tensor:
+    """Empty float64 sums for every group of documents."""
+    return torch.zeros(GROUPS, *shape, dtype=torch.float64)

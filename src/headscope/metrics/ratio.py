@@ -7,25 +7,15 @@ values spread is the standard error (`headscope.results.replicates`).
 A metric that is such a ratio says only what x and y are:
 
 ```
-HeadRatio      from the sums of a layer                    inputs of any length
-MatrixRatio    from the whole matrices of a layer
-TextRatio      from the corpus alone
+Ratio        from the sums of a layer       and of even attention: NAME_even
+TextRatio    from the corpus alone
 ```
 
-The ratios of all heads added together: a few large operations instead of many small ones.
-
-The items of all ratios stand side by side, for every group of documents:
-
-             pos_to: NOUN VERB …  | distance | entropy
-  head 0          Σ     Σ            Σ          Σ
-  head 1          Σ     Σ            Σ          Σ
-
-Each input's terms are float32, their sums over inputs are float64 and stay on the device.
+Each input's terms are float32, their sums over inputs are float64.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -33,157 +23,102 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.metric import GROUP, Axis, Grid, Metric, Sums, Variables, group_zeros, label
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
-from headscope.observe.layer import Layer
+from headscope.observe.layer import BlockLayer, Layer, even_layer
 from headscope.results import replicates
 from headscope.results.measure import Measure
 from headscope.results.replicates import GROUPS
 
 Terms = tuple[Float[Tensor, "batch head item"], Float[Tensor, "batch head part"]]
 TextTerms = tuple[Float[Tensor, "batch item"], Float[Tensor, "batch part"]]
+Values = Float[Tensor, "batch head item"]
 NUMERATOR, DENOMINATOR = "numerator", "denominator"
+EVEN_NUMERATOR, EVEN_DENOMINATOR = "even_numerator", "even_denominator"
+EVEN = "even attention"
 WEIGHTED = "with a′[i, j] = a[i, j]·‖v_j W_O‖ / Σ_k a[i, k]·‖v_k W_O‖ instead of a[i, j]"
 WEIGHTED_COST = "n·d²: the output projection once more, and another pass over the weights"
 KOBAYASHI = "Kobayashi et al. 2020"
 
 
 @dataclass(frozen=True)
-class HeadSums:
-    """Σx / Σy per head, and pooled per layer: sums over its heads, then the ratio."""
+class Ratio(Metric):
+    """A ratio per head, pooled per layer, and of even attention.
 
-    name: str
-    grid: Grid
-    axis: Axis | None = None
-    shared: bool = True  # whether all items have one y
-
-    @property
-    def items(self) -> int:
-        """How many ratios a head has."""
-        return len(self.axis) if self.axis else 1
-
-    @property
-    def parts(self) -> int:
-        """How many denominators a head has."""
-        return 1 if self.shared else self.items
-
-    def zero(self) -> State:
-        """Empty sums for every group and head."""
-        shape = (GROUPS, *self.grid.shape)
-        return State(zero((*shape, self.items), (*shape, self.parts)))
-
-    def add(
-        self, state: State, index: int, groups: Int[Tensor, "batch"], x: Tensor, y: Tensor
-    ) -> None:
-        """Add x and y of every input of a batch to one layer."""
-        sums = {name: values[:, index] for name, values in state.sums.items()}
-        state.receive(partial(_add, sums), groups, x.double(), y.double())
-
-    def compute(self, sums: Sums) -> Variables:
-        """NAME, NAME_by_layer (pooled), their errors, NAME_head_mean (mean of head values), and
-        the sums of every group."""
-        x = _labelled(sums[NUMERATOR], self.grid.axes, self.axis)
-        y = _labelled(sums[DENOMINATOR], self.grid.axes, None if self.shared else self.axis)
-        return pooled_variables(self.name, x, y)
-
-
-@dataclass(frozen=True)
-class HeadRatio:
-    """A ratio per head. `terms` gives x and y of every input from the sums of a layer.
-
-    y may be shared by all items (a last axis of one).
+    `terms` gives x and y of every input and head from a layer. Where all items have one y, its last
+    axis is one.
     """
 
     measure: Measure
     grid: Grid
     terms: Callable[[Layer], Terms]
     axis: Axis | None = None
-    shared: bool = True
-    merge = staticmethod(add)
+    shared: bool = True  # whether all items have one y
+    has_even: bool = True  # whether NAME_even is there: the same terms of even attention
+    needs_matrices: bool = False
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.measure.name
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (self.measure,)
+    def measures(self) -> tuple[Measure, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (self.measure, even_of(self.measure)) if self.has_even else (self.measure,)
 
-    @property
-    def sums(self) -> HeadSums:
-        """The numbers that are added up."""
-        return HeadSums(self.name, self.grid, self.axis, self.shared)
+    def zero(self) -> Sums:
+        items = len(self.axis) if self.axis else 1
+        parts = 1 if self.shared else items
+        sums = head_sums(self.grid, items, parts)
+        if self.has_even:
+            sums |= {EVEN_NUMERATOR: group_zeros(items), EVEN_DENOMINATOR: group_zeros(parts)}
+        return sums
 
-    def zero(self, inputs: int) -> State:
-        return self.sums.zero()
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        if self.has_even:
+            x, y = self.terms(even_layer(batch))
+            add_by_group(sums[EVEN_NUMERATOR], x[:, 0], batch.groups)
+            add_by_group(sums[EVEN_DENOMINATOR], y[:, 0], batch.groups)
 
-    def update_layer(self, state: State, layer: Layer) -> None:
-        self.sums.add(state, layer.index, layer.batch.groups, *self.terms(layer))
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
+        add_terms(sums, layer.index, self.terms(layer), layer.batch.groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
-        return self.sums.compute(sums)
-
-
-@dataclass(frozen=True)
-class MatrixRatio:
-    """A ratio per head. `terms` gives x and y of every input from whole matrices."""
-
-    measure: Measure
-    grid: Grid
-    terms: Callable[[DenseLayer], Terms]
-    axis: Axis | None = None
-    shared: bool = True
-    merge = staticmethod(add)
-
-    @property
-    def name(self) -> str:
-        return self.measure.name
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        return (self.measure,)
-
-    @property
-    def sums(self) -> HeadSums:
-        """The numbers that are added up."""
-        return HeadSums(self.name, self.grid, self.axis, self.shared)
-
-    def zero(self, inputs: int) -> State:
-        return self.sums.zero()
-
-    def update_matrix(self, state: State, layer: DenseLayer) -> None:
-        self.sums.add(state, layer.index, layer.batch.groups, *self.terms(layer))
-
-    def compute(self, sums: Sums, records: Records) -> Variables:
-        return self.sums.compute(sums)
+    def compute(self, sums: Sums) -> Variables:
+        """NAME, NAME_by_layer (pooled), their errors, NAME_head_mean (mean of head values), the
+        sums of every group, and the ratio of even attention."""
+        variables = head_variables(self.name, sums, self.grid, self.axis, shared=self.shared)
+        if self.has_even:
+            x = _labelled(sums[EVEN_NUMERATOR], (), self.axis)
+            y = _labelled(sums[EVEN_DENOMINATOR], (), None if self.shared else self.axis)
+            variables |= ratio_variables(f"{self.name}_even", x, y)
+        return variables
 
 
 @dataclass(frozen=True)
-class TextRatio:
+class TextRatio(Metric):
     """A ratio of the corpus alone; the same estimator as for heads, without attention."""
 
     measure: Measure
     terms: Callable[[AnnotatedBatch], TextTerms]
     axis: Axis | None = None
-    merge = staticmethod(add)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.measure.name
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[Measure, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return (self.measure,)
 
-    def zero(self, inputs: int) -> State:
-        return State(zero((GROUPS, len(self.axis) if self.axis else 1), (GROUPS, 1)))
+    def zero(self) -> Sums:
+        items = len(self.axis) if self.axis else 1
+        return {NUMERATOR: group_zeros(items), DENOMINATOR: group_zeros(1)}
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
-        above, below = self.terms(batch)
-        state.receive(partial(_add, state.sums), batch.groups, above.double(), below.double())
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        x, y = self.terms(batch)
+        add_by_group(sums[NUMERATOR], x, batch.groups)
+        add_by_group(sums[DENOMINATOR], y, batch.groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """NAME, NAME_se, and the sums of every group."""
         x, y = _labelled(sums[NUMERATOR], (), self.axis), _labelled(sums[DENOMINATOR], (), None)
         return ratio_variables(self.name, x, y)
@@ -192,45 +127,77 @@ class TextRatio:
 def document_mean(
     measure: Measure,
     grid: Grid,
-    values: Callable[[Layer], Float[Tensor, "batch head item"]],
+    values: Callable[[Layer], Values],
     axis: Axis | None = None,
-) -> HeadRatio:
+    *,
+    has_even: bool = True,
+) -> Ratio:
     """The mean over documents that weigh the same, however long they are (Clark et al. 2019).
 
     `values` averages each document; NaN marks those that have no value. As a ratio of sums the
     numerator is that average and the denominator one, so heads get their standard errors over
     documents from the same sums.
     """
-    return HeadRatio(measure, grid, lambda layer: known(values(layer)), axis, shared=False)
+
+    def terms(layer: Layer) -> Terms:
+        return where_known(values(layer))
+
+    return Ratio(measure, grid, terms, axis, shared=False, has_even=has_even)
 
 
-def document_mean_of_matrices(
-    measure: Measure,
-    grid: Grid,
-    values: Callable[[DenseLayer], Float[Tensor, "batch head item"]],
-) -> MatrixRatio:
-    """The same for values of whole matrices."""
-    return MatrixRatio(measure, grid, lambda layer: known(values(layer)), shared=False)
-
-
-def by_norms(ratio: HeadRatio, measure: Measure) -> MatrixRatio:
+def by_norms(ratio: Ratio, measure: Measure) -> Ratio:
     """The same ratio of attention weighted by what it gives (`headscope.model.writes`)."""
-    return MatrixRatio(
-        measure, ratio.grid, lambda layer: ratio.terms(layer.normed), ratio.axis, ratio.shared
+
+    def terms(layer: Layer) -> Terms:
+        assert isinstance(layer, BlockLayer)  # as every metric gets that needs matrices
+        return ratio.terms(layer.normed)
+
+    return replace(ratio, measure=measure, terms=terms, has_even=False, needs_matrices=True)
+
+
+def even_of(measure: Measure) -> Measure:
+    """The baseline of a measure: what attention that is the same everywhere gives."""
+    return Measure(
+        f"{measure.name}_even",
+        title=f"{measure.title}, even attention",
+        meaning=f"The {measure.name} of a head that spreads its attention evenly.",
+        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees, "
+        "however small that is",
+        reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
+        unit=measure.unit,
+        range=measure.range,
+        cost=f"{measure.cost}, once for all heads",
+        axes=measure.axes,
     )
 
 
-def known(
-    values: Float[Tensor, "*shape"],
-) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
+def where_known(values: Float[Tensor, "*shape"]) -> tuple[Tensor, Tensor]:
     """Numerators and denominators: a value and one, or zero and zero where it is NaN."""
-    there = ~values.isnan()
-    return torch.where(there, values, 0.0), there.to(values.dtype)
+    is_known = ~values.isnan()
+    return torch.where(is_known, values, 0.0), is_known.to(values.dtype)
 
 
-def zero(numerator: tuple[int, ...], denominator: tuple[int, ...]) -> Sums:
-    """Empty sums, the groups first; the denominator's shape broadcasts to the numerator's."""
-    return {NUMERATOR: np.zeros(numerator), DENOMINATOR: np.zeros(denominator)}
+def head_sums(grid: Grid, items: int, parts: int) -> Sums:
+    """Empty sums of x and y for every head: so many numerators, and denominators or one of them."""
+    return {
+        NUMERATOR: group_zeros(*grid.shape, items),
+        DENOMINATOR: group_zeros(*grid.shape, parts),
+    }
+
+
+def add_terms(sums: Sums, index: int, terms: Terms, groups: Int[Tensor, "batch"]) -> None:
+    """Add x and y of every input of a batch to one layer."""
+    for name, values in zip((NUMERATOR, DENOMINATOR), terms, strict=True):
+        add_by_group(sums[name][:, index], values, groups)
+
+
+def head_variables(
+    name: str, sums: Sums, grid: Grid, axis: Axis | None, *, shared: bool
+) -> Variables:
+    """What follows from `head_sums`: see `Ratio.compute`."""
+    x = _labelled(sums[NUMERATOR], grid.axes, axis)
+    y = _labelled(sums[DENOMINATOR], grid.axes, None if shared else axis)
+    return pooled_variables(name, x, y)
 
 
 def add_by_group(
@@ -239,25 +206,11 @@ def add_by_group(
     groups: Int[Tensor, "batch"],
 ) -> None:
     """Add every input to the float64 sums of its group, always in the same order."""
-    if sums.is_cuda:
-        add_members(sums, terms, members_of(groups))
+    if sums.is_cuda:  # where index_add_ has no fixed order, but a product has
+        members = groups == torch.arange(GROUPS, device=groups.device)[:, None]
+        sums += torch.tensordot(members.double(), terms.double(), 1)
     else:
         sums.index_add_(0, groups, terms.double())
-
-
-def members_of(groups: Int[Tensor, "batch"]) -> Float[Tensor, "group batch"]:
-    """One where an input is of a group, zero elsewhere."""
-    return (groups == torch.arange(GROUPS, device=groups.device)[:, None]).double()
-
-
-def add_members(
-    sums: Float[Tensor, "group *item"],
-    terms: Float[Tensor, "batch *item"],
-    members: Float[Tensor, "group batch"],
-) -> None:
-    """`add_by_group` as a product: on a GPU index_add has no fixed order, a product has."""
-    wide = terms.double().reshape(len(terms), -1)
-    sums.view(len(sums), -1).addmm_(members, wide)
 
 
 def sum_by_group(
@@ -285,14 +238,12 @@ def ratio_variables(name: str, numerator: xr.DataArray, denominator: xr.DataArra
 
 def pooled_variables(name: str, numerator: xr.DataArray, denominator: xr.DataArray) -> Variables:
     """The same of sums that every head has, and NAME_by_layer, NAME_by_layer_se, NAME_head_mean."""
-    heads = ratio_variables(name, numerator, denominator)
+    variables = ratio_variables(name, numerator, denominator)
     pooled = ratio_variables(f"{name}_by_layer", numerator.sum("head"), denominator.sum("head"))
-    kept = (f"{name}_by_layer", f"{name}_by_layer_se")
-    return {
-        **heads,
-        **{each: pooled[each] for each in kept},
-        f"{name}_head_mean": heads[name].mean("head"),
-    }
+    for pooled_name in (f"{name}_by_layer", f"{name}_by_layer_se"):
+        variables[pooled_name] = pooled[pooled_name]
+    variables[f"{name}_head_mean"] = variables[name].mean("head")
+    return variables
 
 
 def contributions_of(
@@ -314,70 +265,6 @@ def contributions_of(
     return numerator + rest * part
 
 
-def _labelled(values: np.ndarray, axes: tuple[Axis, ...], last: Axis | None) -> xr.DataArray:
+def _labelled(values: Tensor, axes: tuple[Axis, ...], last: Axis | None) -> xr.DataArray:
     """Sums of groups with named axes; a last axis of one that has no name is dropped."""
     return label(values, GROUP, *axes, last) if last else label(values[..., 0], GROUP, *axes)
-
-
-def _add(sums: Sums, groups: np.ndarray, above: np.ndarray, below: np.ndarray) -> None:
-    for name, terms in ((NUMERATOR, above), (DENOMINATOR, below)):
-        add_by_group(
-            torch.from_numpy(sums[name]), torch.from_numpy(terms), torch.from_numpy(groups)
-        )
-
-
-class RatioGroup:
-    """The sums of several ratios over one shard.
-
-    Terms of one type of number stand side by side; to mix types, each would be copied by itself.
-    """
-
-    def __init__(self, metrics: Sequence[HeadRatio | MatrixRatio], device: torch.device) -> None:
-        self._metrics = metrics
-        self._device = device
-        self._shape = metrics[0].sums.grid.shape
-        self._slots: dict[torch.dtype, list[_Slot]] = {}  # what stands side by side, in order
-        # The layer comes first here, so that what is added to is in one place.
-        self._sums: dict[torch.dtype, Float[Tensor, "layer group head item"]] = {}
-
-    def update(self, layer: Layer) -> None:
-        """Add one layer of one batch."""
-        terms: dict[torch.dtype, list[Tensor]] = {}
-        slots: dict[torch.dtype, list[_Slot]] = {}
-        for metric in self._metrics:
-            for name, found in zip((NUMERATOR, DENOMINATOR), _terms(metric, layer), strict=True):
-                terms.setdefault(found.dtype, []).append(found)
-                slots.setdefault(found.dtype, []).append((metric.name, name, found.shape[-1]))
-        if not self._sums:
-            self._slots, self._sums = slots, {kind: self._room(slots[kind]) for kind in slots}
-        assert slots == self._slots  # the same in every layer
-        for kind, found in terms.items():
-            self._add(self._sums[kind][layer.index], torch.cat(found, dim=-1), layer.batch)
-
-    def _room(self, slots: Sequence["_Slot"]) -> Tensor:
-        (layers, heads), items = self._shape, sum(size for _, _, size in slots)
-        return torch.zeros(layers, GROUPS, heads, items, dtype=torch.float64, device=self._device)
-
-    def _add(self, sums: Tensor, terms: Tensor, batch: AnnotatedBatch) -> None:
-        if sums.is_cuda:
-            add_members(sums, terms, batch.once("members", partial(members_of, batch.groups)))
-        else:
-            add_by_group(sums, terms, batch.groups)
-
-    def finish(self, states: Mapping[str, State]) -> None:
-        """Add everything to the states of the metrics."""
-        for kind, sums in self._sums.items():
-            slots = self._slots[kind]
-            parts = sums.transpose(0, 1).split([size for _, _, size in slots], dim=-1)
-            for (metric, name, _), part in zip(slots, parts, strict=True):
-                states[metric].add(name, part)
-
-
-_Slot = tuple[str, str, int]  # metric, numerator or denominator, how many numbers
-
-
-def _terms(metric: HeadRatio | MatrixRatio, layer: Layer) -> Terms:
-    if isinstance(metric, HeadRatio):
-        return metric.terms(layer)
-    assert isinstance(layer, DenseLayer)  # the loop refuses matrix metrics on anything else
-    return metric.terms(layer)

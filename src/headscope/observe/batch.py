@@ -50,7 +50,7 @@ class AnnotatedBatch:
     labels: Mapping[str, Int[Tensor, "batch token"]] = field(default_factory=dict)
     arcs: Int[Tensor, "arc 3"] | None = None
     sentences: tuple[Sentence, ...] = ()  # of every input, where a study needs whole sentences
-    sought_from: int = 0  # the first token that may be part of the largest weight of its input
+    first_peak_token: int = 0  # the first token that may be part of the largest weight of its input
     host: "AnnotatedBatch | None" = None  # the same in the memory of the host, if it is elsewhere
 
     @cached_property

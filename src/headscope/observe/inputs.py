@@ -53,7 +53,7 @@ class Columns:
     labels: Mapping[str, Int[np.ndarray, "token"]] = field(default_factory=dict)
     arcs: Int[np.ndarray, "arc 3"] | None = None  # input, token of the parent, of the dependent
     sentences: tuple[Sentence, ...] = ()
-    sought_from: int = 0  # the first token of an input that may be part of its largest weight
+    first_peak_token: int = 0  # the first token of an input that may be part of its largest weight
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> "Columns":
@@ -93,7 +93,7 @@ class Columns:
                 [_moved(part.arcs, rows) for part, rows in zip(parts, before, strict=False)]
             ),
             sentences=tuple(each for part in parts for each in part.sentences),
-            sought_from=first.sought_from,
+            first_peak_token=first.first_peak_token,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class Columns:
             labels={name: rectangle(codes, NO_LABEL) for name, codes in self.labels.items()},
             arcs=None if self.arcs is None else torch.from_numpy(self._arcs_of(chosen)),
             sentences=tuple(self.sentences[row] for row in rows) if self.sentences else (),
-            sought_from=self.sought_from,
+            first_peak_token=self.first_peak_token,
         )
         return Cut(batch, annotated)
 

@@ -1,361 +1,302 @@
 """What metrics ask of one layer of one batch: named sums of its attention under the null filter.
 
 ```
-DenseLayer   whole matrices: everything can be asked of it     dense.py
-RowsLayer    blocks of query rows, added up                    rows.py
-FusedLayer   queries, keys and the sum of every row            fused.py
+BlockLayer     any attention body on any device: blocks of query rows; a whole matrix is one block
+PackedLayer    plain softmax on a GPU: queries, keys and the sum of every row       packed.py
+even_layer     attention that is the same everywhere: the baseline of every measure
 ```
-
-The last two never hold a matrix. What all three compute is defined here once.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, reduce
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headscope.model.capture.modes import block_rows
+from headscope.model.writes import norm_weighted
 from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.block import RowBlock, counted_rows
+from headscope.observe.offsets import Spans, separation_bins, sum_by_offset, sum_spans
 
-# Reading a cached property is like reading a property, but type checkers do not accept one where a
-# protocol asks for the other.
-cached = property if TYPE_CHECKING else cached_property
-
-MOST_NULL = 0.9  # rows with more than this on null tokens say nothing about the rest
+RowsOf = Callable[[int, int], Float[Tensor, "batch head query key"]]  # of queries start … stop
 
 
-class Peaks(Protocol):
-    """The largest kept weight of every input and head."""
+@dataclass(frozen=True, kw_only=True)
+class LayerSums:
+    """The sums of a layer; `Layer` says what each of them is."""
 
-    @property
-    def weight(self) -> Float[Tensor, "batch head"]: ...
-
-    def locate(
-        self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
-    ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
-        """Query and key of the peaks of some inputs and heads."""
-        ...
-
-
-@dataclass(frozen=True)
-class Spans:
-    """How far attention reaches: what `headscope.observe.offsets` says of separations."""
-
-    weight: Float[Tensor, "*text head bin"]  # kept weight of the pairs at every separation
-    distance: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|
-    squares: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|²
-
-    def __add__(self, other: "Spans") -> "Spans":
-        return Spans(
-            self.weight + other.weight,
-            self.distance + other.distance,
-            self.squares + other.squares,
-        )
+    rows: Float[Tensor, "batch head query"]
+    columns: Float[Tensor, "batch head key"]
+    self_weight: Float[Tensor, "batch head query"]
+    to_null: Float[Tensor, "batch head query"]
+    row_total: Float[Tensor, "batch head query"]
+    entropy_sum: Float[Tensor, "batch head"]
+    on_arcs: Float[Tensor, "batch head form"]
+    distance: Float[Tensor, "batch head"]
+    largest: Float[Tensor, "batch head"]
+    largest_apart: Float[Tensor, "batch head"]
 
 
-class Layer(Protocol):
+class Layer(ABC):
     """One layer's attention for one batch; weights are kept where the pair counts."""
 
-    @property
-    def index(self) -> int:
-        """Place of the layer in the result."""
-        ...
+    index: int  # place of the layer in the result
+    batch: AnnotatedBatch
 
     @property
-    def batch(self) -> AnnotatedBatch: ...
+    @abstractmethod
+    def sums(self) -> LayerSums | RowBlock:
+        """All that is added up over the rows of the layer."""
+
+    @abstractmethod
+    def weights(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of some query rows as they are, null filter not applied, in float32."""
+
+    @property
+    @abstractmethod
+    def block(self) -> int:
+        """How many query rows are looked at a time."""
 
     @property
     def rows(self) -> Float[Tensor, "batch head query"]:
         """Kept weight that every query pays."""
-        ...
+        return self.sums.rows
 
     @property
     def columns(self) -> Float[Tensor, "batch head key"]:
         """Kept weight that every key receives."""
-        ...
+        return self.sums.columns
 
-    @property
+    @cached_property
     def total(self) -> Float[Tensor, "batch head"]:
         """Kept weight of the whole input: the denominator of Eqs. 3, 4 and 6."""
-        ...
+        return self.rows.sum(-1)
 
     @property
-    def own(self) -> Float[Tensor, "batch head query"]:
+    def self_weight(self) -> Float[Tensor, "batch head query"]:
         """Kept weight that every token pays to itself."""
-        ...
+        return self.sums.self_weight
 
     @property
     def to_null(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query, null or not, pays to the null tokens."""
-        ...
+        return self.sums.to_null
 
     @property
-    def to_first(self) -> Float[Tensor, "batch head query"]:
-        """Weight that every real query pays to the first token, null or not."""
-        ...
-
-    @property
-    def everything(self) -> Float[Tensor, "batch head query"]:
+    def row_total(self) -> Float[Tensor, "batch head query"]:
         """Weight that every real query pays at all; less than one where the family has a sink."""
-        ...
+        return self.sums.row_total
 
-    @property
+    @cached_property
     def counted(self) -> Bool[Tensor, "batch head query"]:
         """Rows whose entropy means something (Eq. 7)."""
-        ...
+        return counted_rows(self.to_null, self.rows)
 
     @property
-    def nats(self) -> Float[Tensor, "batch head"]:
+    def entropy_sum(self) -> Float[Tensor, "batch head"]:
         """Entropies of the counted rows, null weight dropped and the rest renormalised, summed."""
-        ...
+        return self.sums.entropy_sum
 
     @property
     def on_arcs(self) -> Float[Tensor, "batch head form"]:
         """Kept weight on dependency arcs: the attender is the parent, the receiver is."""
-        ...
+        return self.sums.on_arcs
 
     @property
     def distance(self) -> Float[Tensor, "batch head"]:
         """Σ a[i, j]·|i − j| over the kept weights, in tokens."""
-        ...
+        return self.sums.distance
 
-    @property
-    def spans(self) -> Spans:
-        """Kept weight by separation in powers of two, and its squared separations."""
-        ...
+    def largest(self, *, with_self: bool) -> Float[Tensor, "batch head"]:
+        """The largest kept weight of every input, a token's weight on itself counting or not.
 
-    def peaks(self, with_self: bool) -> Peaks:
-        """The largest kept weight of every input and head, a token's own counting or not.
-
-        It is sought among the tokens from `batch.sought_from` on.
+        It is that between tokens from `batch.first_peak_token` on.
         """
-        ...
+        return self.sums.largest if with_self else self.sums.largest_apart
+
+    @cached_property
+    def to_first(self) -> Float[Tensor, "batch head query"]:
+        """Weight that every real query pays to the first token, null or not."""
+        return torch.cat([block.to_first for block in self.blocks()], dim=-1)
+
+    @cached_property
+    def spans(self) -> Spans:
+        """Kept weight by separation in powers of two, and its moments."""
+        bins = separation_bins(self.batch.mask.shape[1])
+        is_lower = self.batch.is_causal
+        spans = (sum_spans(b.kept, b.start, bins, is_lower=is_lower) for b in self.blocks())
+        return reduce(Spans.__add__, spans)
 
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
         """Weight of pairs (input, query, key) that count, in the order of the inputs.
 
         Weights below `least` are taken as zero.
         """
-        ...
+        sums = [block.on_pairs(pairs, least) for block in self.blocks()]
+        return torch.stack(sums).sum(0).float()
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
         """Kept weight between every token and the one at an offset."""
-        ...
+        sums = [block.on_offset(offset).double().sum(-1) for block in self.blocks()]
+        return torch.stack(sums).sum(0).float()
 
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
         """Kept weight at every offset up to a longest one, and of all others together.
 
         `headscope.observe.offsets` says which place is which offset.
         """
-        ...
+        is_causal = self.batch.is_causal
+        sums = [
+            sum_by_offset(block.kept, block.start, longest, is_causal, is_lower=is_causal).double()
+            for block in self.blocks()
+        ]
+        return torch.stack(sums).sum(0).float()
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        ...
-
-    def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
-        """The same of one input of the batch, up to its last token at least."""
-        ...
+    def of_rows(
+        self,
+        compute: Callable[
+            [Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query *item"]
+        ],
+    ) -> Float[Tensor, "batch head query *item"]:
+        """What a function makes of every row of kept weights."""
+        return torch.cat([compute(block.kept) for block in self.blocks()], dim=2)
 
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:
         """The weights of some cells within the first `size` rows, as they are."""
-        ...
+        return self.weights(0, size)[:, :, query, key]
+
+    def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
+        """Some query rows of one input of the batch, up to its last token at least, as they are."""
+        return self.weights(start, stop)[row]
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """All query rows, some at a time."""
+        tokens = self.batch.mask.shape[1]
+        for start in range(0, tokens, self.block):
+            yield RowBlock(self.batch, start, self.weights(start, min(start + self.block, tokens)))
 
 
-@dataclass(frozen=True)
-class PeakPairs:
-    """The largest kept weights and the pairs that have them."""
+class BlockLayer(Layer):
+    """A layer whose rows can be computed again, some at a time.
 
-    weight: Float[Tensor, "*text head"]
-    query: Int[Tensor, "*text head"]
-    key: Int[Tensor, "*text head"]
-
-    def locate(
-        self, row: Int[Tensor, "*place"], head: Int[Tensor, "*place"]
-    ) -> tuple[Int[Tensor, "*place"], Int[Tensor, "*place"]]:
-        """Query and key of the peaks of some inputs and heads."""
-        return self.query[row, head], self.key[row, head]
-
-    def larger(self, other: "PeakPairs") -> "PeakPairs":
-        """Of two pairs the one with the larger weight; of equal ones that of `self`."""
-        better = other.weight > self.weight
-        return PeakPairs(
-            torch.where(better, other.weight, self.weight),
-            torch.where(better, other.query, self.query),
-            torch.where(better, other.key, self.key),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerSums:
-    """The sums of a layer whose matrix is never held, of some of its rows, or of one of its texts.
-
-    `Layer` says what each of them is.
+    Of a whole matrix each sum is made when it is first asked for. Of several blocks all sums are
+    made in one pass, and each further question computes the rows once more.
     """
 
-    rows: Float[Tensor, "*text head query"]
-    to_null: Float[Tensor, "*text head query"]
-    everything: Float[Tensor, "*text head query"]
-    own: Float[Tensor, "*text head query"]
-    columns: Float[Tensor, "*text head key"]
-    nats: Float[Tensor, "*text head"]
-    on_arcs: Float[Tensor, "*text head form"]
-    distance: Float[Tensor, "*text head"]
-    apart: PeakPairs  # over the pairs of two different tokens
-    sought_from: int = 0  # the first token that peaks may be of
+    def __init__(
+        self,
+        index: int,
+        batch: AnnotatedBatch,
+        rows_of: RowsOf,
+        block: int,
+        norms: Float[Tensor, "batch head key"] | None = None,
+    ) -> None:
+        self.index, self.batch = index, batch
+        self._rows_of, self._block = rows_of, block
+        self._norms = norms  # of what each key would give, where both readings are wanted
 
-    @cached
-    def total(self) -> Float[Tensor, "*text head"]:
-        """Kept weight of the whole input."""
-        return self.rows.sum(-1)
+    @classmethod
+    def of_matrix(
+        cls,
+        index: int,
+        batch: AnnotatedBatch,
+        weights: Float[Tensor, "batch head query key"],
+        norms: Float[Tensor, "batch head key"] | None = None,
+    ) -> "BlockLayer":
+        """A layer whose matrix is at hand."""
 
-    @cached
-    def counted(self) -> Bool[Tensor, "*text head query"]:
-        """Rows whose entropy means something."""
-        return counted_rows(self.to_null, self.rows)
+        def rows_of(start: int, stop: int) -> Tensor:
+            return weights[:, :, start:stop]
 
-    def peaks(self, with_self: bool) -> PeakPairs:
-        """The largest kept weight of every input and head, a token's own counting or not."""
-        if not with_self:
-            return self.apart
-        weight, token = self.own[..., self.sought_from :].max(-1)
-        token = token + self.sought_from
-        return self.apart.larger(PeakPairs(weight, token, token))
+        return cls(index, batch, rows_of, weights.shape[2], norms)
 
+    @property
+    def block(self) -> int:
+        return self._block
 
-def keep(
-    wide: Float[Tensor, "batch head query key"], pairs: Bool[Tensor, "batch query key"]
-) -> Float[Tensor, "batch head query key"]:
-    """Weights of the pairs that count, zero elsewhere; rows are not renormalised."""
-    return torch.where(pairs[:, None], wide, 0.0)
+    def weights(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        return self._rows_of(start, stop).float()
 
+    def blocks(self) -> Iterator[RowBlock]:
+        if self._is_whole:
+            yield self._whole
+        else:
+            yield from super().blocks()
 
-def weight_to_null(
-    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
-) -> Float[Tensor, "batch head query"]:
-    """Weight that the real queries from `start` on pay to the null tokens."""
-    if not batch.has_null:
-        return wide.new_zeros(wide.shape[:-1])
-    if batch.null_is_first:
-        paid = wide[..., 0]
-    else:
-        paid = (wide @ batch.null.float()[:, None, :, None]).squeeze(-1)
-    return _of_real_queries(paid, batch, start)
+    @cached_property
+    def sums(self) -> LayerSums | RowBlock:
+        return self._whole if self._is_whole else add_up(self.blocks())
 
+    @cached_property
+    def normed(self) -> "BlockLayer":
+        """The layer with every weight times the norm of what its key would give."""
+        norms = self._norms
+        assert norms is not None  # the study asked for both readings
 
-def weight_of_rows(
-    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
-) -> Float[Tensor, "batch head query"]:
-    """Weight that the real queries from `start` on pay at all."""
-    return _of_real_queries(wide.sum(-1), batch, start)
+        def rows_of(start: int, stop: int) -> Tensor:
+            return norm_weighted(self._rows_of(start, stop), norms)
 
+        return BlockLayer(self.index, self.batch, rows_of, self._block)
 
-def weight_to_first(
-    wide: Float[Tensor, "batch head query key"], batch: AnnotatedBatch, start: int = 0
-) -> Float[Tensor, "batch head query"]:
-    """Weight that the real queries from `start` on pay to the first token."""
-    return _of_real_queries(wide[..., 0], batch, start)
+    @property
+    def _is_whole(self) -> bool:
+        return self._block >= self.batch.mask.shape[1]
 
-
-def _of_real_queries(
-    paid: Float[Tensor, "batch head query"], batch: AnnotatedBatch, start: int
-) -> Float[Tensor, "batch head query"]:
-    real = batch.mask[:, None, start : start + paid.shape[-1]]
-    return paid.masked_fill(~real, 0.0)
+    @cached_property
+    def _whole(self) -> RowBlock:
+        return RowBlock(self.batch, 0, self._rows_of(0, self.batch.mask.shape[1]))
 
 
-def counted_rows(
-    to_null: Float[Tensor, "*text query"], rows: Float[Tensor, "*text query"]
-) -> Bool[Tensor, "*text query"]:
-    """Rows that pay enough to other tokens than null for their entropy to mean something."""
-    return (to_null <= MOST_NULL) & (rows > 0)
+def add_up(blocks: Iterator[RowBlock]) -> LayerSums:
+    """The sums of all blocks: what every query has stands side by side, the rest is added.
 
-
-def renormalised_entropy(
-    rows: Float[Tensor, "*text query"], mean_log: Float[Tensor, "*text query"]
-) -> Float[Tensor, "*text query"]:
-    """−Σ p ln p in nats with p = a / s, s = Σ a: ln s − (Σ a·ln a) / s."""
-    return rows.log() - mean_log
-
-
-def sum_entropies(
-    kept: Float[Tensor, "*text query key"],
-    rows: Float[Tensor, "*text query"],
-    counted: Bool[Tensor, "*text query"],
-) -> Float[Tensor, "*text"]:
-    """The renormalised entropies of the counted rows, summed; the weights are read once."""
-    # Not xlogy, which takes its logarithms one by one. Of a zero the logarithm only must be finite.
-    logs = kept.clamp(min=torch.finfo(kept.dtype).tiny).log_().mul_(kept)
-    entropy = renormalised_entropy(rows, logs.sum(-1) / rows)
-    return entropy.masked_fill(~counted, 0.0).sum(-1)
-
-
-def separation(
-    start: int, stop: int, keys: int, device: torch.device
-) -> Float[Tensor, "query key"]:
-    """|i − j| in tokens between some queries and the first so many keys."""
-    queries = torch.arange(start, stop, device=device, dtype=torch.float32)
-    return (queries[:, None] - torch.arange(keys, device=device, dtype=torch.float32)).abs()
-
-
-def sum_distances(
-    weights: Float[Tensor, "*text query key"], apart: Float[Tensor, "query key"]
-) -> Float[Tensor, "*text"]:
-    """Σ a·|i − j|, row by row, then in float64: one long float32 sum would lose the fifth digit."""
-    by_row = torch.einsum("...qk,qk->...q", weights, apart.to(weights.dtype))
-    return by_row.double().sum(-1)
-
-
-def on_diagonal(
-    kept: Float[Tensor, "*text query key"], offset: int
-) -> Float[Tensor, "*text query"]:
-    """The kept weights between queries and the keys at an offset from them."""
-    return kept.diagonal(offset, dim1=-2, dim2=-1).contiguous()
-
-
-def largest_apart(
-    kept: Float[Tensor, "*text query key"], start: int, sought_from: int = 0
-) -> PeakPairs:
-    """The largest weight between two tokens from `sought_from` on; overwrites all other weights."""
-    kept.diagonal(start, dim1=-2, dim2=-1).zero_()
-    kept[..., :sought_from].zero_()
-    kept[..., : max(0, sought_from - start), :].zero_()
-    by_query, key = kept.max(-1)
-    weight, query = by_query.max(-1)
-    return PeakPairs(weight, query + start, key.gather(-1, query[..., None]).squeeze(-1))
-
-
-def sum_by_text(
-    weights: Float[Tensor, "head pair"], row: Int[Tensor, "pair"], texts: int
-) -> Float[Tensor, "text head"]:
-    """Sums over the pairs of every text; `row` is the text of every pair, in order."""
-    firsts = torch.searchsorted(row.contiguous(), torch.arange(texts + 1, device=row.device))
-    return sum_segments(weights, firsts)
-
-
-def sum_segments(
-    weights: Float[Tensor, "head pair"], firsts: Int[Tensor, "segment+1"]
-) -> Float[Tensor, "segment head"]:
-    """Sums in float64 of stretches of pairs, each from its first pair to that of the next.
-
-    Differences of running sums, always in the same order.
+    In float64, for there may be thousands of blocks.
     """
-    running = torch.nn.functional.pad(weights.double().cumsum(-1), (1, 0))
-    return running[:, firsts].diff(dim=-1).T
+    by_query: dict[str, list[Tensor]] = {}
+    added: dict[str, Tensor] = {}
+    largest: dict[str, Tensor] = {}
+    for block in blocks:
+        for name in ("rows", "to_null", "row_total", "self_weight"):
+            by_query.setdefault(name, []).append(getattr(block, name))
+        for name in ("columns", "entropy_sum", "on_arcs", "distance"):
+            values = getattr(block, name).double()
+            added[name] = added[name] + values if name in added else values
+        for name in ("largest", "largest_apart"):
+            values = getattr(block, name)
+            largest[name] = torch.maximum(largest[name], values) if name in largest else values
+    joined = {name: torch.cat(parts, dim=-1) for name, parts in by_query.items()}
+    added["columns"] = added["columns"].float()
+    return LayerSums(**joined, **added, **largest)
 
 
-def at_least(weights: Float[Tensor, "*any"], least: float) -> Float[Tensor, "*any"]:
-    """The weights, zero where they are below the least."""
-    return torch.where(weights >= least, weights, 0.0)
+class EvenLayer(BlockLayer):
+    """A layer of one head that spreads its attention evenly over what each query sees."""
+
+    def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
+        """However small the weights are: in a long input all of them are below any least."""
+        return super().on_pairs(pairs, 0.0)
 
 
-def to_the_total(
-    rows: Float[Tensor, "head query"], columns: Float[Tensor, "head key"]
-) -> Float[Tensor, "head query"]:
-    """1 − null weight is rounded where nearly all is null; the columns have the exact sum."""
-    total = rows.double().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
-    return (rows * (columns.sum(-1, keepdim=True) / total)).float()
+def even_layer(batch: AnnotatedBatch) -> EvenLayer:
+    """a[i, j] = 1 / the number of tokens that i sees, null tokens and itself included."""
+    return batch.once("even layer", lambda: _even_layer(batch))
+
+
+def _even_layer(batch: AnnotatedBatch) -> EvenLayer:
+    texts, tokens = batch.mask.shape
+    seen = batch.mask.cumsum(1) if batch.is_causal else batch.mask.sum(1, keepdim=True)
+    even = (1 / seen.clamp(min=1).double()).expand(texts, tokens)
+
+    def rows_of(start: int, stop: int) -> Tensor:
+        sees = batch.mask[:, start:stop, None] & batch.mask[:, None, :]
+        if batch.is_causal:
+            sees = sees.tril(start)
+        return (sees * even[:, start:stop, None])[:, None].float()
+
+    return EvenLayer(0, batch, rows_of, block_rows(texts, tokens, batch.mask.device))

@@ -16,6 +16,8 @@ place       0  1  2    3      4
 ```
 """
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -26,7 +28,22 @@ from headscope.observe.batch import (
     pairs_of_queries,
     related_pairs,
 )
-from headscope.observe.layer import Spans
+
+
+@dataclass(frozen=True)
+class Spans:
+    """How far attention reaches: kept weight by separation, and its first two moments."""
+
+    weight: Float[Tensor, "*text head bin"]  # of the pairs at every separation
+    distance: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|
+    squares: Float[Tensor, "*text head"]  # Σ a[i, j]·|i − j|²
+
+    def __add__(self, other: "Spans") -> "Spans":
+        return Spans(
+            self.weight + other.weight,
+            self.distance + other.distance,
+            self.squares + other.squares,
+        )
 
 
 def offset_bins(longest: int, *, is_causal: bool) -> int:
@@ -136,21 +153,6 @@ def _sum_lower(kept: Float[Tensor, "*text query key"]) -> Float[Tensor, "*text o
     if columns is None:
         return own
     return torch.cat([columns[..., :1] + own, columns[..., 2:].flip(-1)], dim=-1)
-
-
-def largest_by_separation(
-    kept: Float[Tensor, "*text token token"], *, is_causal: bool
-) -> Float[Tensor, "*text separation"]:
-    """The largest weight between two tokens that are 1, 2, … apart, whichever of them is the query.
-
-    Diagonals become columns as in `_sum_lower`; what looks ahead is first laid on what looks back.
-    """
-    size = kept.shape[-1]
-    if size < 2:
-        return kept.new_zeros(*kept.shape[:-2], 0)
-    lower = kept if is_causal else torch.maximum(kept, kept.mT).tril_(-1)
-    columns = lower.flatten(-2)[..., :-1].unflatten(-1, (size - 1, size + 1))
-    return columns.amax(-2)[..., 2:].flip(-1)
 
 
 def _into(

@@ -1,13 +1,19 @@
-"""A layer of a whole batch from queries, keys and the log-sum-exp of every row.
+"""A layer of a whole batch from queries, keys and the log-sum-exp of every row, on a GPU.
 
-The formulas are those of `headscope.observe.fused`, for all texts at once, token behind token. Two
-kernels read queries and keys: one finds the weights of chosen pairs (to null tokens, to oneself,
-on arcs), one goes over all pairs of every text and keeps nothing but sums over keys.
+The matrix is never held. With a = exp(z − lse), z the scores, and s the weight that a row pays to
+tokens that are not null, the entropy of the row, null weight dropped and the rest renormalised, is
+
+    ln s − (Σ a·z) / s + lse
+
+What is linear in the key follows from sums over columns, what is linear in the query from those
+over rows. Two kernels read queries and keys, for all texts at once, token behind token: one finds
+the weights of chosen pairs (to null tokens, to oneself, on arcs), one goes over all pairs of every
+text and keeps nothing but sums over keys.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import torch
@@ -18,20 +24,15 @@ from headscope.model.attention import PackedAttention, Packing, widen
 from headscope.model.capture.modes import block_rows
 from headscope.model.capture.packed import visible
 from headscope.observe.batch import AnnotatedBatch, packing_of, related_pairs
-from headscope.observe.layer import (
-    LayerSums,
-    PeakPairs,
-    Spans,
+from headscope.observe.block import (
     at_least,
-    cached,
     counted_rows,
-    keep,
     renormalised_entropy,
     sum_by_text,
     sum_segments,
-    to_the_total,
 )
-from headscope.observe.offsets import near_offsets, separation_bins, sum_spans
+from headscope.observe.layer import Layer, LayerSums
+from headscope.observe.offsets import near_offsets
 
 PAIRS_AT_A_TIME = 2**20
 NOTHING = -1  # in place of a key: a pair that has no weight
@@ -57,83 +58,79 @@ class _Places(NamedTuple):
     arcs: tuple[Int[Tensor, "text+1"], ...]  # where the arcs of every text begin, for both forms
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackedLayer(LayerSums):
+class PackedLayer(Layer):
     """The sums of all texts, and their queries and keys for whatever else is asked."""
 
-    index: int
-    batch: AnnotatedBatch
-    attention: PackedAttention
-    counting: PackedAttention  # the same; rows that do not count have endless sums, so no weight
+    def __init__(
+        self,
+        index: int,
+        batch: AnnotatedBatch,
+        attention: PackedAttention,
+        counting: PackedAttention,
+        sums: LayerSums,
+    ) -> None:
+        self.index, self.batch = index, batch
+        self._attention = attention
+        self._counting = counting  # rows that do not count have endless sums, so no weight
+        self._sums = sums
 
-    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
-        """The weights of some query rows as they are, null filter not applied."""
-        return _look(self.attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
+    @property
+    def sums(self) -> LayerSums:
+        return self._sums
+
+    @property
+    def block(self) -> int:
+        texts, tokens = self.batch.mask.shape
+        return block_rows(texts * self.rows.shape[1], tokens, self.rows.device)
+
+    def weights(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        return _look(self._attention, self.batch, slice(start, min(stop, self.rows.shape[-1])))
 
     def text(self, row: int, start: int, stop: int) -> Float[Tensor, "head query key"]:
-        """The same of one input of the batch, up to its last token at least."""
         firsts = packing_of(self.batch.host or self.batch).firsts  # no question to a GPU
-        return _text(self.attention, slice(int(firsts[row]), int(firsts[row + 1])), start, stop)
+        return _text(self._attention, slice(int(firsts[row]), int(firsts[row + 1])), start, stop)
 
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:
-        """The weights of some cells within the first `size` rows, as they are."""
-        packing, mask = self.attention.packing, self.batch.mask
+        packing, mask = self._attention.packing, self.batch.mask
         make = partial(_cells, packing, mask, query, key)
         queries, keys = self.batch.once(f"cells of {size}", make)
-        weights = weights_of_pairs(self.attention, queries, keys)
+        weights = weights_of_pairs(self._attention, queries, keys)
         return weights.unflatten(1, (len(mask), len(query))).transpose(0, 1)
 
-    @cached
+    @cached_property
     def to_first(self) -> Float[Tensor, "batch head query"]:
-        """Weight that every real query pays to the first token."""
-        packing = self.attention.packing
+        packing = self._attention.packing
         queries = torch.arange(len(packing.place), device=packing.place.device)
         firsts = packing.firsts[packing.text.long()]
-        weights = weights_of_pairs(self.attention, queries.int(), firsts.int())
+        weights = weights_of_pairs(self._attention, queries.int(), firsts.int())
         return packing.unpack(weights).transpose(0, 1)
 
     def on_offset(self, offset: int) -> Float[Tensor, "batch head"]:
-        """Kept weight between every token and the one at an offset."""
-        make = partial(_at_offset, self.attention.packing, self._content, offset)
+        make = partial(_at_offset, self._attention.packing, self._content, offset)
         queries, keys = self.batch.once(f"offset {offset}", make)
-        weights = weights_of_pairs(self.attention, queries, keys)
-        return self.attention.packing.unpack(weights).sum(-1).T
+        weights = weights_of_pairs(self._attention, queries, keys)
+        return self._attention.packing.unpack(weights).sum(-1).T
 
     def by_offset(self, longest: int) -> Float[Tensor, "batch head bin"]:
-        """Kept weight at every offset up to a longest one, and of all others together."""
         offsets = near_offsets(longest, is_causal=self.batch.is_causal)
-        near = sum_offsets(self.counting, self._content, offsets)
+        near = sum_offsets(self._counting, self._content, offsets)
         further = (self.total - near.sum(-1, dtype=self.total.dtype)).clamp(min=0)
         return torch.cat([near, further[..., None].to(near.dtype)], dim=-1)
 
-    @cached
-    def spans(self) -> Spans:
-        """Kept weight by separation, some rows of all texts at a time."""
-        texts, tokens = self.batch.mask.shape
-        bins = separation_bins(tokens)
-        block = block_rows(texts * self.rows.shape[1], tokens, self.rows.device)
-        found = []
-        for start in range(0, tokens, block):
-            stop = min(start + block, tokens)
-            kept = keep(self.look(start, stop), self.batch.pairs_of(start, stop))
-            found.append(sum_spans(kept, start, bins))
-        return reduce(Spans.__add__, found)
-
     def on_pairs(self, pairs: Int[Tensor, "pair 3"], least: float) -> Float[Tensor, "batch head"]:
-        """Weight of pairs that count, without those below `least`, pair by pair."""
-        packing, texts = self.attention.packing, len(self.batch.rows)
+        packing, texts = self._attention.packing, len(self.batch.rows)
         total = self.total.new_zeros(texts, self.rows.shape[1], dtype=torch.float64)
         for some in pairs.split(PAIRS_AT_A_TIME):
             row, queries, keys = _packed_pairs(packing, some)
-            weights = weights_of_pairs(self.attention, queries.int(), keys.int())
+            weights = weights_of_pairs(self._attention, queries.int(), keys.int())
             total += sum_by_text(at_least(weights, least), row, texts)
         return total.float()
 
     @property
     def _content(self) -> Bool[Tensor, "token"]:
-        return self.attention.packing.pack(self.batch.content)
+        return self._attention.packing.pack(self.batch.content)
 
 
 def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) -> PackedLayer:
@@ -149,28 +146,35 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     row_weights = torch.where(counted, 1 / rows, 0.0)
     endless = attention.lse.masked_fill(~places.content, torch.inf)
     counting = replace(attention, lse=endless)
-    found = sum_keys(counting, places.content, row_weights, batch.sought_from)
+    found = sum_keys(counting, places.content, row_weights, batch.first_peak_token)
     entropy = torch.where(counted, renormalised_entropy(rows, -attention.lse), 0.0)
     spread = packing.unpack(
         torch.stack([rows, to_null, torch.ones_like(rows), own * places.content, found.columns,
                      entropy - found.scores, found.distance])
     ).transpose(1, 2)  # fmt: skip
-    return PackedLayer(
-        index=index,
-        batch=batch,
-        attention=attention,
-        counting=counting,
+    largest_apart = _largest_apart(packing, found.peak, batch.first_peak_token)
+    largest_self = spread[3][..., batch.first_peak_token :].amax(-1)
+    sums = LayerSums(
         rows=to_the_total(spread[0], spread[4].double()),
         to_null=spread[1],
-        everything=spread[2],
-        own=spread[3],
+        row_total=spread[2],
+        self_weight=spread[3],
         columns=spread[4],
-        nats=spread[5].sum(-1, dtype=torch.float64),
+        entropy_sum=spread[5].sum(-1, dtype=torch.float64),
         distance=spread[6].sum(-1, dtype=torch.float64),
         on_arcs=_by_text(on_arcs, places.arcs),
-        apart=_peaks(counting, found, batch.sought_from),
-        sought_from=batch.sought_from,
+        largest=torch.maximum(largest_apart, largest_self),
+        largest_apart=largest_apart,
     )
+    return PackedLayer(index, batch, attention, counting, sums)
+
+
+def to_the_total(
+    rows: Float[Tensor, "batch head query"], columns: Float[Tensor, "batch head key"]
+) -> Float[Tensor, "batch head query"]:
+    """1 − null weight is rounded where nearly all is null; the columns have the exact sum."""
+    total = rows.double().sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+    return (rows * (columns.sum(-1, keepdim=True) / total)).float()
 
 
 def places_of(batch: AnnotatedBatch) -> _Places:
@@ -222,31 +226,12 @@ def _by_text(
     return torch.stack([work(weights, at) for at in arcs], dim=-1)
 
 
-def _peaks(counting: PackedAttention, found: KeySums, sought_from: int) -> PeakPairs:
-    """The largest weight of every text and head; its query is found by a look at that one key."""
-    peak = counting.packing.unpack(found.peak, -1.0)  # head text token
-    if sought_from:
-        peak[..., :sought_from] = -1.0
-    weight, key = peak.max(-1)
-    query = find_payers(counting, key, sought_from)
-    return PeakPairs(weight.clamp(min=0).T, query.T, key.T)
-
-
-def _paid_to(
-    attention: PackedAttention, key: Int[Tensor, "head text"]
-) -> Float[Tensor, "head token"]:
-    """The logarithm of what every token pays to one key of its text; masks not applied."""
-    packing = attention.packing
-    groups = attention.query.shape[1] // attention.key.shape[1]
-    width = packing.shape[1]
-    tokens = packing.number[
-        torch.arange(packing.shape[0], device=key.device) * width + key
-    ]  # head text
-    heads = torch.arange(len(key), device=key.device)[:, None]
-    keys = widen(attention.key[tokens, heads // groups])  # head text dim
-    queries = widen(attention.query).transpose(0, 1)
-    scores = (queries * keys[:, packing.text.long()]).sum(-1) * attention.scaling
-    return scores - attention.lse
+def _largest_apart(
+    packing: Packing, peak: Float[Tensor, "head token"], first_peak_token: int
+) -> Float[Tensor, "text head"]:
+    """The largest weight between two tokens of every text, from a certain token on."""
+    by_key = packing.unpack(peak, -1.0)[..., first_peak_token:]  # head text token
+    return by_key.amax(-1).clamp(min=0).T
 
 
 def _at_offset(
@@ -304,15 +289,15 @@ def sum_keys(
     attention: PackedAttention,
     content: Bool[Tensor, "token"],
     row_weights: Float[Tensor, "head token"],
-    sought_from: int = 0,
+    first_peak_token: int = 0,
 ) -> KeySums:
     """The pass over all pairs of every text; null tokens are no part of any pair.
 
     Rows that do not count have an endless log-sum-exp. The largest weights are those that queries
-    from `sought_from` on pay.
+    from `first_peak_token` on pay.
     """
     work = _kernel(attention.lse, "sum_keys_on_gpu", sum_keys_plainly)
-    return work(attention, content, row_weights, sought_from)
+    return work(attention, content, row_weights, first_peak_token)
 
 
 def sum_offsets(
@@ -321,17 +306,6 @@ def sum_offsets(
     """The weight of every text at each offset, query less key; null tokens take no part."""
     work = _kernel(attention.lse, "sum_offsets_on_gpu", sum_offsets_plainly)
     return work(attention, content, offsets)
-
-
-def find_payers(
-    attention: PackedAttention, key: Int[Tensor, "head text"], sought_from: int = 0
-) -> Int[Tensor, "head text"]:
-    """The other token from `sought_from` on that pays most to one key of every text and head.
-
-    Keys and payers are counted within their texts, whose padding is on the right.
-    """
-    work = _kernel(attention.lse, "find_payers_on_gpu", find_payers_plainly)
-    return work(attention, key, sought_from)
 
 
 def _kernel(given: Tensor, name: str, plain: Callable) -> Callable:
@@ -356,7 +330,7 @@ def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Te
 
 
 def sum_keys_plainly(
-    attention: PackedAttention, content: Tensor, row_weights: Tensor, sought_from: int = 0
+    attention: PackedAttention, content: Tensor, row_weights: Tensor, first_peak_token: int = 0
 ) -> KeySums:
     """`sum_keys` over the matrix of all tokens: the reference of the kernel."""
     groups = attention.query.shape[1] // attention.key.shape[1]
@@ -368,7 +342,7 @@ def sum_keys_plainly(
     place = torch.arange(len(content), device=content.device)
     apart = (place[:, None] - place).abs()
     first = attention.packing.firsts[attention.packing.text]
-    silent = (place < first + sought_from)[:, None]
+    silent = (place < first + first_peak_token)[:, None]
     peak = weights.masked_fill((apart == 0) | silent, 0.0).amax(-2).masked_fill(~content, -1.0)
     return KeySums(
         weights.sum(-2),
@@ -376,16 +350,6 @@ def sum_keys_plainly(
         (weights * apart).sum(-2),
         peak,
     )
-
-
-def find_payers_plainly(attention: PackedAttention, key: Tensor, sought_from: int = 0) -> Tensor:
-    """`find_payers` over all tokens: the reference of the kernel."""
-    packing, least = attention.packing, -torch.inf
-    paid = packing.unpack(_paid_to(attention, key), least)
-    paid[..., :sought_from] = least
-    place = torch.arange(packing.shape[1], device=key.device)
-    unseen = place <= key[..., None] if attention.kind == "causal" else place == key[..., None]
-    return paid.masked_fill_(unseen, least).argmax(-1)
 
 
 def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:

@@ -63,7 +63,7 @@ def sum_keys_on_gpu(
     attention: PackedAttention,
     content: Tensor,
     row_weights: Tensor,
-    sought_from: int = 0,
+    first_peak_token: int = 0,
     **launch: int,
 ) -> KeySums:
     """The pass over all pairs."""
@@ -81,7 +81,7 @@ def sum_keys_on_gpu(
         CAUSAL=attention.kind == "causal",
         KEYS=launch["keys"],
         QUERIES=launch["queries"],
-        SOUGHT=sought_from,
+        SOUGHT=first_peak_token,
         PRECISION=precision(query),
         num_warps=launch["warps"],
         num_stages=launch["stages"],
@@ -206,65 +206,6 @@ def _add_queries(  # noqa: ANN202
     scores += tl.sum(p * (product * weight[None, :]), 1)
     distance += tl.sum(p * away, 1)
     return columns, scores, distance, tl.maximum(peak, tl.max(others, 1))
-
-
-def find_payers_on_gpu(attention: PackedAttention, chosen: Tensor, sought_from: int = 0) -> Tensor:
-    """Who pays most to one key of every text; a program takes one head of a part of a text."""
-    query, key = attention.query, attention.key
-    tokens, heads, width = query.shape
-    texts, wide = attention.packing.shape[0], attention.packing.longest >= LONG
-    parts = triton.cdiv(attention.packing.longest, PART)
-    found = torch.empty(parts, heads, texts, dtype=torch.int64, device=query.device)
-    most = torch.empty(parts, heads, texts, device=query.device)
-    _find_payers[(texts, heads, parts)](  # pyright: ignore[reportIndexIssue]
-        query, key, attention.lse.contiguous(), chosen.contiguous(), attention.packing.firsts,
-        found, most, tokens, attention.scaling, heads, key.shape[1], *steps(query, key),
-        WIDTH=width,
-        DIM=triton.next_power_of_2(width),
-        CAUSAL=attention.kind == "causal",
-        SOUGHT=sought_from,
-        PART=PART,
-        BLOCK=128 if wide else 32,
-        num_warps=4 if wide else 1,
-    )  # fmt: skip
-    return found[0] if parts == 1 else found.gather(0, most.argmax(0, keepdim=True))[0]
-
-
-@triton.jit
-def _find_payers(  # noqa: ANN202
-    query, key, lse, chosen, firsts, found, most_found, tokens, scaling, heads,  # noqa: ANN001
-    key_heads, q_token, q_head, k_token, k_head,  # noqa: ANN001
-    WIDTH: tl.constexpr, DIM: tl.constexpr, CAUSAL: tl.constexpr, SOUGHT: tl.constexpr,  # noqa: N803
-    PART: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
-):  # fmt: skip
-    text, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
-    part = tl.program_id(2).to(tl.int64)
-    begin, end = tl.load(firsts + text), tl.load(firsts + text + 1)
-    at = head * tl.num_programs(0) + text
-    mine = begin + tl.load(chosen + at)
-    dims = tl.arange(0, DIM)
-    to = mine * k_token + head // (heads // key_heads) * k_head + dims
-    k = tl.load(key + to, mask=dims < WIDTH, other=0.0).to(tl.float32)
-    first = begin + tl.maximum(SOUGHT, part * PART)
-    if CAUSAL:
-        first = tl.maximum(first, mine + 1)
-    stop = tl.minimum(end, begin + (part + 1) * PART)
-    most = tl.full([], float("-inf"), tl.float32)
-    payer = tl.full([], 0, tl.int64)
-    for start in range(first, stop, BLOCK):
-        rows = start + tl.arange(0, BLOCK)
-        there = rows < stop
-        place = rows[:, None].to(tl.int64) * q_token + head * q_head + dims[None, :]
-        inside = there[:, None] & (dims[None, :] < WIDTH)
-        q = tl.load(query + place, mask=inside, other=0.0).to(tl.float32)
-        total = tl.load(lse + head * tokens + rows, mask=there, other=float("inf"))
-        paid = tl.where(rows != mine, tl.sum(q * k[None, :], 1) * scaling - total, float("-inf"))
-        largest, row = tl.max(paid, 0, return_indices=True)
-        payer = tl.where(largest > most, start + row - begin, payer)
-        most = tl.maximum(most, largest)
-    at += part * tl.num_programs(0) * tl.num_programs(1)
-    tl.store(found + at, payer)
-    tl.store(most_found + at, most)
 
 
 def sum_offsets_on_gpu(

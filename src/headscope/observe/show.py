@@ -1,18 +1,17 @@
-"""Run a batch through a model and show its layers to metrics, in one of three ways.
+"""Run a batch through a model and show its layers to metrics.
 
 ```
-  tokens of the longest input      way
+  tokens of the longest input      path    what the model gives
   up to DENSE_TOKENS               dense   whole matrices
-  more, plain attention            fused   never the matrix
-  more, any other body             rows    blocks of query rows
+  more, plain attention            fused   queries, keys and the sum of every row
+  more, any other body             rows    some query rows at a time
 ```
 
 On a GPU plain attention is fused at every length, unless a metric asks for whole matrices.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Literal
 
 import torch
@@ -21,42 +20,40 @@ from torch import Tensor
 from headscope.errors import RunError
 from headscope.model.attention import (
     LayerAttention,
-    Look,
     PackedAttention,
     PlainAttention,
     RowAttention,
+    TextAttention,
 )
-from headscope.model.capture.modes import Mode, block_rows
+from headscope.model.capture.modes import AttentionPath, block_rows
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
-from headscope.observe.fused import fuse_layer
-from headscope.observe.layer import Layer
-from headscope.observe.rows import RowsBuilder
+from headscope.observe.layer import BlockLayer, Layer, RowsOf
+from headscope.observe.packed import pack_layer
 
-Attention = Mode | Literal["auto"]
-WAYS: tuple[Mode, ...] = ("dense", "rows", "fused")
+PathChoice = AttentionPath | Literal["auto"]
+PATHS: tuple[AttentionPath, ...] = ("dense", "rows", "fused")
 DENSE_TOKENS = 1024  # up to here whole matrices are small, and anything can be asked of them
 
 Show = Callable[[Layer], None]
 
 
-def choose_way(
+def choose_path(
     model: Model,
     tokens: int,
-    choice: Attention,
+    choice: PathChoice,
     *,
     needs_matrices: bool = False,
     reading: Reading = "raw",
-) -> Mode:
-    """The way for a batch whose longest input has this many tokens."""
+) -> AttentionPath:
+    """The path for a batch whose longest input has this many tokens."""
     if choice != "auto":
         return choice
     can_pack = not needs_matrices and reading == "raw" and is_packed(model)
     if tokens > DENSE_TOKENS or can_pack:
-        return long_way(model, reading)
+        return long_path(model, reading)
     return "dense"
 
 
@@ -67,19 +64,21 @@ def is_packed(model: Model) -> bool:
     return model.device.type == "cuda" and not has_window and "fused" in model.modes
 
 
-def long_way(model: Model, reading: Reading = "raw") -> Mode:
-    """The way for inputs of more than DENSE_TOKENS tokens."""
-    best: tuple[Mode, ...] = ("fused", "rows", "dense") if reading == "raw" else ("rows", "dense")
-    return next(way for way in best if way in model.modes)
+def long_path(model: Model, reading: Reading = "raw") -> AttentionPath:
+    """The path for inputs of more than DENSE_TOKENS tokens."""
+    paths: tuple[AttentionPath, ...] = ("fused", "rows", "dense")
+    if reading != "raw":
+        paths = ("rows", "dense")
+    return next(path for path in paths if path in model.modes)
 
 
 def check_attention(model: Model, choice: str | None) -> None:
-    """Refuse a way that is unknown, or wrong for the model."""
+    """Refuse a path that is unknown, or wrong for the model."""
     if choice is None or choice == "dense":
         return
-    if choice not in WAYS:
+    if choice not in PATHS:
         raise RunError(
-            f"There is no attention={choice}; choose one of {', '.join(WAYS)}, or leave it out."
+            f"There is no attention={choice}; choose one of {', '.join(PATHS)}, or leave it out."
         )
     if choice not in model.modes:
         raise RunError(
@@ -108,7 +107,7 @@ def show_layers(
     model: Model,
     batch: Batch,
     annotated: AnnotatedBatch,
-    way: Mode,
+    path: AttentionPath,
     show: Show,
     reading: Reading = "raw",
 ) -> None:
@@ -118,68 +117,60 @@ def show_layers(
     with the norms beside them.
     """
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
-    if way == "dense":
+    block = block_rows(len(batch.ids) * model.heads, batch.ids.shape[1], batch.ids.device)
 
-        def whole(seen: LayerAttention) -> None:
-            with full_precision():
-                show(_dense(model, seen, places[seen.layer], annotated, reading))
-
-        model.forward(batch, whole, logits=False)
-    elif way == "fused":
-
-        def fuse(seen: PlainAttention | PackedAttention) -> None:
-            with full_precision():
-                show(fuse_layer(places[seen.layer], seen, annotated))
-
-        laid = batch.is_padded and is_packed(model) and model.lays_end_to_end
-        model.forward_fused(batch, fuse, logits=False, end_to_end=laid)
-    else:
-        _show_rows(model, batch, annotated, places, show, reading)
-
-
-def _dense(
-    model: Model, seen: LayerAttention, index: int, annotated: AnnotatedBatch, reading: Reading
-) -> DenseLayer:
-    if reading == "raw":
-        return DenseLayer(index, seen.weights, annotated)
-    norms = norms_of(model.plan, seen)
-    if reading == "both":
-        return DenseLayer(index, seen.weights, annotated, norms)
-    return DenseLayer(index, norm_weighted(seen.weights, norms), annotated)
-
-
-def _show_rows(
-    model: Model,
-    batch: Batch,
-    annotated: AnnotatedBatch,
-    places: dict[int, int],
-    show: Show,
-    reading: Reading,
-) -> None:
-    builder, norms = RowsBuilder(annotated), None
-
-    def add(seen: RowAttention) -> None:
-        nonlocal builder, norms
+    def show_matrix(seen: LayerAttention) -> None:
         with full_precision():
-            if reading == "norm" and seen.start == 0:
+            weights, norms = seen.weights, None
+            if reading != "raw":
                 norms = norms_of(model.plan, seen)
-            builder.add(_read(seen.weights, norms), seen.start)
-            if seen.stop == seen.queries:
-                look = partial(_look, seen.look, norms)
-                show(builder.finish(places[seen.layer], look))
-                builder = RowsBuilder(annotated)
+            if reading == "norm" and norms is not None:
+                weights, norms = norm_weighted(weights, norms), None
+            show(BlockLayer.of_matrix(places[seen.layer], annotated, weights, norms))
 
-    count, tokens = batch.ids.shape
-    block = block_rows(count * model.heads, tokens, batch.ids.device)
-    model.forward_rows(batch, add, block, logits=False)
+    def show_rows(seen: RowAttention) -> None:
+        if seen.stop < seen.queries:  # the layer is shown once, when the network has all its rows
+            return
+        with full_precision():
+            rows_of: RowsOf = seen.look
+            if reading == "norm":
+                norms = norms_of(model.plan, seen)
+                rows_of = lambda start, stop: norm_weighted(seen.look(start, stop), norms)  # noqa: E731
+            show(BlockLayer(places[seen.layer], annotated, rows_of, block))
+
+    def show_parts(seen: PlainAttention | PackedAttention) -> None:
+        with full_precision():
+            if isinstance(seen, PackedAttention):
+                show(pack_layer(places[seen.layer], seen, annotated))
+            else:
+                rows_of = rebuild_rows(seen.texts, batch.spans(), batch.ids.shape[1])
+                show(BlockLayer(places[seen.layer], annotated, rows_of, block))
+
+    if path == "dense":
+        model.forward(batch, show_matrix, logits=False)
+    elif path == "rows":
+        model.forward_rows(batch, show_rows, block, logits=False)
+    else:
+        end_to_end = batch.is_padded and is_packed(model) and model.lays_end_to_end
+        model.forward_fused(batch, show_parts, logits=False, end_to_end=end_to_end)
 
 
-def _read(weights: Tensor, norms: Tensor | None) -> Tensor:
-    return weights if norms is None else norm_weighted(weights, norms)
+def rebuild_rows(texts: Sequence[TextAttention], spans: Sequence[slice], tokens: int) -> RowsOf:
+    """The weights of some columns of the batch as queries; padded rows are zero."""
+    if len(texts) == 1 and spans[0] == slice(0, tokens):
+        return lambda start, stop: texts[0].weights(start, min(stop, tokens))[None]
 
+    def rows_of(start: int, stop: int) -> Tensor:
+        stop = min(stop, tokens)
+        rows = texts[0].lse.new_zeros(len(texts), len(texts[0].query), stop - start, tokens)
+        for row, (text, span) in enumerate(zip(texts, spans, strict=True)):
+            low, high = max(start, span.start), min(stop, span.stop)
+            if low < high:
+                weights = text.weights(low - span.start, high - span.start)
+                rows[row, :, low - start : high - start, span] = weights
+        return rows
 
-def _look(look: Look, norms: Tensor | None, start: int, stop: int) -> Tensor:
-    return _read(look(start, stop), norms)
+    return rows_of
 
 
 @contextmanager

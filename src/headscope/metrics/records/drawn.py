@@ -155,7 +155,7 @@ class BandedExamples:
     def update_layer(self, state: State, layer: Layer) -> None:
         """Note the largest weight of every input."""
         state.records["number"][layer.batch.rows] = layer.batch.numbers
-        weight = layer.peaks(with_self=True).weight.float()
+        weight = layer.largest(with_self=True).float()
         state.record("peak", (layer.batch.rows, layer.index), weight)
 
     def condense(self, state: State) -> None:

@@ -80,7 +80,7 @@ class TopTokens:
         """Add what every token pays and receives."""
         runs, shape = _runs(layer.batch), (len(SIDES), *self.grid.shape, self.vocabulary)
         room = self._room(state, "mass", shape, layer.batch, torch.float32)
-        for side, values in enumerate((layer.everything - layer.to_first, layer.columns)):
+        for side, values in enumerate((layer.row_total - layer.to_first, layer.columns)):
             room[side, layer.index][:, runs.ids] += runs.sum(values)
 
     def condense(self, state: State) -> None:

@@ -182,12 +182,12 @@ def _is_delimiter(batch: AnnotatedBatch) -> Float[Tensor, "batch token"]:
 
 # In the order of DECLARED: how many rows of an input cannot pay it, and what is paid.
 _SHARES: tuple[tuple[int, Paid, EvenlyPaid], ...] = (
-    (0, lambda layer: layer.own.sum(-1), lambda batch: even_weights(batch).sum(1)),
+    (0, lambda layer: layer.self_weight.sum(-1), lambda batch: even_weights(batch).sum(1)),
     (1, lambda layer: layer.on_offset(-1), lambda batch: even_on_offset(batch, -1)),
     (1, lambda layer: layer.on_offset(1), lambda batch: even_on_offset(batch, 1)),
     (
         1,
-        lambda layer: layer.columns[..., 0] - layer.own[..., 0],
+        lambda layer: layer.columns[..., 0] - layer.self_weight[..., 0],
         lambda batch: even_weights(batch)[:, 1:].sum(1),
     ),
     (0, to_delimiters, even_to_delimiters),
@@ -377,7 +377,7 @@ def peak_histogram(grid: Grid) -> HeadRatio:
 
 def peak_terms(layer: Layer) -> Terms:
     """One for the bin of every input's largest weight, and one for every input."""
-    weight = layer.peaks(with_self=True).weight
+    weight = layer.largest(with_self=True)
     places = (weight * BINS).long().clamp(0, BINS - 1)
     found = places[..., None] == torch.arange(BINS, device=places.device)
     return found.float(), torch.ones_like(weight)[..., None]

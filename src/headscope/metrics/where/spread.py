@@ -98,7 +98,7 @@ def distance(grid: Grid) -> HeadRatio:
 
 def entropy_terms(layer: Layer) -> Terms:
     """Entropies of the rows that count, summed, and their number."""
-    return layer.nats[..., None], layer.counted.sum(-1, keepdim=True).float()
+    return layer.entropy_sum[..., None], layer.counted.sum(-1, keepdim=True).float()
 
 
 def entropy(grid: Grid) -> HeadRatio:
@@ -177,7 +177,7 @@ def null_terms(layer: Layer) -> Terms:
 
 def null_terms_of_all_queries(layer: Layer) -> Terms:
     """The same over every real query, the null tokens included."""
-    return layer.to_null.sum(-1)[..., None], layer.everything.sum(-1)[..., None]
+    return layer.to_null.sum(-1)[..., None], layer.row_total.sum(-1)[..., None]
 
 
 def even_terms(batch: AnnotatedBatch) -> TextTerms:

@@ -36,7 +36,7 @@ from headscope.model.capture.packed import attend_even, attend_packed, takes
 from headscope.model.capture.plan import Plan
 from headscope.model.capture.rows import DeferredMask, cut, deferring, rows_of
 
-Mode = Literal["dense", "rows", "fused"]
+AttentionPath = Literal["dense", "rows", "fused"]
 Found = tuple[Tensor, Tensor]  # output and weights of one call
 PROBE_BLOCK = 2  # of the five tokens of the probe
 SLACK = 1e-5  # how far two modes may be apart by rounding in float32
@@ -57,14 +57,14 @@ class Modes:
     """The modes besides dense that were proved, and whether masks can be deferred in them."""
 
     model: str
-    deferred: Mapping[Mode, bool]
-    refused: Mapping[Mode, str]  # why not, of the others
+    deferred: Mapping[AttentionPath, bool]
+    refused: Mapping[AttentionPath, str]  # why not, of the others
 
-    def __contains__(self, mode: Mode) -> bool:
+    def __contains__(self, mode: AttentionPath) -> bool:
         return mode == "dense" or mode in self.deferred
 
     @contextmanager
-    def masks(self, mode: Mode) -> Iterator[None]:
+    def masks(self, mode: AttentionPath) -> Iterator[None]:
         """The masks that the network needs in a mode: deferred where it accepts that."""
         if mode in self.refused:
             raise CaptureError(
@@ -84,16 +84,16 @@ def prove_modes(
         return Modes(model, {}, {"rows": reason, "fused": reason})
     queries = next(iter(expected.values())).queries
     spans, packing = spans_of(queries), Packing.of(queries)
-    modes: dict[Mode, Callable[[Callable, dict[str, Any]], Found]] = {
+    modes: dict[AttentionPath, Callable[[Callable, dict[str, Any]], Found]] = {
         "rows": _in_rows,
         "fused": lambda _, given: _by_parts(given, spans, packing),
     }
-    deferred: dict[Mode, bool] = {}
+    deferred: dict[AttentionPath, bool] = {}
     for mode, attend in modes.items():
         for choice in (True, False):
             if mode not in deferred and _agrees(plan, forward, expected, attend, choice):
                 deferred[mode] = choice
-    refused: dict[Mode, str] = {
+    refused: dict[AttentionPath, str] = {
         mode: _why_not(plan, mode) for mode in modes if mode not in deferred
     }
     return Modes(model, deferred, refused)
@@ -164,7 +164,7 @@ def agrees_end_to_end(run: Callable[[bool], Tensor], packing: Packing) -> bool:
     return bool(((laid - padded).abs() <= slack * padded.abs().amax(0)).all())
 
 
-def _why_not(plan: Plan, mode: Mode) -> str:
+def _why_not(plan: Plan, mode: AttentionPath) -> str:
     if mode == "fused" and not plan.stacks[0].plain:
         return "its weights are not softmax(scaling·q·k + mask)"
     return "its scores have parts besides queries, keys and mask"

@@ -194,7 +194,7 @@ class _Made:
                 "delimiter": self._laid_out(ends, (NO_LABEL,) * before, (NO_LABEL,) * after),
                 "special": self._laid_out(nothing, (CLS,) * before, (SEP,) * after),
             },
-            sought_from=1,
+            first_peak_token=1,
         )
 
     def example(self, row: int) -> Example:
