@@ -229,9 +229,9 @@ class BlockLayer(Layer):
         else:
             yield from super().blocks()
 
-    @cached_property
+    @property
     def sums(self) -> LayerSums | RowBlock:
-        return self._whole if self._is_whole else add_up(self.blocks())
+        return self._whole if self._is_whole else self._added
 
     @cached_property
     def normed(self) -> "BlockLayer":
@@ -251,6 +251,10 @@ class BlockLayer(Layer):
     @cached_property
     def _whole(self) -> RowBlock:
         return RowBlock(self.batch, 0, self._rows_of(0, self.batch.mask.shape[1]))
+
+    @cached_property
+    def _added(self) -> LayerSums:
+        return add_up(super().blocks())
 
 
 def add_up(blocks: Iterator[RowBlock]) -> LayerSums:
