@@ -158,9 +158,7 @@ def _see_batch(
         return
     needs_matrices = [metric for metric in of_layers if metric.needs_matrices]
     tokens = cut.batch.ids.shape[1]
-    path = choose_path(
-        model, tokens, choice, needs_matrices=bool(needs_matrices), reading=reading
-    )
+    path = choose_path(model, tokens, choice, needs_matrices=bool(needs_matrices), reading=reading)
     if path != "dense" and needs_matrices:
         raise RunError(
             f"{needs_matrices[0].name} needs whole attention matrices, which inputs of {tokens:,} "

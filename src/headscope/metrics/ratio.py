@@ -58,11 +58,11 @@ class Ratio(Metric):
     needs_matrices: bool = False
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.measure.name
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[Measure, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return (self.measure, even_of(self.measure)) if self.has_even else (self.measure,)
 
     def zero(self) -> Sums:
@@ -102,11 +102,11 @@ class TextRatio(Metric):
     axis: Axis | None = None
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.measure.name
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[Measure, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return (self.measure,)
 
     def zero(self) -> Sums:
