@@ -4,10 +4,8 @@ How many tokens a batch may have: what fits, and half of it when the memory runs
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import TypeVar
 
 import torch
@@ -21,12 +19,11 @@ from headscope.metrics.metric import (
     Metric,
     ModelMetric,
     State,
-    Sums,
     TextMetric,
     refuse_matrices,
 )
 from headscope.metrics.ratio import HeadRatio, MatrixRatio, RatioGroup
-from headscope.model.loading.memory import available_memory, free_on_gpu, is_out_of_memory
+from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
 from headscope.model.loading.network import evaluating
 from headscope.model.model import Model
 from headscope.model.writes import Reading
@@ -35,8 +32,6 @@ from headscope.observe.inputs import Columns, Cut, Example, columns_of
 from headscope.observe.layer import Layer
 from headscope.observe.packed import places_of
 from headscope.observe.show import Attention, choose_way, is_packed, show_layers
-from headscope.workers import go_on
-from headscope.workers.threads import use_threads
 
 log = logging.getLogger("headscope")
 Found = TypeVar("Found")
@@ -51,7 +46,6 @@ SHARE = 0.25  # of the free memory; the rest is for the network's own activation
 ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
 
 _lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
-_one_at_a_time = Lock()
 
 
 @dataclass(frozen=True)
@@ -113,14 +107,6 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, si
     return 1 << (tokens.bit_length() - 1)
 
 
-def have_room(model: Model, batch_tokens: int, at_once: int) -> bool:
-    """Whether so many batches fit into a share of this machine's memory at once."""
-    free = available_memory()
-    size = model.network.dtype.itemsize
-    each = _token_bytes(model.heads, _width(model), SENTENCE, size)
-    return free is None or at_once * batch_tokens * each <= SHARE * free
-
-
 def _token_bytes(heads: int, width: int, row: int, size: int) -> int:
     """A token has a row of weights in every head, of which about ten copies of four bytes live at
     once, and some thirty vectors of the network's width, whose numbers have `size` bytes.
@@ -139,18 +125,17 @@ def observe(
     batch_tokens: int,
     choice: Attention = "dense",
     reading: Reading = "raw",
-    counted: Mapping[str, Sums] | None = None,
 ) -> dict[str, State]:
     """The states of all metrics after the examples; no weights outlive their layer.
 
     `choice` says how layers are looked at, `reading` how their weights are read; see
-    `headscope.observe.show`. `counted` are sums of metrics that have seen the texts already.
+    `headscope.observe.show`.
     """
     columns = columns_of(examples)
     allowance = Allowance(model.name, batch_tokens)
     with torch.inference_mode(), evaluating(model.network):
         return allowance.use(
-            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading, counted or {})
+            lambda tokens: _observe(model, columns, metrics, tokens, choice, reading)
         )
 
 
@@ -161,21 +146,16 @@ def _observe(
     batch_tokens: int,
     choice: Attention,
     reading: Reading,
-    counted: Mapping[str, Sums],
 ) -> dict[str, State]:
     states = {metric.name: metric.zero(len(columns)) for metric in metrics}
-    for metric in metrics:
-        if metric.name in counted:
-            own = states[metric.name].sums
-            own.update(metric.merge(own, {**own, **counted[metric.name]}))
-    loop = _make_loop(metrics, states, model.device, counted)
-    cuts = _read_texts(model, columns, batch_tokens, loop)
-    if model.device.type == "cpu":
-        for cut in cuts:
-            _observe_batch(model, cut, loop, choice, reading)
-        loop.finish()
-    else:
-        _observe_far(cuts, model, loop, choice, reading)
+    loop = _make_loop(metrics, states, model.device)
+    # Nothing asks a GPU for a number before the end, which would leave it idle until the next batch
+    # has been launched.
+    for cut in _read_texts(model, columns, batch_tokens, loop):
+        _observe_batch(model, cut.to(model.device), loop, choice, reading)
+    loop.finish()
+    if model.device.type == "cuda":
+        torch.cuda.synchronize(model.device)
     for state in states.values():
         state.settle()
     return states
@@ -191,40 +171,6 @@ def _read_texts(model: Model, columns: Columns, batch_tokens: int, loop: "_Loop"
         if packed:
             places_of(cut.annotated)
         yield cut
-
-
-@contextmanager
-def _turn(cuts: Iterator[Cut]) -> Iterator[Iterable[Cut]]:
-    """The GPU and the batches, which are read while it is busy with another shard."""
-    ready: Iterable[Cut] = cuts
-    if not _one_at_a_time.acquire(blocking=False):
-        ready = list(cuts)
-        _one_at_a_time.acquire()
-    try:
-        yield ready
-    finally:
-        _one_at_a_time.release()
-
-
-def _observe_far(
-    cuts: Iterator[Cut], model: Model, loop: "_Loop", choice: Attention, reading: Reading
-) -> None:
-    """Observe batches on a GPU, one shard at a time: they are as large as its memory allows.
-
-    Another shard may begin as soon as all work of this one has been launched. Nothing here asks
-    the GPU for a number, which would leave it idle until the next batch has been launched.
-    """
-    sent = (cut.to(model.device) for cut in cuts)
-    with use_threads(1):  # several shards are read at once
-        with _turn(sent) as ready:
-            for cut in ready:
-                _observe_batch(model, cut, loop, choice, reading)
-        loop.finish()
-        done = torch.cuda.Event() if model.device.type == "cuda" else None
-        if done is not None:
-            done.record(torch.cuda.current_stream(model.device))
-    if done is not None:
-        done.synchronize()
 
 
 @dataclass(frozen=True)
@@ -270,14 +216,13 @@ def _make_loop(
     metrics: Sequence[Metric],
     states: Mapping[str, State],
     device: torch.device,
-    counted: Container[str] = (),
 ) -> _Loop:
     ratios = [metric for metric in metrics if isinstance(metric, HeadRatio | MatrixRatio)]
     others = [metric for metric in metrics if not isinstance(metric, HeadRatio | MatrixRatio)]
     return _Loop(
         metrics,
         states,
-        [m for m in others if isinstance(m, TextMetric) and m.name not in counted],
+        [metric for metric in others if isinstance(metric, TextMetric)],
         [metric for metric in others if isinstance(metric, ModelMetric)],
         [metric for metric in others if isinstance(metric, LayerMetric)],
         [metric for metric in others if isinstance(metric, MatrixMetric)],
@@ -302,7 +247,6 @@ def _observe_batch(
     kept: list[DenseLayer] = []
 
     def show(layer: Layer) -> None:
-        go_on()
         loop.add_layer(layer)
         if loop.of_batches and isinstance(layer, DenseLayer):
             kept.append(replace(layer))  # without the sums that it has computed for others
