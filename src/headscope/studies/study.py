@@ -1,6 +1,6 @@
 """What a study is: its inputs, metrics, figures, tables and published values, declared together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headscope.text.sentence import Sentence
     from headscope.text.sharing import Sharing
 
+FileRows = Sequence[Mapping[str, Any]]
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
 
@@ -148,8 +149,6 @@ class Part:
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
     # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
     reach: Callable[[Setup, "Shard"], tuple[int, int]] | None = None
-    # The inputs of these numbers once more, where some of them are looked at a second time.
-    again: Callable[[Setup, Sequence[int]], Inputs] | None = None
 
     def read(self, setup: Setup, shard: "Shard", sentences: Sequence["Sentence"]) -> Inputs:
         """The inputs of a shard; what it lacks of them is read from the corpus."""
@@ -190,6 +189,19 @@ class Stage(Protocol[Piece]):
         self, setup: Setup, result: "xr.Dataset", outcomes: Mapping[Piece, bytes]
     ) -> "xr.Dataset":
         """The result with what follows from the outcomes of all pieces."""
+        ...
+
+
+class FileStage(Stage[Piece], Protocol[Piece]):
+    """A stage whose outcomes become files of the run, read by `headscope.results.records`.
+
+    The engine writes them after `finish`, and again from the same pieces where they are damaged.
+    """
+
+    def files(
+        self, setup: Setup, result: "xr.Dataset", outcomes: Mapping[Piece, bytes]
+    ) -> Mapping[str, Iterable[FileRows]]:
+        """Groups of rows by the name of their file, made while they are written."""
         ...
 
 
@@ -241,6 +253,7 @@ class Study:
     # What to do about a corpus that no input could be made of.
     remedy: str = "see docs/studies.md for what each reason means"
     stages: tuple[Stage[Any], ...] = ()  # in this order, before `derive`
+    file_stages: tuple[FileStage[Any], ...] = ()  # after those
     measures: tuple["Measure", ...] = ()  # of the variables that no metric makes
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
