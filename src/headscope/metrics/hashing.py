@@ -1,4 +1,8 @@
-"""Numbers that follow from a seed: a draw that does not depend on how a corpus is cut."""
+"""Numbers as good as random that follow from a seed and a place in the corpus.
+
+The inputs or tokens with the smallest numbers are a sample of the corpus. What is smallest of two
+halves is smallest of all, so the sample is the same however the corpus is cut into shards.
+"""
 
 from functools import reduce
 
@@ -9,9 +13,9 @@ _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133
 
 
 def seeded_hash(seed: int, *parts: Int[np.ndarray, "*any"] | int) -> UInt64[np.ndarray, "*any"]:
-    """A number for every combination of the parts, as good as random: splitmix64 of each in turn.
+    """A number for every combination of the parts: splitmix64 of the seed and each part in turn.
 
-    It depends on nothing else, so that a draw is the same in any batch, shard and process.
+    It depends on nothing else: not on the batch, the shard or the process.
     """
     with np.errstate(over="ignore"):
         return reduce(_mix, parts, _mix(np.uint64(0), seed))
