@@ -31,17 +31,18 @@ from benchmarks.absent import stand_in
 
 MISSING = stand_in()
 
+from headscope.engine.job import Job  # noqa: E402
+
 from headscope.engine import job as files  # noqa: E402
 from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
-from headscope.engine.job import Job  # noqa: E402
 from headscope.engine.prepare import open_readers  # noqa: E402
-from headscope.engine.study import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
+from headscope.engine.setup import Setup  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.ratio import HeadRatio  # noqa: E402
 from headscope.model.inputs.batch import Batch  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402
-from headscope.studies.study import Setup  # noqa: E402
+from headscope.studies.running import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
 from headscope.text.segments import Excerpt  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402

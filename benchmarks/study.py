@@ -21,17 +21,17 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from headscope.engine.job import AT_ONCE, Job, balanced_size
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
 from headscope.engine import forward as engine
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
-from headscope.engine.job import AT_ONCE, Job, balanced_size
-from headscope.engine.study import SHARD_SENTENCES, _Running
+from headscope.engine.setup import Setup
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.studies import find_study
-from headscope.studies.study import Setup
+from headscope.studies.running import SHARD_SENTENCES, _Running
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.workers.threads import use_threads

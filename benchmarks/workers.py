@@ -12,7 +12,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.studies import running
 from headscope.workers import Engine, LocalEngine, Outcome, Piece, Pool, Work
 from headscope.workers.ray import RayEngine, connected
 

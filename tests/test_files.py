@@ -12,7 +12,6 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
 from headscope.errors import CorpusError, RunError
 from headscope.files import (
     SHARDS,
@@ -24,6 +23,7 @@ from headscope.files import (
     write_text,
 )
 from headscope.results import dataset as results
+from headscope.studies import running
 from tests.engine.tiny import causal_model, treebank
 
 

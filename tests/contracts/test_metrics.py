@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from headscope.engine.job import Counts, Partial
 
 import headscope as hs
 from headscope.engine import job
 from headscope.engine.forward import observe
-from headscope.engine.job import Counts, Partial
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State
 from headscope.metrics.where.spread import CORRELATION, CORRELATION_P
@@ -21,7 +22,6 @@ from headscope.observe.inputs import Example
 from headscope.results.measure import DERIVED, Measure
 from headscope.results.replicates import GROUPS
 from headscope.studies import STUDIES, find_study
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from tests.engine.tiny import MODELS, make_sentences

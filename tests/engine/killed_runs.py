@@ -16,8 +16,7 @@ from pathlib import Path
 import torch
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.studies import STUDIES
+from headscope.studies import STUDIES, running
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
 
 KILLS = 10

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import xarray as xr
 
+from headscope.engine.setup import Setup
 from headscope.studies import find_study
 from headscope.studies.option import Option
-from headscope.studies.study import Setup, Study
+from headscope.studies.study import Study
 from tests.engine.small_works import Add
 
 VIG = find_study("vig2019")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.engine import forward, job
-from headscope.engine import study as running
+from headscope.engine.part import Part
+from headscope.engine.setup import Setup
 from headscope.model.model import Model
-from headscope.studies import find_study
-from headscope.studies.study import Part, Setup
+from headscope.studies import find_study, running
 from headscope.text.corpus import Shard
 from headscope.workers import LocalPool
 from headscope.workers.threads import use_threads

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from headscope.engine.job import draw_documents, make_shards
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.engine.job import draw_documents, make_shards
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.records.kinds import KIND_EXEMPLAR_WEIGHT
 from headscope.model.model import Model
 from headscope.observe import show as showing
 from headscope.results.dataset import left_out
 from headscope.results.run import read_exemplars
-from headscope.studies import find_study
-from headscope.studies.study import Inputs, Setup
+from headscope.studies import find_study, running
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence, Word

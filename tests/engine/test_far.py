@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from headscope.engine import forward
+from headscope.engine.setup import Setup
 from headscope.metrics import metric
 from headscope.metrics.metric import MatrixMetric, Metric, State
 from headscope.metrics.ratio import MatrixRatio
@@ -19,7 +20,6 @@ from headscope.observe.batch import packing_of
 from headscope.observe.inputs import Columns, Cut, columns_of
 from headscope.observe.layer import Layer
 from headscope.studies import find_study
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from tests.engine.tiny import MODELS, make_sentences

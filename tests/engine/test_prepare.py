@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from headscope.engine.job import Job
 
 import headscope as hs
 from headscope.engine import forward, prepare
-from headscope.engine.job import Job
+from headscope.engine.part import Inputs
 from headscope.engine.prepare import Readers, open_readers, read_inputs
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Sums
 from headscope.studies import find_study
-from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
 from headscope.workers import LocalPool
 from tests.metrics.tiny_models import tiny_gpt2

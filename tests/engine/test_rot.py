@@ -10,10 +10,10 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
 from headscope.engine.run import RunFolder
 from headscope.errors import RunError
 from headscope.results.run import exemplars_of, read_run, read_settings
+from headscope.studies import running
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
 

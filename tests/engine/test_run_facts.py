@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope import cli
-from headscope.engine import study as running
 from headscope.errors import RunError
 from headscope.model.model import Model
-from headscope.studies import STUDIES, find_study
+from headscope.studies import STUDIES, find_study, running
 from headscope.text.corpus import Corpus
 from headscope.text.readers import SUFFIXES
 from headscope.text.sentence import Sentence

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from headscope.engine.job import pick_documents
 
 import headscope as hs
-from headscope.engine.job import pick_documents
 from headscope.errors import RunError
 from headscope.results.run import read_exemplars
 from headscope.text.corpus import Corpus

@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
 from headscope.errors import CorpusError, RunError
 from headscope.model.model import Model
 from headscope.results import dataset as results
+from headscope.studies import running
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.engine.tiny import MODELS, causal_model, make_sentences, treebank

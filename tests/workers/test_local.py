@@ -4,10 +4,10 @@ import threading
 import time
 
 import pytest
-
 from headscope.engine.job import Job
+
+from headscope.engine.setup import Setup
 from headscope.studies import find_study
-from headscope.studies.study import Setup
 from headscope.workers import Abandoned, LocalPool, go_on, map_in_threads
 from tests.engine.tiny import causal_model, treebank
 

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 import spacy
 import xarray as xr
+from headscope.engine.job import Job
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.engine.job import Job
 from headscope.errors import RunError
+from headscope.studies import running
 from headscope.workers import LocalEngine, find_engine
 from headscope.workers.placement import Node, Placement, place_workers
 from headscope.workers.ray import RayEngine, RayPool, find_nodes

@@ -12,14 +12,13 @@ import torch
 from transformers import BertModel
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model
 from headscope.results import dataset as results
-from headscope.studies import find_study
+from headscope.studies import find_study, running
 from headscope.studies.clark2019.surface import segment_inputs
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, Segments
 from headscope.text.sentence import Sentence

@@ -79,7 +79,7 @@ def test_the_report_shows_what_was_left_out(runs: dict[str, tuple[Path, xr.Datas
 def test_an_interrupted_run_goes_on_where_it_stopped(
     tmp_path: Path, runs: dict[str, tuple[Path, xr.Dataset]]
 ) -> None:
-    import headscope.engine.study as engine
+    import headscope.studies.running as engine
 
     usual = engine.SHARD_SENTENCES
     try:

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine.setup import Setup
 from headscope.probes import training
 from headscope.probes.trained_probes import Learner
 from headscope.probes.training import GROUPS, PROBES, Outcome
@@ -17,7 +18,6 @@ from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
 from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS
 from tests.studies.clark2019.words.test_study import CHEAP, annotated, make_setup

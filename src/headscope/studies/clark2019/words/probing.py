@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
@@ -35,7 +37,6 @@ from headscope.probes.vectors import InputEmbeddings, VectorSource, read_vectors
 from headscope.probes.words import find_frame
 from headscope.results.measure import Measure, Published
 from headscope.studies.clark2019.words import why_no_probes
-from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted
@@ -140,7 +141,7 @@ class Training(WithModel):
 
     def __call__(self, group: Group, /) -> bytes:
         """The outcome of a group as the content of a file."""
-        with ONE_AT_A_TIME, use_threads(self.threads):
+        with use_threads(self.threads):
             return self.train(group).pack()
 
     def describe(self, group: Group, /) -> str:
@@ -196,7 +197,7 @@ class Training(WithModel):
 
 
 @dataclass(frozen=True)
-class ProbeStage:
+class ProbeStage(Stage[Group]):
     """Trains the probes of Table 3: one piece for each group of probes that read the same maps."""
 
     name: str = "probes"
@@ -205,14 +206,12 @@ class ProbeStage:
         """All groups, or none where the corpus has no trees or no probes are wanted."""
         return () if why_no_probes(setup) else tuple(GROUPS)
 
-    def work(
-        self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None
-    ) -> Training:
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Training:
         """The training of a group."""
         return Training(setup, threads, setup.model.fingerprint, folder)
 
     def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Group, bytes]
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Group, bytes], folder: Path
     ) -> xr.Dataset:
         """The result with the rows of Table 3."""
         if not outcomes:
