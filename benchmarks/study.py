@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import wraps
 from itertools import cycle, islice
@@ -21,20 +20,19 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from headscope.engine.job import AT_ONCE, Job, balanced_size
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
 from headscope.engine import forward as engine
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
+from headscope.engine.measure import SHARD_SENTENCES, Measuring
 from headscope.engine.setup import Setup
+from headscope.metrics.ratio import Ratio
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
-from headscope.studies import find_study
-from headscope.studies.running import SHARD_SENTENCES, _Running
+from headscope.studies import find_study, running
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
-from headscope.workers.threads import use_threads
 
 SHAPES = {"mini": (8, 8, 256), "gpt2": (12, 12, 768)}
 TOKENIZER = Path(hs.__file__).parent / "model" / "bundled" / "mini-gpt2"
@@ -69,7 +67,7 @@ def make_batches(model: Model, corpus: Corpus) -> list[Batch]:
     setup = Setup(model, corpus, options, labels, BATCH_TOKENS)
     (part,) = study.parts(setup)
     batches = []
-    for shard in corpus.shards(balanced_size(len(corpus), SHARD_SENTENCES)):
+    for shard in corpus.shards(SHARD_SENTENCES):
         encoded = [
             example.encoded
             for example in part.inputs(setup, Excerpt(corpus.read(shard)), shard.start).examples
@@ -86,22 +84,6 @@ def forward(model: Model, batches: list[Batch], implementation: str, head: bool)
     with torch.inference_mode():
         for batch in batches:
             network(input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False)
-
-
-def forward_at_once(model: Model, batches: list[Batch]) -> None:
-    """The network alone in as many threads as the study has shards at once, on the same cores."""
-    each = max(1, torch.get_num_threads() // AT_ONCE)
-    model.network.set_attn_implementation("sdpa")
-
-    def run(some: list[Batch]) -> None:
-        with use_threads(each), torch.inference_mode():
-            for batch in some:
-                model.network.base_model(
-                    input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False
-                )
-
-    with use_threads(each), ThreadPoolExecutor(AT_ONCE) as threads:
-        list(threads.map(run, [batches[start::AT_ONCE] for start in range(AT_ONCE)]))
 
 
 def forward_in_training(model: Model, batches: list[Batch]) -> None:
@@ -185,11 +167,10 @@ def measure(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, tupl
 
 
 def print_parts(model: Model, corpus: Corpus) -> None:
-    """CPU seconds of the parts of a study; each shard is computed in a thread of its own."""
+    """CPU seconds of the parts of a study."""
     watched = {
-        "shards": (Job, "compute"), "batches": (engine, "_observe_batch"),
-        "layers": (engine._Loop, "add_layer"), "all": (_Running, "finish"),
-        "waiting": (_Running, "_compute_shards"),
+        "shards": (Measuring, "__call__"), "batches": (engine, "_see_batch"),
+        "layers": (Ratio, "see_layer"), "all": (running, "_finish"),
     }  # fmt: skip
     spent: dict[str, list[float]] = {name: [] for name in watched}
     with ExitStack() as stack:
@@ -197,26 +178,26 @@ def print_parts(model: Model, corpus: Corpus) -> None:
             timed = _timed(getattr(place, function), spent[name])
             stack.enter_context(patch.object(place, function, timed))
         run_study(model, corpus)
-    shards, batches, layers, whole, waiting = (sum(each) for each in spent.values())
+    shards, batches, layers, whole = (sum(seconds) for seconds in spent.values())
     parts = {
-        "the network and its weights": batches - layers,
-        "statistics of every layer": layers,
+        "the network, its weights, statistics that are no ratios": batches - layers,
+        "ratios of every layer": layers,
         "texts read, tokenized and aligned": shards - batches,
-        "values, statements and files": whole - waiting,
+        "values, statements and files": whole - shards,
     }
     print("where the CPU seconds of the study go")
     for name, seconds in parts.items():
-        print(f"  {name:36s}{seconds:9.2f}")
+        print(f"  {name:56s}{seconds:9.2f}")
 
 
 def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> Any:
-        start = time.thread_time()
+        start = time.process_time()
         try:
             return function(*arguments, **options)
         finally:
-            spent.append(time.thread_time() - start)
+            spent.append(time.process_time() - start)
 
     return run
 
@@ -254,8 +235,7 @@ def main() -> None:
     tokens = sum(int(batch.mask.sum()) for batch in batches)
     print(f"{given.sentences} sentences, {tokens} tokens, {torch.get_num_threads()} threads")
     print_table(model, corpus, batches, given.repeats)
-    if given.shape == "mini":  # the other has one shard with all threads, whose seconds none knows
-        print_parts(model, corpus)
+    print_parts(model, corpus)
     if not given.no_memory:
         for count in (500, 5000):
             peak = peak_memory(given.shape, count)
@@ -265,7 +245,6 @@ def main() -> None:
 def print_table(model: Model, corpus: Corpus, batches: list[Batch], repeats: int) -> None:
     ways: dict[str, Callable[[], None]] = {
         "plain forward, sdpa": lambda: forward(model, batches, "sdpa", head=False),
-        "the same, two batches at once": lambda: forward_at_once(model, batches),
         "the same with dropout, as in training": lambda: forward_in_training(model, batches),
         "the same with language-model head": lambda: forward(model, batches, "sdpa", head=True),
         "output_attentions=True alone": lambda: forward_with_attentions(model, batches),

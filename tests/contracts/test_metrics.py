@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from headscope.engine.job import Counts, Partial
 
 import headscope as hs
 from headscope.engine import job
 from headscope.engine.forward import observe
+from headscope.engine.measure import Counts
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.metric import BatchMetric, MatrixMetric, Metric, State

@@ -10,10 +10,10 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine import measure
 from headscope.engine.run import RunFolder
 from headscope.errors import RunError
 from headscope.results.run import exemplars_of, read_run, read_settings
-from headscope.studies import running
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
 
@@ -26,17 +26,17 @@ def run_study(out: Path) -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    before, running.SHARD_SENTENCES = running.SHARD_SENTENCES, 16
+    before, measure.SHARD_SENTENCES = measure.SHARD_SENTENCES, 16
     out = tmp_path_factory.mktemp("finished") / "run"
     run_study(out)
     hs.study(STUDY, causal_model(), treebank(16), out.parent / "staged")
-    running.SHARD_SENTENCES = before
+    measure.SHARD_SENTENCES = before
     return out
 
 
 @pytest.fixture
 def run(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 

@@ -4,22 +4,18 @@ import json
 import logging
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope import cli
 from headscope.errors import RunError
-from headscope.model.model import Model
 from headscope.studies import STUDIES, find_study, running
 from headscope.text.corpus import Corpus
 from headscope.text.readers import SUFFIXES
 from headscope.text.sentence import Sentence
-from headscope.workers import LocalPool
 from tests.engine.tiny import causal_model, make_sentences, treebank
 
 OWN = "tests.engine.own_study:STUDY"
@@ -48,7 +44,7 @@ def test_what_a_corpus_without_tags_will_lack_is_said_before_the_work_begins(
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headscope.engine.job.Job.compute", stop)
+    monkeypatch.setattr("headscope.engine.measure.Measuring.compute", stop)
     plain = Corpus.from_sentences([Sentence(each.text) for each in make_sentences(12)])
     with (
         caplog.at_level(logging.WARNING, logger="headscope"),
@@ -65,7 +61,7 @@ def test_what_was_asked_to_be_left_out_is_not_announced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="headscope"):
-        running._say_left_out({"gradient": "left out as asked (gradients=False)"})
+        running._report_left_out({"gradient": "left out as asked (gradients=False)"})
     assert caplog.text == ""
 
 
@@ -110,11 +106,3 @@ def test_the_help_lists_every_corpus_format_and_every_option_with_its_default() 
         for option in find_study(study).options:
             assert option.name in shown
             assert f"[default: {option.shown_default}]" in " ".join(shown.split())
-
-
-def test_shards_on_a_gpu_of_this_machine_overlap_and_on_a_cpu_as_threads_are_divided() -> None:
-    gpu, cpu = (cast(Model, SimpleNamespace(device=torch.device(d))) for d in ("cuda", "cpu"))
-    on_gpu = LocalPool(at_once=running.SHARDS_AT_ONCE)
-    assert running._pool_for_shards(LocalPool(), gpu, 1) == on_gpu
-    assert running._pool_for_shards(LocalPool(), cpu, 1) == LocalPool(at_once=1)
-    assert running._pool_for_shards(LocalPool(), cpu, 2) == LocalPool(at_once=2)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from headscope.engine.job import pick_documents
 
 import headscope as hs
 from headscope.errors import RunError
 from headscope.results.run import read_exemplars
+from headscope.studies.draw import pick_documents
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import causal_model, make_sentences, treebank
 

@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine import measure
 from headscope.errors import CorpusError, RunError
 from headscope.model.model import Model
 from headscope.results import dataset as results
-from headscope.studies import running
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.engine.tiny import MODELS, causal_model, make_sentences, treebank
@@ -26,7 +26,7 @@ Finished = Callable[[int], tuple[Path, xr.Dataset]]
 
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_the_shard_size_does_not_change_the_result(
     kept: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, many = kept(60)
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 1000)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 1000)
     one = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "one")
     xr.testing.assert_allclose(without_words(many), without_words(one), atol=1e-6)
 
