@@ -8,6 +8,7 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.engine.setup import Setup
+from headscope.engine.stage import Stage
 from headscope.studies import find_study
 from headscope.studies.option import Option
 from headscope.studies.study import Study
@@ -17,7 +18,7 @@ VIG = find_study("vig2019")
 
 
 @dataclass(frozen=True)
-class Sums:
+class Sums(Stage[int]):
     name: str = "sums"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[int, ...]:
@@ -26,7 +27,9 @@ class Sums:
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Add:
         return Add(folder, setup.options["deadly"], threads)
 
-    def finish(self, setup: Setup, result: xr.Dataset, outcomes: Mapping[int, bytes]) -> xr.Dataset:
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[int, bytes], folder: Path
+    ) -> xr.Dataset:
         found = [int(outcomes[piece]) for piece in sorted(outcomes)]
         return result.assign_attrs(sums=json.dumps(found))
 
@@ -49,6 +52,6 @@ STUDY = Study(
     tables=(),
     findings=(),
     choices=lambda result: [],
-    stages=(Sums(),),
+    later_stages=(Sums(),),
 )
 NO_STUDY = "a text"

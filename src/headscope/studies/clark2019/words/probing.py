@@ -127,12 +127,12 @@ MEASURES = (PARSING_UAS, PARSING_CURVE, PROBE_SELECTIVITY, PARSING_PARAMETERS, P
 
 @dataclass(frozen=True)
 class Training(WithModel):
-    """Trains and tests one group of probes; what it learned so far lies in `folder`, if given."""
+    """Trains and tests one group of probes; what it learned so far lies in `folder`."""
 
     setup: Setup
     threads: int
     fingerprint: str  # of the model that the run is of
-    folder: Path | None = None
+    folder: Path
 
     def open(self) -> None:
         """Check the model, and read what all groups share."""
@@ -191,7 +191,7 @@ class Training(WithModel):
 
     def _checkpoint(self, group: Group) -> Path | None:
         """None where the run directory is out of reach, as on another machine of a cluster."""
-        if self.folder is None or not names_in(self.folder):
+        if not names_in(self.folder):
             return None
         return self.folder / f"probes-{group.replace(' ', '-')}.npz"
 
