@@ -81,12 +81,15 @@ def test_every_flip_in_the_settings_is_noticed_or_changes_nothing(run: Path) -> 
     assert count_unnoticed(file, notices) == 0
 
 
-@pytest.mark.parametrize(("folder", "name"), [("run", "shards"), ("staged", "sums")])
-def test_every_flip_in_a_piece_is_noticed(finished: Path, folder: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "place", "ending"), [("run", "shards", ".npz"), ("staged", "stages/sums", ".bin")]
+)
+def test_every_flip_in_a_piece_is_noticed(
+    finished: Path, folder: str, place: str, ending: str
+) -> None:
     path = finished.parent / folder
-    opened = RunFolder(path, read_settings(path))
-    files = opened.shards if name == "shards" else opened.stage(name)
-    assert count_unnoticed(files.file(1), lambda: files.damaged(2) == [1]) == 0
+    files = RunFolder(path, read_settings(path)).files(place, ending)
+    assert count_unnoticed(files.file(1), lambda: files.missing_or_damaged(2) == [1]) == 0
 
 
 def test_a_shard_in_the_place_of_another_is_computed_again(
