@@ -11,7 +11,7 @@ that follow, such as training probes on top of the merged numbers.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 import xarray as xr
 
@@ -92,37 +92,26 @@ class Outcomes(Mapping[Piece, bytes]):
         return len(self.numbers)
 
 
-def run_stages(
-    stages: Sequence[Stage[Any]], setup: Setup, run: RunFolder, pool: Pool, result: xr.Dataset
+def run_stage(
+    stage: Stage[Piece], setup: Setup, run: RunFolder, pool: Pool, result: xr.Dataset
 ) -> xr.Dataset:
-    """The result after all stages; only the pieces that the run does not have are computed."""
-    for stage in stages:
-        pieces = dict.fromkeys(stage.pieces(setup, result))  # equal ones once
-        numbers = {piece: number for number, piece in enumerate(pieces)}
-        files = run.files(stage.place, stage.ending)
-        if numbers:
-            files.create_folder()
-        missing = [list(numbers)[number] for number in files.missing_or_damaged(len(numbers))]
-        if missing:
-            work = stage.work(setup, result, run.threads, run.path)
-            computed = stage.compute(work, missing, pool)
-            for piece, content in _with_progress(stage, missing, computed, run.label):
-                files.keep(numbers[piece], content)  # only this process writes
-        with use_threads(run.threads):
-            result = stage.finish(setup, result, Outcomes(files, numbers), run.path)
-    return result
-
-
-def _with_progress(
-    stage: Stage[Piece],
-    missing: Sequence[Piece],
-    computed: Iterator[tuple[Piece, bytes]],
-    label: str,
-) -> Iterator[tuple[Piece, bytes]]:
-    return show_progress(
-        computed,
-        sum(map(stage.size, missing)),
-        stage.noun,
-        label=f"{stage.name}, {label}",
-        size=lambda outcome: stage.size(outcome[0]),
-    )
+    """The result after a stage; only the pieces that the run does not have are computed."""
+    pieces = list(dict.fromkeys(stage.pieces(setup, result)))  # equal ones once
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    files = run.files(stage.place, stage.ending)
+    if pieces:
+        files.create_folder()
+    missing = [pieces[number] for number in files.missing_or_damaged(len(pieces))]
+    if missing:
+        work = stage.work(setup, result, run.threads, run.path)
+        outcomes = show_progress(
+            stage.compute(work, missing, pool),
+            sum(map(stage.size, missing)),
+            stage.noun,
+            label=f"{stage.name}, {run.label}",
+            size=lambda outcome: stage.size(outcome[0]),
+        )
+        for piece, content in outcomes:
+            files.keep(numbers[piece], content)  # only this process writes
+    with use_threads(run.threads):
+        return stage.finish(setup, result, Outcomes(files, numbers), run.path)

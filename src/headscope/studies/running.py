@@ -15,7 +15,7 @@ from headscope.engine.forward import default_batch_tokens
 from headscope.engine.measure import shard_sentences
 from headscope.engine.run import THREADS, RunFolder, lock_run, open_run
 from headscope.engine.setup import Setup
-from headscope.engine.stage import run_stages
+from headscope.engine.stage import run_stage
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.model.model import Model
@@ -98,7 +98,8 @@ def study(
 def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Dataset:
     """Compute what is missing, and write the result."""
     result = xr.Dataset(attrs=_attributes(study, setup))
-    result = run_stages(study.stages(setup), setup, run, pool, result)
+    for stage in study.stages(setup):
+        result = run_stage(stage, setup, run, pool, result)
     with use_threads(run.threads):
         result = _with_statements(study, setup, study.derive(result))
     if setup.model.is_encoder_decoder:
@@ -119,7 +120,7 @@ def _open_finished(study: Study, setup: Setup, run: RunFolder, engine: str | Eng
         except RunError as error:
             log.warning("%s It is written again.", error)
             with _open(engine) as pool:
-                written = run_stages([stage], setup, run, pool, inner)
+                written = run_stage(stage, setup, run, pool, inner)
             result = result.assign_attrs(written.attrs)  # their checksums
             dataset.save(result, run.result)
     return result
