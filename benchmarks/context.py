@@ -22,7 +22,7 @@ from typing import Any, cast
 import torch
 
 from benchmarks.gpu_context import make_batch, make_model, make_network, study
-from headscope.model.capture.modes import AttentionPath
+from headscope.model.capture.modes import Mode
 
 WAYS = ("plain", "dense", "rows", "fused")
 SHAPE = {"layers": 1, "heads": 9, "key_heads": 3, "width": 576, "device": "cpu"}

@@ -32,7 +32,7 @@ from headscope.metrics.what import dependencies, labels
 from headscope.metrics.where import spread
 from headscope.metrics.where.variability import Variability
 from headscope.model.attention import PackedAttention, PlainAttention, TextAttention
-from headscope.model.capture.modes import AttentionPath
+from headscope.model.capture.modes import Mode
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
@@ -113,7 +113,7 @@ def make_metrics(grid: Grid) -> list[HeadRatio | Exemplars | Variability]:
     ]
 
 
-def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: AttentionPath) -> dict[str, State]:
+def study(model: Model, batch: Batch, annotated: AnnotatedBatch, way: Mode) -> dict[str, State]:
     """The states of all metrics after the input."""
     annotated = replace(annotated)  # nothing computed before
     metrics = make_metrics(Grid(model.stacks[0].attending, model.heads))

@@ -10,16 +10,18 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.engine.job import draw_documents, make_shards
+from headscope.engine import measure
+from headscope.engine.measure import make_shards
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.records.kinds import KIND_EXEMPLAR_WEIGHT
 from headscope.model.model import Model
 from headscope.observe import show as showing
 from headscope.results.dataset import left_out
 from headscope.results.run import read_exemplars
-from headscope.studies import find_study
-from headscope.studies.study import Inputs, Setup
+from headscope.studies import find_study, running
+from headscope.studies.draw import draw_documents
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence, Word
@@ -166,7 +168,7 @@ def test_shards_hold_whole_documents_and_change_nothing(monkeypatch: pytest.Monk
         (60, 80),
     ]
     one = hs.study("vig2019", causal_model(), corpus, context=CONTEXT)
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 15)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 15)
     many = hs.study("vig2019", causal_model(), corpus, context=CONTEXT)
     same(many, one, 1e-6)
 

@@ -14,6 +14,7 @@ from transformers import GPT2Model
 import headscope as hs
 from headscope.engine import second_pass
 from headscope.engine.edges import EDGES, TOKENS, strongest
+from headscope.engine.setup import Setup
 from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.results.dataset import left_out
@@ -21,7 +22,6 @@ from headscope.results.records import EDGES as FILE
 from headscope.results.records import WrittenEdge
 from headscope.results.run import Run, read_finished
 from headscope.studies.luger2026.inputs import inputs_again
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, causal_model, make_sentences
 

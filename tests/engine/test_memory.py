@@ -8,19 +8,18 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.engine.forward import fitting_tokens
+from headscope.engine import forward
+from headscope.engine.forward import Allowance, fitting_tokens
 from headscope.errors import ModelError
 from headscope.model.model import Model
-from headscope.observe import allowance
-from headscope.observe.allowance import Allowance
 from tests.engine.tiny import causal_model, treebank
 
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    allowance._lowered.clear()
+    forward._lowered.clear()
     yield
-    allowance._lowered.clear()
+    forward._lowered.clear()
 
 
 def fits(limit: int, tried: list[int]):  # noqa: ANN201

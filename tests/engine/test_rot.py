@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine import measure
 from headscope.engine.run import RunFolder
 from headscope.errors import RunError
 from headscope.results.run import exemplars_of, read_run, read_settings
@@ -26,17 +26,17 @@ def run_study(out: Path) -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    before, running.SHARD_SENTENCES = running.SHARD_SENTENCES, 16
+    before, measure.SHARD_SENTENCES = measure.SHARD_SENTENCES, 16
     out = tmp_path_factory.mktemp("finished") / "run"
     run_study(out)
     hs.study(STUDY, causal_model(), treebank(16), out.parent / "staged")
-    running.SHARD_SENTENCES = before
+    measure.SHARD_SENTENCES = before
     return out
 
 
 @pytest.fixture
 def run(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
@@ -81,12 +81,15 @@ def test_every_flip_in_the_settings_is_noticed_or_changes_nothing(run: Path) -> 
     assert count_unnoticed(file, notices) == 0
 
 
-@pytest.mark.parametrize(("folder", "name"), [("run", "shards"), ("staged", "sums")])
-def test_every_flip_in_a_piece_is_noticed(finished: Path, folder: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "place", "ending"), [("run", "shards", ".npz"), ("staged", "stages/sums", ".bin")]
+)
+def test_every_flip_in_a_piece_is_noticed(
+    finished: Path, folder: str, place: str, ending: str
+) -> None:
     path = finished.parent / folder
-    opened = RunFolder(path, read_settings(path))
-    files = opened.shards if name == "shards" else opened.stage(name)
-    assert count_unnoticed(files.file(1), lambda: files.damaged(2) == [1]) == 0
+    files = RunFolder(path, read_settings(path)).files(place, ending)
+    assert count_unnoticed(files.file(1), lambda: files.missing_or_damaged(2) == [1]) == 0
 
 
 def test_a_shard_in_the_place_of_another_is_computed_again(

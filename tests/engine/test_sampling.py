@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.engine.job import pick_documents
 from headscope.errors import RunError
 from headscope.results.run import read_exemplars
+from headscope.studies.draw import pick_documents
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import causal_model, make_sentences, treebank
 

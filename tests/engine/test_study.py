@@ -12,10 +12,11 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine import measure
 from headscope.errors import CorpusError, RunError
 from headscope.model.model import Model
 from headscope.results import dataset as results
+from headscope.results.run import read_run, read_settings, write_settings
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.engine.tiny import MODELS, causal_model, make_sentences, treebank
@@ -26,7 +27,7 @@ Finished = Callable[[int], tuple[Path, xr.Dataset]]
 
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def test_the_shard_size_does_not_change_the_result(
     kept: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, many = kept(60)
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 1000)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 1000)
     one = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "one")
     xr.testing.assert_allclose(without_words(many), without_words(one), atol=1e-6)
 
@@ -163,6 +164,15 @@ def test_a_changed_corpus_or_model_is_refused(finished: Finished) -> None:
         hs.study("vig2019", causal_model(), treebank(41), path)
     with pytest.raises(RunError, match="model fingerprint was"):
         hs.study("vig2019", MODELS["bidirectional"](), treebank(40), path)
+
+
+def test_a_run_of_another_version_is_refused_in_one_sentence(finished: Finished) -> None:
+    path, _ = finished(40)
+    settings = read_settings(path)
+    write_settings(path, {name: fact for name, fact in settings.items() if name != "pieces"})
+    with pytest.raises(RunError, match="another headscope, whose files this one does not continue"):
+        hs.study("vig2019", causal_model(), treebank(40), path)
+    assert read_run(path).state == "complete"  # it is still read
 
 
 def test_an_unknown_option_or_study_is_refused_by_name() -> None:

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from headscope.observe.dense import DenseLayer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Axis, Grid, State, Variables
 from headscope.metrics.ratio import HeadRatio, add_by_group, add_members, members_of, sum_by_group
 from headscope.metrics.where import spread, surface
 from headscope.metrics.where.surface import offset_shares
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
 from headscope.results import replicates
 from headscope.results.measure import Baseline, Measure, attach
 from headscope.results.replicates import GROUPS
 from headscope.studies import find_study
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence

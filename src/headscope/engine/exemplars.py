@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
 
+from headscope.engine.part import Part
+from headscope.engine.setup import Setup
 from headscope.files import SHARDS, write_bytes
 from headscope.metrics.records.examples import FIELDS
 from headscope.metrics.records.kinds import RANDOM
@@ -21,7 +23,7 @@ from headscope.observe.inputs import NO_LABEL, Example
 from headscope.results.dataset import without_stack
 from headscope.results.measure import GRID
 from headscope.results.statements import read_statements
-from headscope.studies.study import Part, Setup, Study
+from headscope.studies.study import Study
 from headscope.text.corpus import Shard
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence

@@ -1,20 +1,28 @@
-"""Run inputs through a model, batch by batch, and show metrics what they ask for."""
+"""Run inputs through a model, batch by batch, and show metrics what they ask for.
 
-from collections.abc import Sequence
+How many tokens a batch may have: what fits, and half of it when the memory runs out.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
-from headscope.errors import RunError
+from headscope.errors import ModelError, RunError
 from headscope.metrics.metric import Metric, Sums, map_sums
 from headscope.model.attention import send
-from headscope.model.loading.memory import free_on_gpu
+from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
 from headscope.model.loading.network import evaluating
 from headscope.model.model import Model
 from headscope.model.writes import Reading
-from headscope.observe.allowance import Allowance
 from headscope.observe.inputs import Columns, Cut
 from headscope.observe.layer import Layer
 from headscope.observe.show import PathChoice, choose_path, is_packed, show_layers
+
+log = logging.getLogger("headscope")
+Result = TypeVar("Result")
 
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
@@ -24,6 +32,47 @@ SENTENCE = 64  # tokens; the square of it is what a query's row costs at most in
 PACKED_ROW = 4  # numbers of a row that are left where weights are never held
 SHARE = 0.25  # of the free memory; the rest is for the network's own activations and fragments
 ENOUGH = 12 * 2**30  # bytes that keep any GPU busy; more would only take memory from others
+
+_lowered: dict[str, int] = {}  # by model: what has proved too much once is not tried again
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A number of tokens per batch that is halved until the work fits into memory."""
+
+    model: str
+    tokens: int
+
+    def use(self, work: Callable[[int], Result]) -> Result:
+        """Do the work with as many tokens per batch as fit; from the start after each halving."""
+        tokens = min(self.tokens, _lowered.get(self.model, self.tokens))
+        while True:
+            try:
+                return work(tokens)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                if tokens <= 1:
+                    raise ModelError(
+                        f"{self.model} does not fit into the memory of the device even with one "
+                        "input at a time; use a smaller model, fewer bits "
+                        "(--dtype, --quantization), several devices (--device-map) or the CPU."
+                    ) from error
+                tokens //= 2
+                _say_once(self.model, tokens)
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+
+def _say_once(model: str, tokens: int) -> None:
+    if model not in _lowered:
+        log.warning(
+            "The memory of the device ran out: batches of %s are halved to %d tokens, and again if "
+            "need be. Results do not change; --batch-tokens sets another number.",
+            model,
+            tokens,
+        )
+    _lowered[model] = tokens
 
 
 def default_batch_tokens(model: Model) -> int:

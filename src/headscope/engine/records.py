@@ -20,6 +20,7 @@ from torch import Tensor
 
 from headscope.engine.edges import edge_rows
 from headscope.engine.second_pass import BLOCK, Block, Chosen, SecondPass, find_part
+from headscope.engine.setup import Setup
 from headscope.files import unpack_arrays
 from headscope.metrics.records.maps import (
     COMPONENTS,
@@ -46,7 +47,7 @@ from headscope.results.records import (
     with_checksums,
     write_records,
 )
-from headscope.studies.study import Setup, Study
+from headscope.studies.study import Study
 
 WRITTEN_TOKENS = 20
 INPUTS_AT_ONCE = 256  # of a group of rows

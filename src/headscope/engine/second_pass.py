@@ -20,6 +20,8 @@ from torch import Tensor
 
 from headscope.engine.edges import Arrays, Edge, EdgesSeen, merged, strongest
 from headscope.engine.forward import Allowance
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup, WithModel
 from headscope.files import pack_arrays
 from headscope.model.attention import LayerAttention, RowAttention, widen
 from headscope.model.capture.modes import block_rows
@@ -27,7 +29,6 @@ from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout
 from headscope.observe.inputs import Cut
 from headscope.observe.show import DENSE_TOKENS
-from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.workers.threads import use_threads
 
 BLOCK = 32  # inputs of a piece

@@ -27,7 +27,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, checksum, write_atomically
-from headscope.results.inspection import check_text, require_file, said
+from headscope.results.inspection import check_text, parse, require, require_file, said
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
 MAPS, WRITES = "maps.parquet", "writes.parquet"
@@ -40,6 +40,8 @@ WRITTEN = ("mean", "component")
 BANDS = 5  # of equal frequency; the very top inputs have the number after the last
 TOP_BAND = BANDS
 REMEDY = "run the study again into the same RUN, which writes it again"
+
+FileRows = Sequence[Mapping[str, Any]]  # of one group
 
 _GROUP_BYTES, _GROUPS = 2**30, 2**20  # the most that one group of rows, and a file, may say
 
@@ -221,16 +223,26 @@ Bounds = Mapping[str, tuple[int, int]]  # least and largest value of a column th
 
 def records_of(result: xr.Dataset, folder: Path) -> Records:
     """The records that belong to a result; none of them if its study keeps none."""
-    known = json.loads(result.attrs.get(CHECKSUMS, "{}"))
-    for name, expected in known.items():
-        if name not in SCHEMAS:  # of an older version
-            continue
-        require_own(folder / name, expected)
-        _inspect(folder / name, name)
-    return Records(folder, tuple(name for name in known if name in SCHEMAS))
+    check_files(result, folder, tuple(SCHEMAS))
+    # Others are of an older version.
+    return Records(folder, tuple(name for name in _checksums(result) if name in SCHEMAS))
 
 
-def require_own(path: Path, expected: object) -> None:
+def check_files(result: xr.Dataset, folder: Path, names: Sequence[str]) -> None:
+    """Refuse files of a result, of those names, that are missing or are not what it says."""
+    for name, expected in _checksums(result).items():
+        if name in names:
+            _require_own(folder / name, expected)
+            _inspect(folder / name, name)
+
+
+def _checksums(result: xr.Dataset) -> dict[str, str]:
+    checksums = parse(str(result.attrs.get(CHECKSUMS, "{}")), CHECKSUMS)
+    require(Mapping[str, str], checksums, CHECKSUMS)
+    return checksums
+
+
+def _require_own(path: Path, expected: object) -> None:
     """Refuse a file that is missing, or has another checksum than the result says."""
     if not (path.exists() or path.is_symlink()):
         raise RunError(f"{path.name} is missing; {REMEDY}.")
@@ -241,7 +253,7 @@ def require_own(path: Path, expected: object) -> None:
         )
 
 
-def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> str:
+def write_records(path: Path, groups: Iterable[FileRows]) -> str:
     """Write the file of that name, each group of rows apart, and return its checksum.
 
     Only one group is held at a time. Groups must come in the order of their heads or inputs.
@@ -259,8 +271,9 @@ def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> 
 
 
 def with_checksums(result: xr.Dataset, checksums: Mapping[str, str]) -> xr.Dataset:
-    """The result that says which records are its own."""
-    return result.assign_attrs({CHECKSUMS: json.dumps(dict(checksums), sort_keys=True)})
+    """The result that says that these files are its own, too."""
+    checksums = {**_checksums(result), **checksums}
+    return result.assign_attrs({CHECKSUMS: json.dumps(checksums, sort_keys=True)})
 
 
 def _inspect(path: Path, name: str) -> None:
@@ -283,11 +296,11 @@ def _check_columns(file: pq.ParquetFile, name: str) -> None:
             if column.name in newer:
                 continue
             raise RunError(f"it has no {column.name}")
-        if not is_same(schema.field(column.name).type, column.type):
+        if not _is_same(schema.field(column.name).type, column.type):
             raise RunError(f"its {column.name} is of another type")
 
 
-def is_same(found: pa.DataType, expected: pa.DataType) -> bool:
+def _is_same(found: pa.DataType, expected: pa.DataType) -> bool:
     """Lists are compared by what they hold: writers name the items in different ways."""
     if isinstance(found, pa.ListType) and isinstance(expected, pa.ListType):
         return found.value_type == expected.value_type
@@ -327,7 +340,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "direction": DIRECTIONS,
     "of": WRITTEN,
 }
-_MAY_LACK = {Point: ("x", "y"), BandExample: ("attending", "attended")}
+_MAY_LACK: dict[type[Row], tuple[str, ...]] = {
+    Point: ("x", "y"),
+    BandExample: ("attending", "attended"),
+}
 
 
 def _frozen(value: Any) -> Any:

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.where.surface import CLS, SEP
 from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
@@ -32,7 +34,6 @@ from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.probes.words import Frame, own_frame
 from headscope.results.replicates import group_of
-from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 from headscope.text.sentence import Sentence

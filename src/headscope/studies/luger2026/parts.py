@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int
 
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Metric
 from headscope.metrics.records.drawn import POINTS, BandedExamples, TokenSample
 from headscope.metrics.records.tokens import TopTokens
@@ -36,7 +38,6 @@ from headscope.studies.clark2019.surface import (
 )
 from headscope.studies.luger2026.inputs import inputs_again, text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
-from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
 
 Tokens = Int[np.ndarray, "token"]

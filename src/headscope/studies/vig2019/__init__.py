@@ -7,6 +7,8 @@ from functools import partial
 
 import xarray as xr
 
+from headscope.engine.part import Part
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.records.examples import ExampleMap, Exemplars
 from headscope.metrics.records.kinds import KindExemplars
@@ -18,16 +20,18 @@ from headscope.model.inputs.tokens import display_text
 from headscope.studies import additions
 from headscope.studies.additions import with_importance
 from headscope.studies.option import ALIGNMENT, ATTENTION, DOCUMENTS, NO_TREES, Option, say_words
-from headscope.studies.study import Part, Setup, Study
+from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
 from headscope.studies.vig2019.findings import FINDINGS, SYNTAX_FINDINGS, SYNTAX_TABLE
 from headscope.studies.vig2019.inputs import (
     document_inputs,
+    draw_corpus,
     exemplar_inputs,
     find_labels,
     number_inputs,
     sentence_inputs,
+    sentences_of_numbers,
 )
 from headscope.studies.vig2019.specialised import choose_heads
 
@@ -73,7 +77,7 @@ def left_out(setup: Setup) -> dict[str, str]:
 def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences, but for exemplars that are sought in more of them."""
     metrics = [*_of_attention(setup), *_of_labels(setup), *_of_arcs(setup)]
-    if setup.numbers is not None:
+    if sentences_of_numbers(setup) is not None:
         exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
         others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
         numbers = with_importance(setup, Part(number_inputs, others))
@@ -208,5 +212,6 @@ STUDY = Study(
     tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
     findings=(*FINDINGS, *depth.FINDINGS, *SYNTAX_FINDINGS, SINK),
     choices=choose_heads,
+    draw=draw_corpus,
     notes=notes,
 )

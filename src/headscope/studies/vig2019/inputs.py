@@ -7,21 +7,24 @@ inputs    [s0 s1 s2][s3 s4]      tags and arcs are those of the sentences, nulls
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, groupby, repeat
 from operator import attrgetter
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headscope.errors import AlignmentError
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
+from headscope.errors import AlignmentError, RunError
 from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.probes.words import Frame, encode_pieces, own_frame
-from headscope.studies.study import Inputs, Setup
+from headscope.studies.draw import draw_sentences
 from headscope.text.alignment import (
     NO_WORD,
     FlatTokens,
@@ -33,6 +36,7 @@ from headscope.text.alignment import (
 from headscope.text.segments import cut, indented, join
 from headscope.text.sentence import Sentence, Word
 from headscope.text.sharing import BARE, SEVERAL, SPLIT, WORDS, Sharing, share
+from headscope.wording import counted
 
 if TYPE_CHECKING:
     from headscope.text.corpus import Corpus
@@ -62,12 +66,46 @@ def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     return _make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
 
 
+def draw_corpus(
+    corpus: "Corpus", sentences: int | None, seed: int, options: Mapping[str, Any]
+) -> "Corpus":
+    """The sentences that exemplars are sought in: those of the numbers, or more."""
+    more = options["exemplar_sentences"]
+    if more is None:
+        return draw_sentences(corpus, sentences, seed, options)
+    if options["context"] is not None:
+        raise RunError(
+            "exemplar_sentences counts sentences, but with a context documents are the inputs; "
+            "leave one of the two out."
+        )
+    if sentences is None or more <= sentences:
+        of_numbers = "all of the corpus" if sentences is None else counted(sentences, "sentences")
+        raise RunError(
+            f"exemplar_sentences is {more:,}, but the numbers are from {of_numbers}; "
+            "give fewer --sentences for the numbers."
+        )
+    return draw_sentences(corpus, more, seed, options)
+
+
+def sentences_of_numbers(setup: Setup) -> frozenset[int] | None:
+    """The sentences that the numbers are from; None: from all of them."""
+    count, total = setup.sentences, len(setup.corpus)
+    if setup.options["exemplar_sentences"] is None or count is None or count >= total:
+        return None
+    return _sample(total, count, setup.seed)
+
+
+@lru_cache(maxsize=2)  # asked for again by every shard
+def _sample(total: int, count: int, seed: int) -> frozenset[int]:
+    return frozenset(Random(f"{seed} numbers").sample(range(total), count))
+
+
 def number_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence of the sample that the numbers are from."""
-    chosen = setup.numbers
+    sample = sentences_of_numbers(setup)
     numbered = enumerate(sentences, start=first)
-    kept = [(number, each) for number, each in numbered if chosen is None or number in chosen]
-    return _make_inputs(setup, kept, Counter())
+    read = [(number, one) for number, one in numbered if sample is None or number in sample]
+    return _make_inputs(setup, read, Counter())
 
 
 def exemplar_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
 from headscope.errors import CorpusError
 from headscope.metrics.metric import Metric
 from headscope.metrics.records.examples import Exemplars
@@ -30,7 +32,6 @@ from headscope.probes.words import (
 )
 from headscope.studies.clark2019.surface import why_no_gradients
 from headscope.studies.option import NO_TREES, Option
-from headscope.studies.study import Inputs, Part, Setup
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, cut, cut_text, documents_around, indented, join

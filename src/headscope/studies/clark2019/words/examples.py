@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
@@ -22,7 +24,6 @@ from headscope.studies.clark2019.words.choices import (
     clear_relations,
     layer_number,
 )
-from headscope.studies.study import Setup, WithModel
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
 from headscope.workers.threads import use_threads
@@ -93,7 +94,7 @@ class Watching(WithModel):
 
 
 @dataclass(frozen=True)
-class ExampleStage:
+class ExampleStage(Stage[Shown]):
     """Makes Figure 5: one piece for every head that is shown."""
 
     name: str = "examples"
@@ -113,14 +114,12 @@ class ExampleStage:
         # A relation under two names (poss, with and without the clitic) may be shown for one head.
         return tuple(dict.fromkeys(found))
 
-    def work(
-        self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None
-    ) -> Watching:
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Watching:
         """The search for the examples of a head."""
         return Watching(setup, threads, setup.model.fingerprint)
 
     def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes]
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes], folder: Path
     ) -> xr.Dataset:
         """The result with the examples of Figure 5."""
         pieces = self.pieces(setup, result) if outcomes else ()

@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -18,15 +19,24 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headscope.engine.forward import Allowance
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.model.attention import send
 from headscope.model.loading.network import evaluating
-from headscope.observe.allowance import Allowance
 from headscope.observe.inputs import NO_LABEL, Cut, Example
 from headscope.observe.layer import Layer
 from headscope.observe.show import choose_path, show_layers
-from headscope.results.records import EXAMPLES, INPUTS
-from headscope.studies.study import FileRows, Inputs, Setup, WithModel
+from headscope.results.records import (
+    EXAMPLES,
+    INPUTS,
+    FileRows,
+    check_files,
+    with_checksums,
+    write_records,
+)
 from headscope.workers.threads import use_threads
 
 BLOCK = 32  # inputs of a piece
@@ -61,7 +71,7 @@ def from_the_beginning(example: Example) -> int:
 
 
 @dataclass(frozen=True)
-class LookAgain:
+class LookAgain(Stage[Block]):
     """Writes the examples of every head and the tokens of their inputs, as a stage of the run."""
 
     inputs: InputsAgain  # of some numbers, made once more in their order
@@ -77,7 +87,7 @@ class LookAgain:
         numbers = numbers_of(result, self.variables)
         return [tuple(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK)]
 
-    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: object) -> "Look":
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
         """What is done to a block."""
         chosen = result["example_input"].transpose("layer", "head", ...).values
         return Look(
@@ -91,19 +101,19 @@ class LookAgain:
         )
 
     def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes]
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes], folder: Path
     ) -> xr.Dataset:
-        """The result as it is: all that was seen is in the files."""
-        return result
-
-    def files(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes]
-    ) -> dict[str, Iterator[FileRows]]:
-        """Examples head by head, and their inputs."""
+        """The result with the checksums of the files, if there are any."""
         if "example_input" not in result:
-            return {}
+            return result
         seen = Seen([unpack_arrays(content) for content in outcomes.values()])
-        return {EXAMPLES: example_rows(result, seen), INPUTS: input_rows(seen)}
+        files = {EXAMPLES: example_rows(result, seen), INPUTS: input_rows(seen)}
+        checksums = {name: write_records(folder / name, groups) for name, groups in files.items()}
+        return with_checksums(result, checksums)
+
+    def check_files(self, result: xr.Dataset, folder: Path) -> None:
+        """Refuse files that are missing or damaged."""
+        check_files(result, folder, (EXAMPLES, INPUTS))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,15 @@ import pytest
 import torch
 import xarray as xr
 
+from headscope.engine import look_again
+from headscope.engine.look_again import (
+    LookAgain,
+    largest_of_rows,
+    look_at,
+    why_no_examples,
+)
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.head import Head
 from headscope.metrics.metric import Axis
 from headscope.model.inputs.encode import encode
@@ -22,17 +31,7 @@ from headscope.results.records import (
     TOP_BAND,
     Records,
     records_of,
-    with_checksums,
-    write_records,
 )
-from headscope.studies.shared import look_again
-from headscope.studies.shared.look_again import (
-    LookAgain,
-    largest_of_rows,
-    look_at,
-    why_no_examples,
-)
-from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, make_sentences
 from tests.metrics import plain
@@ -88,10 +87,9 @@ def look(stage: LookAgain, setup: Setup, result: xr.Dataset, folder: Path) -> Re
     work = stage.work(setup, result, 1, folder)
     work.open()
     outcomes = {piece: work(piece) for piece in stage.pieces(setup, result)}
-    finished = stage.finish(setup, result, outcomes)
-    files = stage.files(setup, finished, outcomes)
-    checksums = {name: write_records(folder / name, groups) for name, groups in files.items()}
-    return records_of(with_checksums(finished, checksums), folder)
+    finished = stage.finish(setup, result, outcomes, folder)
+    stage.check_files(finished, folder)
+    return records_of(finished, folder)
 
 
 def weights_of(model: Model, example: Example) -> list[np.ndarray]:
@@ -247,9 +245,11 @@ def test_equal_weights_of_a_row_are_kept_up_to_the_bound() -> None:
     assert weight.tolist() == pytest.approx([0.5, 0.3, 0.9, 0.05])
 
 
-def test_a_study_without_examples_has_no_pieces_and_no_files() -> None:
+def test_a_study_without_examples_has_no_pieces_and_no_files(tmp_path: Path) -> None:
     stage, setup = LookAgain(read_again, lambda setup: False), setup_of("causal")
-    assert stage.pieces(setup, xr.Dataset()) == () and stage.files(setup, xr.Dataset(), {}) == {}
+    assert stage.pieces(setup, xr.Dataset()) == ()
+    assert stage.finish(setup, xr.Dataset(), {}, tmp_path).attrs == {}
+    assert not list(tmp_path.iterdir())
     assert why_no_examples(setup) is None
     assert "do not fit" in (why_no_examples(replace(setup, options={"context": 70_000})) or "")
 
