@@ -17,15 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import (
-    GROUP,
-    Grid,
-    Metric,
-    Sums,
-    Variables,
-    group_zeros,
-    label,
-)
+from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
 from headscope.metrics.ratio import add_by_group, pooled_variables, ratio_variables
 from headscope.model.attention import LayerAttention, widen
 from headscope.model.writes import Readout, output_part, require_readout
