@@ -13,7 +13,6 @@ from headscope.results.measure import Measure, attach
 from headscope.results.records import (
     BANDS,
     DIRECTIONS,
-    EDGES,
     EXAMPLES,
     INPUTS,
     MAPS,
@@ -69,12 +68,14 @@ def make_luger_result(layers: int, heads: int, seed: int) -> xr.Dataset:
     data["distance_histogram"] = (("layer", "head", "separation"), masses)
     counts = random.dirichlet(np.ones(len(bins)), shape)
     data["peak_histogram"] = (("layer", "head", "peak"), counts)
+    examples = np.zeros((*shape, BANDS + 1, 10), np.int64)
+    data["example_input"] = (("layer", "head", "band", "pick"), examples)
     measures = [_measure(name) for name in (*SHARES, *DETECTED, *OTHERS)]
     return attach(data, measures)
 
 
 def write_made_records(path: Path, layers: int, heads: int, seed: int) -> dict[str, str]:
-    """The six files; the checksum of each."""
+    """The five files; the checksum of each."""
     grid = [(layer, head) for layer in range(layers) for head in range(heads)]
     inputs = [_input(number, seed) for number in range(INPUTS_KEPT)]
     makers = {
@@ -82,7 +83,6 @@ def write_made_records(path: Path, layers: int, heads: int, seed: int) -> dict[s
         EXAMPLES: _examples,
         MAPS: _points,
         WRITES: _writes,
-        EDGES: _edges,
     }
     found = {INPUTS: write_records(path / INPUTS, [inputs])}
     for name, make in makers.items():
@@ -101,7 +101,9 @@ def _input(number: int, seed: int) -> dict[str, Any]:
     random = np.random.default_rng((seed, number))
     tokens = [WORDS[place] for place in random.integers(0, len(WORDS), LENGTH)]
     document = f"document {number // 3}"
-    return {"input": number, "document": document, "start": number % 3 * LENGTH, "tokens": tokens}
+    place = {"input": number, "document": document, "id": "", "start": number % 3 * LENGTH}
+    labels: dict[str, list] = {"null": [], "tags": [], "relations": []}
+    return place | labels | {"text": "".join(tokens), "tokens": tokens}
 
 
 def _top_tokens(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
@@ -123,11 +125,14 @@ def _examples(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
             key = np.stack([query[::2] * 0, query[::2]], 1).ravel()
             own = np.random.default_rng((seed, *head, 1, number))  # of an input, whatever its band
             weight = own.random(len(query)) / 2
+            best = int(np.where(key > 0, weight, 0).argmax())
             peak = min(1.0, (band + 1) / (BANDS + 1))
             yield {"band": band, "rank": rank, "peak": peak, "input": number} | {
                 "query": query.tolist(),
                 "key": key.tolist(),
                 "weight": weight.tolist(),
+                "attending": int(query[best]),
+                "attended": int(key[best]),
             }
 
 
@@ -154,20 +159,3 @@ def _writes(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
                 logit = (1.5 - 0.1 * rank) * (1 if direction == "raises" else -1)
                 named = {"of": of, "direction": direction, "rank": rank}
                 yield named | {"token": token, "logit": logit}
-
-
-def _edges(head: tuple[int, int], seed: int) -> Iterator[dict[str, Any]]:
-    """The two largest weights of every example; the second predicts nothing."""
-    examples = {one["input"]: one for one in _examples(head, seed)}
-    for number, one in sorted(examples.items()):
-        edges = zip(one["weight"], one["query"], one["key"], strict=True)
-        found = sorted((edge for edge in edges if edge[2] > 0), reverse=True)[:2]
-        for place, (weight, query, key) in enumerate(found):
-            yield {"input": number, "query": query, "key": key, "weight": weight} | {
-                "token": None if place else WORDS[query % len(WORDS)],
-                "logit": None if place else 0.25,
-                "raises": list(WORDS[:5]),
-                "raises_logit": [weight * (5 - rank) for rank in range(5)],
-                "lowers": list(WORDS[-5:]),
-                "lowers_logit": [weight * (rank - 5) for rank in range(5)],
-            }

@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import xarray as xr
 
 import headscope
-from headscope.files import checksum
 from headscope.head import name_head, name_in_paper
 from headscope.results.dataset import save
 from headscope.results.findings import top_heads
 from headscope.results.measure import attach
-from headscope.results.run import EXEMPLARS_CHECKSUM, write_settings
+from headscope.results.records import EXAMPLES, INPUTS, TOP_BAND, with_checksums, write_records
+from headscope.results.run import write_settings
 from headscope.results.statements import (
     Choice,
     JudgedClaim,
@@ -50,11 +49,8 @@ def write_run(
     data = make(layers, heads, seed)
     data["entropy"][1, 2] += shift
     path.mkdir(parents=True)
-    _write_exemplars(path, layers, heads)
     data = with_sums(data, int(100 * shift) + seed)
-    write_result(
-        path, data.assign_attrs({EXEMPLARS_CHECKSUM: checksum(path / "exemplars.parquet")})
-    )
+    write_result(path, with_checksums(data, write_examples(path, layers, heads)))
     _write_about(path, study, seed, network)
     return path
 
@@ -259,23 +255,36 @@ def _write_about(path: Path, study: str, seed: int, network: str = "one") -> Non
     write_settings(path, about)
 
 
-def _write_exemplars(path: Path, layers: Sequence[int], heads: int) -> None:
+def write_examples(path: Path, layers: Sequence[int], heads: int) -> dict[str, str]:
+    """Three sentences for every head, and their tokens; the checksums of the files."""
     hostile = (*SENTENCE[:2], HOSTILE, *SENTENCE[3:])
-    rows = [
+    inputs = [
         {
-            "layer": layer,
-            "head": head,
-            "rank": rank,
-            "weight": 0.9 - 0.1 * rank - 0.01 * layer,
-            "query_tag": "VERB",
-            "key_tag": "NOUN",
-            "query": 3 + rank,
-            "key": 2,
-            "tokens": list(hostile if rank == 1 else SENTENCE),
+            "input": number,
+            "document": "d0",
+            "id": f"s{number}",
+            "start": 0,
             "text": "The old cat sat on the mat.",
+            "tokens": list(hostile if number == 1 else SENTENCE),
+            "null": [0],
+            "tags": ["DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "NOUN", "PUNCT"],
+            "relations": ["det", "amod", "nsubj", "root", "case", "det", "obl", "punct"],
         }
+        for number in range(3)
+    ]
+    examples = [
+        [_example(layer, head, rank) for rank in range(3)]
         for layer in layers
         for head in range(heads)
-        for rank in range(3)
     ]
-    pq.write_table(pa.Table.from_pylist(rows), path / "exemplars.parquet")
+    files = {EXAMPLES: examples, INPUTS: [inputs]}
+    return {name: write_records(path / name, groups) for name, groups in files.items()}
+
+
+def _example(layer: int, head: int, rank: int) -> dict[str, Any]:
+    peak = 0.9 - 0.1 * rank - 0.01 * layer
+    return {
+        "layer": layer, "head": head, "band": TOP_BAND, "rank": rank, "peak": peak, "input": rank,
+        "attending": 3 + rank, "attended": 2,
+        "query": [2, 2, 3 + rank, 6], "key": [0, 1, 2, 5], "weight": [0.95, 0.05, peak, 0.04],
+    }  # fmt: skip

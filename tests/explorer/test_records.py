@@ -1,13 +1,13 @@
 """What is kept of a head is sent as the run has it, and thinned only for a site."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from starlette.testclient import TestClient
 
-from headscope.explorer.answers.card import head_records, sparse_rows
+from headscope.explorer.answers.card import card, head_records, input_text, sparse_rows
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.head_schemas import (
     Band,
@@ -18,11 +18,12 @@ from headscope.explorer.head_schemas import (
     TokenRow,
     TopTokens,
 )
+from headscope.explorer.schemas import RefusedError
 from headscope.explorer.site import thinned
 from headscope.results.dataset import load, save
-from headscope.results.records import CHECKSUMS, EDGES, BandExample, Records
+from headscope.results.records import CHECKSUMS, BandExample, Records
 from headscope.results.run import read_run
-from tests.records import write_luger_run
+from tests.explorer.runs import write_run
 
 
 @pytest.fixture(scope="module")
@@ -64,32 +65,6 @@ def test_examples_keep_their_bands_peaks_and_weights(visitor: TestClient, kept: 
         assert all(abs(found[place] - weights[place]) <= 0.0005 + 1e-9 for place in found)
 
 
-def test_examples_say_what_their_strongest_edges_add(visitor: TestClient, kept: Records) -> None:
-    found = visitor.get("/api/runs/luger/records/L0H1").json()
-    assert found["no_edges"] is None and found["causal"] is True
-    for example in (one for band in found["bands"] for one in band["examples"]):
-        own = [edge for edge in kept.edges(0, 1) if edge.input == example["input"]]
-        assert len(own) == 2
-        for edge, sent in zip(own, example["edges"], strict=True):
-            assert (sent["query"], sent["key"]) == (edge.query, edge.key)
-            assert (sent["token"], sent["logit"]) == (edge.token, edge.logit)
-            assert sent["raises"] == list(edge.raises)
-            assert sent["lowers_logit"] == list(edge.lowers_logit)
-
-
-def test_a_run_without_edges_says_why(tmp_path: Path) -> None:
-    run = write_luger_run(tmp_path / "run", layers=1, heads=1)
-    result = load(run / "result.nc")
-    files = json.loads(result.attrs[CHECKSUMS])
-    for reason, said in (("it has no unembedding", "Not in this run: it has no unembedding."),
-                         (None, "into another directory")):  # fmt: skip
-        left = json.dumps({EDGES: reason} if reason else {})
-        kept = json.dumps({name: mark for name, mark in files.items() if name != EDGES})
-        save(result.assign_attrs({CHECKSUMS: kept, "left_out": left}), run / "result.nc")
-        found = head_records(Library([run]).run("run"), "L0H0")
-        assert said in (found.no_edges or "") and found.bands[0].examples[0].edges == []
-
-
 def test_rows_begin_with_their_largest_weight() -> None:
     example = BandExample(0, 0, 0.5, 7, (2, 2, 2, 0), (0, 1, 2, 0), (0.1, 0.6, 0.3, 1.0))
     assert sparse_rows(example) == [[0, 1000], [], [1, 600, 2, 300, 0, 100]]
@@ -127,10 +102,28 @@ def test_an_input_that_is_not_kept_is_said(visitor: TestClient) -> None:
     assert (answer.status_code, "input 12345 is not there" in answer.text) == (409, True)
 
 
-def test_a_run_without_records_says_which_study_makes_them(visitor: TestClient) -> None:
-    for address in ("records/L0H0", "inputs/0"):
-        answer = visitor.get(f"/api/runs/vig/{address}")
-        assert (answer.status_code, "luger2026" in answer.json()["error"]) == (409, True)
+def test_a_run_without_records_says_which_study_makes_them(tmp_path: Path) -> None:
+    opened = Library([write_run(tmp_path / "vig", "vig2019")]).run("vig")
+    save(without_records(opened.data), tmp_path / "vig" / "result.nc")
+    opened = Library([tmp_path / "vig"]).run("vig")
+    for ask in (head_records, input_text):
+        with pytest.raises(RefusedError, match="luger2026"):
+            ask(opened, "L0H0" if ask is head_records else "0")
+    assert card(opened, "L0H0").exemplars == []  # as of a run of an older version
+
+
+def without_records(data: xr.Dataset) -> xr.Dataset:
+    """The result of a run that keeps nothing of single inputs."""
+    return data.assign_attrs({CHECKSUMS: "{}"})
+
+
+def test_sentences_of_other_studies_have_their_weights_too(visitor: TestClient) -> None:
+    (band,) = visitor.get("/api/runs/vig/records/L1H2").json()["bands"]
+    assert (band["name"], len(band["examples"])) == ("top", 3)
+    assert visitor.get("/api/runs/vig/inputs/0").json()["tokens"][1] == "old"
+
+
+def test_only_runs_with_tokens_and_maps_have_records_to_show(visitor: TestClient) -> None:
     assert visitor.get("/api/runs/luger/records/L9H9").status_code == 404
     runs = {one["slug"]: one["records"] for one in visitor.get("/api/session").json()["runs"]}
     assert (runs["luger"], runs["vig"], runs["damaged"]) == (True, False, False)

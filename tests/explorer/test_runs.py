@@ -10,6 +10,9 @@ from headscope.errors import RunError
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.schemas import RefusedError
 from headscope.results.dataset import save
+from headscope.results.examples import exemplars_of
+from headscope.results.measure import heads_of
+from headscope.results.records import EXAMPLES, INPUTS
 from headscope.results.run import read_settings, write_settings
 from tests.explorer.runs import unfinished_run, write_run
 
@@ -21,7 +24,7 @@ def opened(path: Path) -> Library:
 def test_a_finished_run_is_complete_and_has_nothing_to_say(tmp_path: Path) -> None:
     run = opened(write_run(tmp_path / "mini", "vig2019")).run("mini").run
     assert (run.state, run.notes, run.study, run.model) == ("complete", (), "vig2019", "mini-gpt2")
-    assert len(run.exemplars) == 4 * 4 * 3
+    assert [len(exemplars_of(run.records, head)) for head in heads_of(run.data)] == [3] * 16
 
 
 def test_an_unfinished_run_says_how_far_it_is_and_how_to_finish_it(tmp_path: Path) -> None:
@@ -37,8 +40,8 @@ def test_a_run_that_finishes_while_it_is_open_becomes_complete(tmp_path: Path) -
     library = opened(unfinished_run(tmp_path / "half"))
     assert library.run("half").run.state == "unfinished"
     finished = write_run(tmp_path / "other", "vig2019")
-    (finished / "exemplars.parquet").rename(tmp_path / "half" / "exemplars.parquet")
-    (finished / "result.nc").rename(tmp_path / "half" / "result.nc")
+    for name in (EXAMPLES, INPUTS, "result.nc"):
+        (finished / name).rename(tmp_path / "half" / name)
     assert library.run("half").run.state == "complete"
 
 
@@ -77,12 +80,12 @@ def test_a_damaged_result_is_shown_with_the_way_to_repair_it(tmp_path: Path) -> 
     assert "delete it and run the study again" in run.notes[0]
 
 
-def test_damaged_exemplars_leave_the_rest_of_the_run(tmp_path: Path) -> None:
+def test_damaged_examples_leave_the_rest_of_the_run(tmp_path: Path) -> None:
     path = write_run(tmp_path / "mini", "vig2019")
-    (path / "exemplars.parquet").write_bytes(b"PAR1 and nonsense")
+    (path / EXAMPLES).write_bytes(b"PAR1 and nonsense")
     run = opened(path).run("mini").run
     assert run.state == "complete"
-    assert "exemplars.parquet cannot be read" in run.notes[0]
+    assert "examples.parquet cannot be read" in run.notes[0]
 
 
 def test_a_run_of_an_older_version_is_shown_and_said_to_be(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator
 
 from headscope.errors import RunError
 from headscope.exports import export
-from headscope.results.dataset import load
+from headscope.results.dataset import load, save
+from headscope.results.records import CHECKSUMS
 from headscope.results.run import read_run
 from tests.explorer.runs import write_run
 from tests.records import write_luger_run
@@ -117,6 +118,7 @@ def test_histograms_and_their_mean_are_the_runs(run: Path, tree: Path) -> None:
 
 def test_a_run_without_examples_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     run = write_run(tmp_path / "vig", "vig2019", layers=(0, 1), heads=3)
+    save(load(run).assign_attrs({CHECKSUMS: "{}"}), run / "result.nc")
     with pytest.raises(RunError, match="luger2026"):
         export(run, tmp_path / "out", "headvis")
     assert not (tmp_path / "out").exists()

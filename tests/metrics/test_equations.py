@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Axis, Grid, Metric, Variables
-from headscope.metrics.records.examples import Exemplars
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.what.dependencies import DependencySpan
 from headscope.metrics.where import spread
@@ -205,29 +204,6 @@ def test_variability_follows_equation_5(kind: str, inputs: list[Input], size: in
         value, error = plain.variability(inputs, head, size)
         close(found["variability"][0, head], value)
         np.testing.assert_allclose(found["variability_se"][0, head], error, atol=2e-6, rtol=1e-4)
-
-
-@every_layer
-@given(corpora(), st.booleans(), st.integers(1, 4))
-@settings(max_examples=25)
-def test_exemplars_are_the_largest_kept_weights(
-    kind: str, inputs: list[Input], with_self: bool, count: int
-) -> None:
-    found = measure(Exemplars(GRID, count, with_self), inputs, kind)
-    for head in range(HEADS):
-        wanted = plain.exemplars(inputs, head, with_self)[:count]
-        for rank in range(count):
-            cell = {"layer": 0, "head": head, "rank": rank}
-            if rank >= len(wanted):
-                assert np.isnan(found["exemplar_weight"].sel(cell))
-                assert found["exemplar_sentence"].sel(cell) == -1
-                continue
-            weight, number, query, key = wanted[rank]
-            assert float(found["exemplar_weight"].sel(cell)) == pytest.approx(weight, abs=1e-6)
-            if kind != "dense":  # of equal weights another may be found
-                continue
-            places = [int(found[f"exemplar_{n}"].sel(cell)) for n in ("sentence", "query", "key")]
-            assert places == [number, query, key]
 
 
 @given(corpora())

@@ -17,6 +17,7 @@ from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.engine.tiny import MODELS, causal_model, make_sentences
+from tests.report.exemplars import make_exemplar
 from tests.report.results import make_result
 
 
@@ -42,7 +43,7 @@ def test_the_page_needs_nothing_but_itself(run: Path) -> None:
 def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     page = (run / "report.html").read_text()
     assert "<b>X</b>" not in page
-    exemplar = {"tokens": ["<i>", " &"], "text": "<i> &", "query": 1, "key": 0}
+    exemplar = make_exemplar(["<i>", " &"], 1, 0)
     shown = render_part("sentence", ShownExemplar(0.5, pieces_of(exemplar)))
     assert 'text-decoration="underline">&lt;i&gt;</text>' in shown
     assert 'font-weight="bold">&amp;</text>' in shown
@@ -113,17 +114,13 @@ def test_every_figure_can_be_drawn_for_any_number_of_heads(layers: int, heads: i
 
 
 def test_exemplar_rows_mark_the_pair_and_read_as_the_sentence() -> None:
-    exemplar = {
-        "layer": 4, "head": 11, "rank": 0, "weight": 0.98765, "query": 2, "key": 1,
-        "tokens": ["The", " cat", " sat"], "text": "The cat sat", "id": "s1", "kind": None,
-        "random": False,
-    }  # fmt: skip
-    row = csv_rows([Choice("table1", 4, 11, "because")], [exemplar])[0]
+    exemplar = make_exemplar(["The", " cat", " sat"], 2, 1, weight=0.98765)
+    row = csv_rows(Choice("table1", 4, 11, "because"), [exemplar])[0]
     assert row["sentence"] == "The _cat_ **sat**"
     assert (row["head"], row["pick"], row["weight"]) == ("L4H11", "1", 0.9877)
-    assert (row["attending"], row["attended"]) == ("sat", "cat")
-    pieces = exemplar | {"tokens": ["[CLS]", "cat", "##s", "."], "text": "Cats."}
-    row = csv_rows([Choice("t", 4, 11, "")], [pieces])[0]
+    assert (row["attending"], row["attended"], row["id"]) == ("sat", "cat", "s1")
+    pieces = make_exemplar(["[CLS]", "cat", "##s", "."], 2, 1, text="Cats.")
+    row = csv_rows(Choice("t", 4, 11, ""), [pieces])[0]
     assert (row["sentence"], row["attending"]) == ("[CLS] _cat_**s**.", "##s")
 
 

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headscope.files import LENGTH, checksum, seal
+from headscope.results.records import CHECKSUMS, EXAMPLES, INPUTS
 from headscope.results.run import read_settings, seal_settings
 
 Spoiler = Callable[[Path], None]
 SECRET = "TOP-SECRET-KEY"  # must never be seen in anything we write
-FILES = ("run.json", "result.nc", "exemplars.parquet")
+FILES = ("run.json", "result.nc", EXAMPLES)
 FOLDERS = ("shards", "tables", "figures")
 
 
@@ -42,7 +43,7 @@ def spoilers() -> dict[str, Spoiler]:
         **{f"run.json {name}": _json(change) for name, change in _SETTINGS.items()},
         **{f"run.json {name}": _text(content) for name, content in _BROKEN_JSON.items()},
         **{f"result.nc {name}": _hdf5(change) for name, change in _RESULTS.items()},
-        **{f"exemplars {name}": _parquet(change) for name, change in _EXEMPLARS.items()},
+        **{f"examples {name}": _parquet(change) for name, change in _EXAMPLES.items()},
     }
 
 
@@ -303,15 +304,15 @@ _RESULTS: dict[str, Callable[[h5py.File, Path], object]] = {
 
 def _parquet(change: Callable[[pa.Table], pa.Table]) -> Spoiler:
     def spoiler(run: Path) -> None:
-        path = run / "exemplars.parquet"
-        table = change(pq.read_table(path))
-        pq.write_table(table, path)
-        _hdf5(_attribute("/", "exemplars_sha256", checksum(path)))(run)
+        table = change(pq.read_table(run / EXAMPLES))
+        pq.write_table(table, run / EXAMPLES)
+        checksums = {name: checksum(run / name) for name in (EXAMPLES, INPUTS)}
+        _hdf5(_attribute("/", CHECKSUMS, json.dumps(checksums)))(run)
 
     return spoiler
 
 
-def _column(name: str, values: Callable[[int], list[Any]]) -> Callable[[pa.Table], pa.Table]:
+def _column(name: str, values: Callable[[int], Any]) -> Callable[[pa.Table], pa.Table]:
     def change(table: pa.Table) -> pa.Table:
         place = table.column_names.index(name)
         return table.set_column(place, name, pa.array(values(len(table))))
@@ -319,18 +320,20 @@ def _column(name: str, values: Callable[[int], list[Any]]) -> Callable[[pa.Table
     return change
 
 
-_EXEMPLARS: dict[str, Callable[[pa.Table], pa.Table]] = {
-    "lack their tokens": lambda table: table.drop_columns(["tokens"]),
+_EXAMPLES: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "lack their inputs": lambda table: table.drop_columns(["input"]),
     "lack their weights": lambda table: table.drop_columns(["weight"]),
     "are none": lambda table: table.slice(0, 0),
-    "have tokens that are numbers": _column("tokens", lambda n: [[1, 2]] * n),
-    "have no tokens": _column("tokens", lambda n: [[]] * n),
-    "have null tokens": _column("tokens", lambda n: [None] * n),
-    "point behind the sentence": _column("query", lambda n: [10**6] * n),
-    "point before the sentence": _column("key", lambda n: [-7] * n),
-    "are of heads that are not there": _column("head", lambda n: [999] * n),
-    "have weights that are words": _column("weight", lambda n: ["much"] * n),
-    "have weights that are not numbers": _column("weight", lambda n: [float("nan")] * n),
-    "have texts that are null": _column("text", lambda n: [None] * n),
+    "name inputs that are not there": _column("input", lambda n: [10**6] * n),
+    "have weights that are words": _column("weight", lambda n: [["much"]] * n),
+    "have weights that are null": _column("weight", lambda n: [None] * n),
+    "have peaks that are not numbers": _column(
+        "peak", lambda n: pa.array([float("nan")] * n, pa.float32())
+    ),
+    "point behind the sentence": _column(
+        "attending", lambda n: pa.array([60_000] * n, pa.uint16())
+    ),
+    "are of heads that are not there": _column("head", lambda n: pa.array([999] * n, pa.int16())),
+    "have ranks that are null": _column("rank", lambda n: pa.array([None] * n, pa.int16())),
     "have another column": lambda table: table.append_column("x", pa.array([1] * len(table))),
 }

@@ -19,8 +19,11 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import QUESTIONS, create_app
 from headscope.explorer.texts import Texts
+from headscope.head import Head
 from headscope.results.compare import compare, compare_runs, largest, write_csv
 from headscope.results.dataset import load, save
+from headscope.results.examples import exemplars_of
+from headscope.results.run import read_run
 from tests.explorer.runs import write_run
 from tests.results.hostile_runs import SECRET, spoil
 
@@ -31,9 +34,9 @@ VARIABLES = (
 SECONDS = 4.0  # for one command on one directory
 # Nothing in these is wrong: a run may hold numbers that say nothing, or be of one's own study.
 HARMLESS = (
-    "exemplars are none",
-    "exemplars have another column",
-    "exemplars.parquet is missing",
+    "examples are none",
+    "examples are of heads that are not there",
+    "examples have another column",
     "result.nc has a scalar",
     "result.nc has an empty array",
     "result.nc has booleans",
@@ -50,6 +53,15 @@ HARMLESS = (
     "run.json has no study",
     "run.json is cut at 0.999",  # the end of the last line
     "run.json is of another version",
+)
+
+# What is wrong in these is seen where the examples of a head are read.
+WRONG_IN_A_HEAD = (
+    "examples have peaks that are not numbers",
+    "examples have ranks that are null",
+    "examples have weights that are null",
+    "examples name inputs that are not there",
+    "examples point behind the sentence",
 )
 
 
@@ -109,7 +121,15 @@ def test_every_directory_is_read_and_what_is_wrong_is_said(
         assert (run.result is None) == (run.state != "complete"), name
         if run.state == "complete" and not run.notes:
             silent.append(name)
-    assert set(silent) <= set(HARMLESS)
+    assert set(silent) <= {*HARMLESS, *WRONG_IN_A_HEAD}
+
+
+@pytest.mark.parametrize("name", WRONG_IN_A_HEAD)
+def test_wrong_examples_are_refused_in_a_sentence_where_a_head_is_looked_at(
+    spoilt: dict[str, Path], name: str
+) -> None:
+    records = read_run(spoilt[name]).records
+    assert "cannot be read" in answered(lambda: exemplars_of(records, Head(1, 1)), name)
 
 
 def test_a_report_is_written_or_refused_in_a_sentence(

@@ -67,7 +67,7 @@ def test_what_no_result_has_is_refused(path: Path) -> None:
     refuse(path, "1 attributes", Limits(attributes=0, depth=9))
 
 
-@pytest.mark.parametrize("name", ["run.json", "result.nc", "exemplars.parquet", "report.html"])
+@pytest.mark.parametrize("name", ["run.json", "result.nc", "report.html"])
 def test_links_pipes_and_folders_in_place_of_files_are_refused(tmp_path: Path, name: str) -> None:
     place = tmp_path / name
     inspect_folder(tmp_path)

@@ -7,12 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from headscope.errors import RunError
+from headscope.head import Head
+from headscope.results.examples import exemplars_of
 from headscope.results.records import (
-    EDGES,
     EXAMPLES,
     INPUTS,
     MAPS,
     SCHEMAS,
+    TOP_BAND,
     WRITES,
     Records,
     write_records,
@@ -22,12 +24,12 @@ from tests.records import INPUTS_KEPT, LENGTH, POINTS, WORDS, write_luger_run
 
 PLACE = {"layer": 0, "head": 0}
 WRITTEN = PLACE | {"of": "mean", "direction": "raises", "rank": 0, "token": "a", "logit": 0.5}
-EDGE = {
-    "layer": 0, "head": 0, "input": 0, "query": 2, "key": 1, "weight": 0.5, "token": None,
-    "logit": None, "raises": ["a"], "raises_logit": [0.1], "lowers": ["b"], "lowers_logit": [-0.1],
-}  # fmt: skip
 EXAMPLE = PLACE | {"band": 0, "rank": 0, "peak": 0.5, "input": 0}
 WEIGHTS = {"query": [1], "key": [0], "weight": [0.5]}
+INPUT = {
+    "input": 0, "document": "d", "start": 0, "tokens": ["a"], "id": "", "text": "a", "null": [],
+    "tags": ["DET"], "relations": [],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,7 @@ def test_every_head_has_its_own_rows(run: Path) -> None:
             assert len(records.writes(layer, head)) == 2 * len(WORDS)
             assert len(records.writes(layer, head, "component")) == 2 * len(WORDS)
             inputs = {each.input for each in records.examples(layer, head)}
-            assert {each.input for each in records.edges(layer, head)} == inputs
-            assert [each.token is None for each in records.edges(layer, head)[:2]] == [False, True]
+            assert list(records.inputs(inputs)) == sorted(inputs)
     first, other = records.points(0, 0), records.points(1, 2)
     assert {each.token for each in first} <= set(WORDS)
     assert [each.component1 for each in first] != [each.component1 for each in other]
@@ -86,9 +87,10 @@ def test_a_changed_file_is_noticed_and_the_rest_is_read(tmp_path: Path) -> None:
         (WRITES, WRITTEN | {"token": "a" * 30_000}, "characters"),
         (EXAMPLES, EXAMPLE | WEIGHTS | {"query": [1, 2]}, "weights without places"),
         (EXAMPLES, EXAMPLE | WEIGHTS | {"band": 6}, "above 5"),
-        (EDGES, EDGE | {"raises": ["a", "b"]}, "tokens without logits"),
-        (EDGES, EDGE | {"lowers_logit": [float("inf")]}, "not a number"),
-        (EDGES, EDGE | {"weight": None}, "missing"),
+        (EXAMPLES, EXAMPLE | WEIGHTS | {"weight": [float("inf")]}, "not a number"),
+        (INPUTS, INPUT | {"tags": ["DET", "NOUN"]}, "one label for every token"),
+        (INPUTS, INPUT | {"tokens": [], "tags": []}, "no tokens"),
+        (INPUTS, INPUT | {"text": None}, "missing"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(
@@ -96,9 +98,13 @@ def test_a_value_of_the_wrong_kind_is_refused(
 ) -> None:
     write_records(tmp_path / name, [[row]])
     records = Records(tmp_path, (name,))
-    read = {WRITES: records.writes, EXAMPLES: records.examples, EDGES: records.edges}[name]
+    read = {
+        WRITES: lambda: records.writes(0, 0),
+        EXAMPLES: lambda: records.examples(0, 0),
+        INPUTS: lambda: records.inputs([0]),
+    }[name]
     with pytest.raises(RunError, match=message):
-        read(0, 0)
+        read()
 
 
 def test_a_column_of_another_type_is_refused(tmp_path: Path) -> None:
@@ -106,3 +112,28 @@ def test_a_column_of_another_type_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / INPUTS)
     with pytest.raises(RunError, match="its tokens is of another type"):
         Records(tmp_path, (INPUTS,)).inputs([0])
+
+
+def test_files_of_older_versions_are_read_without_the_columns_that_are_new(tmp_path: Path) -> None:
+    for name, row in ((EXAMPLES, EXAMPLE | WEIGHTS), (INPUTS, INPUT)):
+        newer = ["attending", "attended", "id", "text", "null", "tags", "relations"]
+        kept = pa.schema([column for column in SCHEMAS[name] if column.name not in newer])
+        pq.write_table(pa.Table.from_pylist([row], schema=kept), tmp_path / name)
+    records = Records(tmp_path, (EXAMPLES, INPUTS))
+    (example,), shown = records.examples(0, 0), records.inputs([0])[0]
+    assert (example.attending, example.query, shown.tokens, shown.tags) == (None, (1,), ("a",), ())
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [({"query": [9]}, EXAMPLES), ({"attended": 9}, EXAMPLES), ({"null": [9]}, INPUTS)],
+)
+def test_a_place_behind_the_end_of_an_input_is_refused(
+    tmp_path: Path, changed: dict, name: str
+) -> None:
+    example = EXAMPLE | {"band": TOP_BAND, "attending": 0, "attended": 0}
+    example |= {"query": [0], "key": [0], "weight": [0.5]}
+    for file, row in ((EXAMPLES, example), (INPUTS, INPUT)):
+        write_records(tmp_path / file, [[row | changed if file == name else row]])
+    with pytest.raises(RunError, match=f"{name} cannot be read .*behind the end"):
+        exemplars_of(Records(tmp_path, (EXAMPLES, INPUTS)), Head(0, 0))

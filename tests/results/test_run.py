@@ -7,8 +7,12 @@ import pytest
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.head import Head
 from headscope.results.dataset import save, without_stack
-from headscope.results.run import find_run, read_exemplars, read_finished, read_run, write_settings
+from headscope.results.examples import exemplars_of
+from headscope.results.records import EXAMPLES, with_checksums
+from headscope.results.run import find_run, read_finished, read_run, write_settings
+from tests.explorer.runs import write_examples
 
 ABOUT = {
     "study": "vig2019",
@@ -40,7 +44,7 @@ def test_a_finished_run_is_read_by_its_directory_or_any_of_its_files(tmp_path: P
         assert (run.state, run.study, run.model) == ("complete", "vig2019", "mini-gpt2")
         assert run.corpus == "1 sentence of corpus abcdef01"
         xr.testing.assert_identical(run.data, result)
-        assert run.exemplars == () and run.notes == ()
+        assert run.records.files == () and run.notes == ()
 
 
 def test_the_corpus_is_named_where_the_run_names_it(tmp_path: Path) -> None:
@@ -74,14 +78,23 @@ def test_a_damaged_result_and_a_directory_that_is_no_run_are_said(tmp_path: Path
         read_finished(tmp_path / "no")
 
 
-def test_damaged_exemplars_are_a_note_beside_the_result(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "run", one_head())
-    (path / "exemplars.parquet").write_bytes(b"broken")
+def test_damaged_examples_are_a_note_beside_the_result(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run")
+    save(with_checksums(one_head(), write_examples(path, (0,), 1)), path / "result.nc")
+    assert len(exemplars_of(read_run(path).records, Head(0, 0))) == 3
+    (path / EXAMPLES).write_bytes(b"broken")
     run = read_run(path)
-    assert run.state == "complete" and run.exemplars == ()
-    assert "exemplars.parquet cannot be read" in run.notes[-1]
-    with pytest.raises(RunError, match="keeps none"):
-        read_exemplars(tmp_path / "exemplars.parquet")
+    assert run.state == "complete" and run.records.files == ()
+    assert "examples.parquet cannot be read" in run.notes[-1]
+
+
+def test_a_run_of_an_older_version_opens_without_its_exemplars(tmp_path: Path) -> None:
+    older = one_head(exemplars_sha256="5f", records_sha256='{"edges.parquet": "7a"}')
+    path = write_run(tmp_path / "run", older)
+    (path / "exemplars.parquet").write_bytes(b"of an older version")
+    run = read_run(path)
+    assert (run.state, run.notes, run.records.files) == ("complete", (), ())
+    assert exemplars_of(run.records, Head(0, 0)) == []
 
 
 def test_the_only_stack_of_an_encoder_decoder_model_is_no_dimension() -> None:
