@@ -11,7 +11,6 @@ from headscope.explorer.answers.card import card, head_records, input_text, spar
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.head_schemas import (
     Band,
-    EdgeAdds,
     Example,
     HeadRecords,
     Samples,
@@ -155,15 +154,12 @@ def test_heads_are_searched_by_sentence_behaviour_and_telling_tokens(
 def test_a_site_keeps_the_largest_weights_and_first_tokens() -> None:
     tokens = [TokenRow(str(i), 0.1, 1.0, 1) for i in range(50)]
     rows = [[0, 900, 1, 60, 2, 20, 3, 19, 4, 18], [], [5, 300, 4, 200, 3, 100, 2, 50, 1, 40]]
-    edges = [EdgeAdds(4, 2, 0.5, None, None, ["a"], [0.123456], ["b"], [-1.0]) for _ in range(3)]
-    bands = [Band(name, [Example(0.5, i, rows, edges) for i in range(9)]) for name in ("1", "top")]
+    bands = [Band(name, [Example(0.5, i, rows) for i in range(9)]) for name in ("1", "top")]
     tops, samples = [TopTokens("key", "mass", tokens)], Samples([], [], [])
-    whole = HeadRecords("L0H0", tops, bands, samples, [], [], [], "none", "none", True)
+    whole = HeadRecords("L0H0", tops, bands, samples, [], [], [], "none")
     small = thinned(whole)
     assert [len(band.examples) for band in small.bands] == [2, 5]
     assert small.bands[0].examples[0].rows == [
         [0, 900, 1, 60, 2, 20], [], [5, 300, 4, 200, 3, 100],
     ]  # fmt: skip
     assert [one.token for one in small.tops[0].tokens] == [str(i) for i in range(20)]
-    assert [len(band.examples[0].edges) for band in small.bands] == [1, 3]
-    assert small.bands[1].examples[0].edges[0].raises_logit == [0.123]

@@ -89,16 +89,14 @@ def test_a_long_sentence_is_cut_around_the_pair_and_says_so() -> None:
     assert sum(map(len, texts)) <= parts.LONGEST + 3
     inside = [text for text in texts if text != "…"]
     assert inside == sorted(inside)
-    assert cut(pieces_of(make_exemplar(tokens[:9], 3, 1))) == list(
-        pieces_of(make_exemplar(tokens[:9], 3, 1))
-    )
+    short = pieces_of(make_exemplar(tokens[:9], 3, 1))
+    assert cut(short) == list(short)
 
 
 @pytest.mark.parametrize(("query", "key"), [(3, 1), (1, 3), (2, 2)])
 def test_the_arc_leads_from_the_attending_to_the_attended_token(query: int, key: int) -> None:
-    shown = ShownExemplar(
-        0.5, pieces_of(make_exemplar(["The", " cat", " sat", " down"], query, key))
-    )
+    tokens = ["The", " cat", " sat", " down"]
+    shown = ShownExemplar(0.5, pieces_of(make_exemplar(tokens, query, key)))
     start, *_, end = re.findall(r"(-?[\d.]+) (-?[\d.]+)", shown.arc)
     middles = [one.middle for one in shown.line]
     loop = 6 if query == key else 0

@@ -19,7 +19,9 @@ from headscope.probes.training import PROBES
 from headscope.probes.trees import ALL
 from headscope.probes.words import WordTokens, encode_words, find_frame
 from headscope.report.parts import show_table
-from headscope.results.run import read_exemplars
+from headscope.results.examples import exemplars_of
+from headscope.results.measure import heads_of
+from headscope.results.run import read_run
 from headscope.studies import find_study
 from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
@@ -306,15 +308,16 @@ def test_every_head_keeps_the_sentences_in_which_it_is_surest(
         sentences = [replace(sentence, words=()) for sentence in sentences]
     model, corpus = MODELS[kind](), Corpus.from_sentences(sentences)
     hs.study("clark2019", model, corpus, tmp_path / "run", **FAST, probes=False, exemplars=2)
-    kept = read_exemplars(tmp_path / "run" / "exemplars.parquet")
+    run = read_run(tmp_path / "run")
+    kept = [(head, one) for head in heads_of(run.data) for one in exemplars_of(run.records, head)]
     layers, heads = model.layers, model.heads
     assert len(kept) == 2 * layers * heads
-    for one in kept[::3]:
-        trace = model.trace(one["text"])
-        weights = trace.weights[one["layer"]][one["head"]].clone()
-        assert weights[one["query"], one["key"]] == pytest.approx(one["weight"], abs=1e-6)
+    for (layer, head), one in kept[::3]:
+        trace = model.trace(one.text)
+        weights = trace.weights[layer][head].clone()
+        assert weights[one.query, one.key] == pytest.approx(one.weight, abs=1e-6)
         null = [0, len(trace.tokens) - 1] if kind == "bidirectional" else [0]
         weights[:, null] = 0
         weights[null] = 0
         weights.fill_diagonal_(0)  # a token's attention to itself is no exemplar
-        assert weights.max() == pytest.approx(one["weight"], abs=1e-6)
+        assert weights.max() == pytest.approx(one.weight, abs=1e-6)

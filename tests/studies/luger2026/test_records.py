@@ -11,9 +11,9 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.second_pass import Chosen, largest_of_rows
+from headscope.engine.look_again import blocks_of
 from headscope.engine.setup import Setup
-from headscope.metrics.records.drawn import draw
+from headscope.metrics.hashing import seeded_hash
 from headscope.model.model import Model
 from headscope.model.writes import output_part, require_readout
 from headscope.results.records import EXAMPLES, MAPS, TOP_TOKENS, WRITES
@@ -83,6 +83,8 @@ def test_examples_have_the_largest_weights_of_their_rows(case: tuple) -> None:
         for example in run.records.examples(layer, 1)[::4]:
             weights = weights_of(model, made(model, run, example.input))[layer][1]
             assert example.peak == pytest.approx(weights[1:, 1:].max().item(), rel=1e-5)
+            pair = example.attending, example.attended
+            assert weights[pair].item() == pytest.approx(example.peak, rel=1e-5)
             wanted = {}
             for query, row in enumerate(weights.tolist()):
                 best = sorted(range(len(row)), key=lambda key: -row[key])[:8]
@@ -97,7 +99,8 @@ def test_examples_have_the_largest_weights_of_their_rows(case: tuple) -> None:
 
 def test_inputs_are_kept_with_their_tokens_once(case: tuple) -> None:
     model, run = case
-    numbers = Chosen.of(run.data).inputs
+    blocks = blocks_of(run.data, ("example_input", "sample_input"))
+    numbers = [number for block in blocks for number in block]
     kept = run.records.inputs(numbers)
     assert list(kept) == numbers
     for number in numbers[:5]:
@@ -131,12 +134,12 @@ def test_sampled_tokens_have_the_smallest_hashes_and_queries_lie_beside_keys(cas
     points = run.records.points(0, 0)
     tokens = [(p.input, p.position) for p in points if p.space == "query"]
     assert tokens == [(p.input, p.position) for p in points if p.space == "value"]
-    hashes = {token: int(draw(3, *token)) for token in tokens}
+    hashes = {token: int(seeded_hash(3, *token)) for token in tokens}
     sample = run.data["sample_input"].values, run.data["sample_position"].values
     assert set(tokens) == set(zip(*sample, strict=True))
     inputs = run.records.inputs(number for number, _ in tokens)
     others = [(n, p) for n in inputs for p in range(1, OPTIONS["context"])]
-    assert sorted(others, key=lambda token: int(draw(3, *token)))[0] in hashes
+    assert sorted(others, key=lambda token: int(seeded_hash(3, *token)))[0] in hashes
     for point in points:
         assert point.token == inputs[point.input].tokens[point.position]
         assert (point.x is None) == (point.space not in ("query", "key"))
@@ -195,10 +198,3 @@ def test_a_run_without_records_says_so(tmp_path: Path) -> None:
     few = hs.study("luger2026", model, corpus(), tmp_path / "few", **{**OPTIONS, "points": 0})
     assert "clusters" not in few
     assert MAPS not in read_finished(tmp_path / "few").records.files
-
-
-def test_equal_weights_of_a_row_are_kept_up_to_the_bound() -> None:
-    weights = torch.tensor([[0.5, 0.3, 0.2], [0.004, 0.9, 0.05]])
-    query, key, weight = largest_of_rows(weights, count=2)
-    assert query.tolist() == [0, 0, 1, 1] and key.tolist() == [0, 1, 1, 2]
-    assert weight.tolist() == pytest.approx([0.5, 0.3, 0.9, 0.05])
