@@ -326,7 +326,9 @@ _EXAMPLES: dict[str, Callable[[pa.Table], pa.Table]] = {
     "are none": lambda table: table.slice(0, 0),
     "name inputs that are not there": _column("input", lambda n: [10**6] * n),
     "have weights that are words": _column("weight", lambda n: [["much"]] * n),
-    "have weights that are null": _column("weight", lambda n: [None] * n),
+    "have weights that are null": _column(
+        "weight", lambda n: pa.array([None] * n, pa.list_(pa.float32()))
+    ),
     "have peaks that are not numbers": _column(
         "peak", lambda n: pa.array([float("nan")] * n, pa.float32())
     ),
