@@ -139,36 +139,6 @@ def test_a_token_shows_where_it_looks_and_who_looks_at_it(visit: Visit, kept: Re
     expect(example.locator(".readout")).to_contain_text("looks at")
 
 
-def test_an_edge_says_what_it_adds(visit: Visit, kept: Records) -> None:
-    visit.open(HEAD)
-    example = visit.at(".example").first
-    own = next(one for one in kept.examples(1, 2) if one.band == 5)
-    first, second = (edge for edge in kept.edges(1, 2) if edge.input == own.input)
-    buttons, told = example.locator(".edges button"), example.locator(".adds")
-    expect(buttons.first).to_have_attribute("aria-pressed", "true")  # the surest token's
-    assert first.token is not None
-    expect(told).to_contain_text(f"to the next token {seen(first.token)} +0.25")
-    buttons.nth(1).focus()
-    visit.page.keyboard.press("Enter")
-    expect(buttons.nth(1)).to_have_attribute("aria-pressed", "true")
-    raised = example.locator(".adds p").first.locator(".added")
-    for place, (token, logit) in enumerate(zip(second.raises, second.raises_logit, strict=True)):
-        expect(raised.nth(place)).to_have_text(f"{seen(token)} +{logit:.2f}")
-    expect(told).to_contain_text("none: the input ends here")
-    marked = example.locator("[aria-selected=true]")
-    expect(marked).to_have_attribute("data-token", str(second.query))
-    text = example.locator(".token-text")
-    text.focus()
-    visit.page.keyboard.press("Home")  # a token without such an edge
-    expect(told).to_have_text("Choose an edge to see what it adds.")
-    assert visit.page.evaluate("document.querySelectorAll('main script').length") == 0
-
-
-def seen(token: str) -> str:
-    """A token with what is invisible made visible."""
-    return token.replace("\n", "⏎").replace(" ", "␣")
-
-
 def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit: Visit) -> None:
     for width in (390, 700, 1440):
         visit.page.set_viewport_size({"width": width, "height": 900})
