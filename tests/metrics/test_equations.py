@@ -7,12 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import HeadRatio, TextRatio
+from headscope.metrics.metric import Axis, Grid, Metric, Variables
 from headscope.metrics.records.examples import Exemplars
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.what.dependencies import DependencySpan
@@ -49,25 +47,22 @@ def close(found: object, wanted: object) -> None:
     np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), atol=2e-6, rtol=2e-6)
 
 
-def measure(
-    metric: HeadRatio | Variability | Exemplars, inputs: list[Input], kind: str
-) -> dict[str, xr.DataArray]:
-    """One padded batch through a metric of attention."""
-    batch, state = make_batch(inputs), metric.zero(len(inputs))
-    metric.update_layer(state, make_layer_of(kind, inputs, batch))
-    return metric.compute(state.sums, lambda: iter([state.records]))
+def measure(metric: Metric, inputs: list[Input], kind: str) -> Variables:
+    """One padded batch and its first layer through a metric."""
+    batch, sums = make_batch(inputs), metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer_of(kind, inputs, batch))
+    return metric.compute(metric.shrink(sums))
 
 
-def measure_text(
-    metric: TextRatio | DependencySpan, inputs: list[Input]
-) -> dict[str, xr.DataArray]:
+def measure_text(metric: Metric, inputs: list[Input]) -> Variables:
     """One padded batch through a metric of the text."""
-    state = metric.zero(len(inputs))
-    metric.update_text(state, make_batch(inputs))
-    return metric.compute(state.sums, lambda: iter([state.records]))
+    sums = metric.zero()
+    metric.see_text(sums, make_batch(inputs))
+    return metric.compute(metric.shrink(sums))
 
 
-def expect(found: dict[str, xr.DataArray], name: str, terms: Callable[[int, int], list]) -> None:
+def expect(found: Variables, name: str, terms: Callable[[int, int], list]) -> None:
     """`terms(head, item)` are the plain-loop terms of one cell of the variable."""
     values = found[name].values.reshape(HEADS, -1)
     errors = found[f"{name}_se"].values.reshape(HEADS, -1)
@@ -87,6 +82,17 @@ def test_null_share_is_attention_to_null_over_all_attention(kind: str, inputs: l
     found = measure(spread.null_share_of_all_queries(GRID), inputs, kind)
     everything = [[plain.null_terms(e, h, True) for e in inputs] for h in range(HEADS)]
     expect(found, "null_share_all_queries", lambda h, _: everything[h])
+
+
+@given(corpora())
+@settings(max_examples=25)
+def test_the_null_share_of_even_attention_is_that_of_even_weights(inputs: list[Input]) -> None:
+    found = measure_text(spread.null_share(GRID), inputs)
+    value, error = plain.ratio_and_error(
+        [plain.null_terms(plain.evenly(e), 0, False) for e in inputs]
+    )
+    close(found["null_share_even"], value)
+    np.testing.assert_allclose(found["null_share_even_se"], error, atol=2e-6, rtol=1e-4)
 
 
 @every_layer
