@@ -4,7 +4,6 @@ Every value is averaged over the rows of a segment first, then over segments.
 """
 
 from collections.abc import Collection, Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -244,15 +243,14 @@ def entropies_from_cls(grid: Grid) -> Ratio:
     return document_mean(ENTROPY_FROM_CLS, grid, values, has_even=False)
 
 
-_row_entropies: WeakKeyDictionary[Layer, Tensor] = WeakKeyDictionary()
-
-
 def row_entropies(layer: Layer) -> Float[Tensor, "batch head query one"]:
     """Entropy of every smoothed row; computed once for all metrics that a layer is shown to."""
-    if layer not in _row_entropies:
-        mask = layer.batch.mask
-        _row_entropies[layer] = layer.of_rows(lambda rows: smoothed_entropy(rows, mask)[..., None])
-    return _row_entropies[layer]
+    mask = layer.batch.mask
+
+    def make() -> Tensor:
+        return layer.of_rows(lambda rows: smoothed_entropy(rows, mask)[..., None])
+
+    return layer.once("row entropies", make)
 
 
 def smoothed_entropy(
