@@ -10,21 +10,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
+from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
+from headscope.observe.layer import Layer
 from headscope.probes.mentions import SYSTEMS, Phrase, antecedents, candidates, phrases, resolve
 from headscope.probes.relations import CLARK, SUMS
 from headscope.probes.trees import accuracy, counted, interval_variable
 from headscope.probes.words import From, word_layer
 from headscope.results.measure import Baseline, Measure, Published, Role
-from headscope.results.replicates import GROUPS
 from headscope.text.sentence import Sentence
 
 CANDIDATES = ("words", "mentions")
@@ -114,7 +121,7 @@ class Queries:
 
 
 @dataclass(frozen=True)
-class CorefAccuracy:
+class CorefAccuracy(Metric):
     """How often every head finds an antecedent, by kind of mention, next to three baselines."""
 
     grid: Grid
@@ -122,44 +129,41 @@ class CorefAccuracy:
     row: From = "mean"
     name: str = "coreference"
     measures: tuple[Measure, ...] = MEASURES
-    merge = staticmethod(add)
+    needs_matrices: bool = True
 
-    def zero(self, inputs: int) -> State:
-        return State(
-            {
-                "correct": np.zeros((GROUPS, *self.grid.shape, len(CANDIDATES), len(KINDS))),
-                "scored": np.zeros((GROUPS, len(KINDS))),
-                "unseen": np.zeros((GROUPS, len(KINDS))),
-                "baseline": np.zeros((GROUPS, len(SYSTEMS), len(KINDS))),
-            }
-        )
+    def zero(self) -> Sums:
+        return {
+            "correct": group_zeros(*self.grid.shape, len(CANDIDATES), len(KINDS)),
+            "scored": group_zeros(len(KINDS)),
+            "unseen": group_zeros(len(KINDS)),
+            "baseline": group_zeros(len(SYSTEMS), len(KINDS)),
+        }
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
         """Count mentions and what the baselines resolve."""
         queries = self._queries(batch)
         groups = batch.groups[queries.window]
-        state.add("scored", sum_by_group(queries.kinds, groups))
-        state.add("unseen", sum_by_group(queries.unseen, batch.groups))
-        state.add("baseline", sum_by_group(find_baselines(queries), groups))
+        add_by_group(sums["scored"], queries.kinds, groups)
+        add_by_group(sums["unseen"], queries.unseen, batch.groups)
+        add_by_group(sums["baseline"], find_baselines(queries), groups)
 
-    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
         """Count what the heads of one layer resolve."""
         queries = self._queries(layer.batch)
         resolved = find_resolved(word_layer(layer, self.row), queries)
-        groups = layer.batch.groups[queries.window]
-        state.add("correct", sum_by_group(resolved, groups), (slice(None), layer.index))
+        add_by_group(sums["correct"][:, layer.index], resolved, layer.batch.groups[queries.window])
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """Accuracies with intervals, baselines and coverage, and the counts of every group."""
         correct = label(sums["correct"], GROUP, *self.grid.axes, CANDIDATE, MENTION)
         scored = label(sums["scored"], GROUP, MENTION)
-        found = ratio_variables("coref_accuracy", correct, scored)
+        accuracies = ratio_variables("coref_accuracy", correct, scored)
         baseline = label(sums["baseline"], GROUP, SYSTEM, MENTION)
-        seen = sums["scored"].sum(0)
-        total = counted(seen + sums["unseen"].sum(0))
+        seen = sums["scored"].sum(0).numpy()
+        total = counted(seen + sums["unseen"].sum(0).numpy())
         return {
-            **found,
-            "coref_accuracy_ci": interval_variable(found, "coref_accuracy"),
+            **accuracies,
+            "coref_accuracy_ci": interval_variable(accuracies, "coref_accuracy"),
             **ratio_variables("coref_baseline", baseline, scored),
             "coref_count": label(total, MENTION),
             "coref_coverage": label(accuracy(seen, total), MENTION),

@@ -10,15 +10,23 @@ that the head could see; the share of scored words is the coverage that stands n
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
+from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
+from headscope.observe.layer import Layer
 from headscope.probes.trees import (
     CONTENT,
     Classes,
@@ -33,7 +41,6 @@ from headscope.probes.trees import (
 )
 from headscope.probes.words import From, word_layer
 from headscope.results.measure import Baseline, Measure, Published, Role
-from headscope.results.replicates import GROUPS
 from headscope.text.sentence import ROOT
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")
@@ -168,7 +175,7 @@ MEASURES = (RELATION_ACCURACY, OFFSET_ACCURACY, RELATION_COUNT, TREE_ACCURACY, T
 
 
 @dataclass(frozen=True)
-class RelationAccuracy:
+class RelationAccuracy(Metric):
     """How often every head points at the governor, by relation, next to fixed offsets; and UUAS."""
 
     grid: Grid
@@ -177,44 +184,38 @@ class RelationAccuracy:
     row: From = "mean"
     name: str = "relations"
     measures: tuple[Measure, ...] = MEASURES
-    merge = staticmethod(add)
+    needs_matrices: bool = True
 
-    def zero(self, inputs: int) -> State:
+    def zero(self) -> Sums:
         directions, classes = len(DIRECTIONS), len(self.classes)
-        return State(
-            {
-                "correct": np.zeros((GROUPS, *self.grid.shape, directions, classes)),
-                "scored": np.zeros((GROUPS, directions, classes)),
-                "words": np.zeros((GROUPS, classes)),
-                "offset_correct": np.zeros((GROUPS, directions, len(OFFSETS), classes)),
-                "arcs_found": np.zeros((GROUPS, *self.grid.shape)),
-                "arcs": np.zeros(GROUPS),
-                "arcs_of_neighbours": np.zeros(GROUPS),
-            }
-        )
+        return {
+            "correct": group_zeros(*self.grid.shape, directions, classes),
+            "scored": group_zeros(directions, classes),
+            "words": group_zeros(classes),
+            "offset_correct": group_zeros(directions, len(OFFSETS), classes),
+            "arcs_found": group_zeros(*self.grid.shape),
+            "arcs": group_zeros(),
+            "arcs_of_neighbours": group_zeros(),
+        }
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
         """Count words, what can be scored, and the baselines."""
         gold = self._gold(batch)
-        found = {
-            **count_offsets(gold, self._scored(gold)),
-            "arcs": counted_arcs(gold).sum(1),
-            "arcs_of_neighbours": count_neighbours(gold),
-        }
-        for name, values in found.items():
-            state.add(name, sum_by_group(values, batch.groups))
+        counts = count_offsets(gold, self._scored(gold))
+        counts["arcs"] = counted_arcs(gold).sum(1)
+        counts["arcs_of_neighbours"] = count_neighbours(gold)
+        for name, values in counts.items():
+            add_by_group(sums[name], values, batch.groups)
 
-    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
         """Count what the heads of one layer get right."""
-        gold = self._gold(layer.batch)
+        gold, groups = self._gold(layer.batch), layer.batch.groups
         maps = word_layer(layer, self.row)
         correct = count_correct(predict(maps, gold.words), gold, self._scored(gold))
-        found = {"correct": correct, "arcs_found": count_arcs(maps, gold)}
-        for name, values in found.items():
-            place = (slice(None), layer.index)
-            state.add(name, sum_by_group(values, layer.batch.groups), place)
+        add_by_group(sums["correct"][:, layer.index], correct, groups)
+        add_by_group(sums["arcs_found"][:, layer.index], count_arcs(maps, gold), groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """Accuracies with intervals, baselines and coverage, and the counts of every group."""
         relation = Axis("relation", self.classes.names)
         return {
@@ -245,8 +246,8 @@ class RelationAccuracy:
         words = label(sums["words"], GROUP, relation)
         # The directions of a causal model share the words out; elsewhere both score them all.
         all_hits = hits.sum("direction") if self.is_causal else hits.isel(direction=0, drop=True)
-        total = counted(sums["words"].sum(0))
-        covered = accuracy(sums["scored"].sum(0), total)
+        total = counted(sums["words"].sum(0).numpy())
+        covered = accuracy(sums["scored"].sum(0).numpy(), total)
         return {
             **ratio_variables("offset_accuracy", all_hits, words),
             **ratio_variables("offset_accuracy_scored", hits, scored),

@@ -37,8 +37,8 @@ from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Example
+from headscope.observe.layer import Layer
 from headscope.text.alignment import Alignment, align
 from headscope.text.sentence import Sentence
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing, join
@@ -303,11 +303,13 @@ def word_maps(
 ) -> Float[Tensor, "batch head unit unit"]:
     """Attention between units: two matrix products for all heads of a layer.
 
-    The first `units.width` rows and columns are words, then START, END and BETWEEN.
+    The first `units.width` rows and columns are words, then START, END and BETWEEN. Rows of padding
+    may hold anything, NaN included.
     """
     batch, heads, queries, keys = weights.shape
     to_units = weights.reshape(batch, heads * queries, keys) @ units.keys.to(weights.dtype)
     from_tokens = to_units.reshape(batch, heads, queries, -1).transpose(1, 2)
+    from_tokens = torch.where(units.keys.any(-1)[:, :, None, None], from_tokens, 0.0)
     maps = units.queries.to(weights.dtype) @ from_tokens.reshape(batch, queries, -1)
     return maps.reshape(batch, maps.shape[1], heads, -1).transpose(1, 2)
 
@@ -327,10 +329,11 @@ def word_example(
     )
 
 
-def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
+def word_layer(layer: Layer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
     """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
     units = units_in(layer.batch, row)
-    return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]
+    weights = layer.weights(0, layer.batch.mask.shape[1])
+    return word_maps(weights, units)[..., : units.width, : units.width]
 
 
 def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
