@@ -17,8 +17,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -34,8 +33,8 @@ MISSING = stand_in()
 from headscope.engine import job as files  # noqa: E402
 from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
 from headscope.engine.job import Job  # noqa: E402
-from headscope.engine.prepare import open_readers  # noqa: E402
-from headscope.engine.study import SHARD_SENTENCES_CUDA, SHARDS_AT_ONCE  # noqa: E402
+from headscope.engine.prepare import read_ahead  # noqa: E402
+from headscope.engine.study import SHARD_SENTENCES_CUDA  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
 from headscope.metrics.ratio import HeadRatio  # noqa: E402
 from headscope.model.inputs.batch import Batch  # noqa: E402
@@ -45,7 +44,6 @@ from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
 from headscope.text.segments import Excerpt  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
-from headscope.workers import LocalPool, map_in_threads  # noqa: E402
 
 TOKENIZER = Path(__file__).parents[1] / "src" / "headscope" / "model" / "bundled" / "mini-gpt2"
 SHAPES = {"gpt2": (12, 12, 768), "tiny": (2, 2, 32)}
@@ -150,35 +148,14 @@ def forward(setup: Setup, batches: list[Batch]) -> None:
 def observe_all(setup: Setup, shards: list[Shard]) -> None:
     """The states of every shard, not kept: everything but packing, writing and merging."""
     setup.model.network.set_attn_implementation("eager")
-    with open_job(setup, shards) as job:
-        for _ in LocalPool(SHARDS_AT_ONCE).run(_Computing(job), shards):
-            pass
+    job = make_job(setup)
+    for inputs in read_ahead(setup, job.parts, shards):
+        job.compute(inputs)
 
 
-@contextmanager
-def open_job(setup: Setup, shards: list[Shard]) -> Iterator[Job]:
-    """The job of the study, with the processes that read ahead."""
-    job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
-    with open_readers(setup, job.parts, shards) as readers:
-        yield replace(job, readers=readers)
-
-
-@dataclass(frozen=True)
-class _Computing:
-    """A job whose states are let go."""
-
-    job: Job
-    threads: int = 1
-    needs_gpu: bool = True
-
-    def open(self) -> None:
-        self.job.open()
-
-    def __call__(self, shard: Shard, /) -> int:
-        return len(self.job.compute(shard).states)
-
-    def describe(self, shard: Shard, /) -> str:
-        return self.job.describe(shard)
+def make_job(setup: Setup) -> Job:
+    """The work of the study on a shard."""
+    return Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
 
 
 def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict[str, np.ndarray]]:
@@ -186,21 +163,19 @@ def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict
     setup.model.network.set_attn_implementation("eager")
     metrics = STUDY.metrics(setup)
     total = {name: metric.zero(0).sums for name, metric in metrics.items()}
-    with open_job(setup, shards) as job:
-        for shard, content in LocalPool(SHARDS_AT_ONCE).run(job, shards):
-            path = folder / f"{shard.index}.npz"
-            path.write_bytes(content)
-            sums, _ = files.load_sums(path)
-            total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
+    for shard, content in make_job(setup).run_ahead(shards):
+        path = folder / f"{shard.index}.npz"
+        path.write_bytes(content)
+        sums, _ = files.load_sums(path)
+        total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
     for name, metric in metrics.items():
         metric.compute(total[name], partial(_records, folder, len(shards), name))
     return total
 
 
 def _records(folder: Path, count: int, metric: str) -> Iterator[dict[str, np.ndarray]]:
-    paths = [folder / f"{index}.npz" for index in range(count)]
-    for _, found in map_in_threads(partial(files.load_records, metric=metric), paths, 4):
-        yield found
+    for index in range(count):
+        yield files.load_records(folder / f"{index}.npz", metric)
 
 
 def seconds(run: Callable[[], object], device: str) -> float:
@@ -244,7 +219,7 @@ def compare(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sen
 
 
 def print_steps(setup: Setup, shard: Shard, device: str) -> None:
-    """One shard, one step after the other: what overlaps with what in the study."""
+    """One shard, one step after the other; in the study inputs are made by other processes."""
     (part,) = STUDY.parts(setup)
     sentences, made, found = setup.corpus.read(shard), [], []
     steps: dict[str, Callable[[], object]] = {
@@ -318,7 +293,7 @@ def profile(options: argparse.Namespace, dtype: torch.dtype, sentences: list[Sen
     tokens = options.batch_tokens or default_batch_tokens(model)
     setup = make_setup(model, sentences, tokens)
     shard = setup.corpus.shards(len(sentences))[0]
-    job = Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
+    job = make_job(setup)
     job(shard)
     with torch.profiler.profile() as seen:
         job(shard)

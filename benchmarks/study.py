@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import wraps
 from itertools import cycle, islice
@@ -26,7 +25,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 import headscope as hs
 from headscope.engine import forward as engine
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
-from headscope.engine.job import AT_ONCE, Job, balanced_size
+from headscope.engine.job import Job
 from headscope.engine.study import SHARD_SENTENCES, _Running
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
@@ -34,7 +33,6 @@ from headscope.studies import find_study
 from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
-from headscope.workers.threads import use_threads
 
 SHAPES = {"mini": (8, 8, 256), "gpt2": (12, 12, 768)}
 TOKENIZER = Path(hs.__file__).parent / "model" / "bundled" / "mini-gpt2"
@@ -69,7 +67,7 @@ def make_batches(model: Model, corpus: Corpus) -> list[Batch]:
     setup = Setup(model, corpus, options, labels, BATCH_TOKENS)
     (part,) = study.parts(setup)
     batches = []
-    for shard in corpus.shards(balanced_size(len(corpus), SHARD_SENTENCES)):
+    for shard in corpus.shards(SHARD_SENTENCES):
         encoded = [
             example.encoded
             for example in part.inputs(setup, Excerpt(corpus.read(shard)), shard.start).examples
@@ -86,22 +84,6 @@ def forward(model: Model, batches: list[Batch], implementation: str, head: bool)
     with torch.inference_mode():
         for batch in batches:
             network(input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False)
-
-
-def forward_at_once(model: Model, batches: list[Batch]) -> None:
-    """The network alone in as many threads as the study has shards at once, on the same cores."""
-    each = max(1, torch.get_num_threads() // AT_ONCE)
-    model.network.set_attn_implementation("sdpa")
-
-    def run(some: list[Batch]) -> None:
-        with use_threads(each), torch.inference_mode():
-            for batch in some:
-                model.network.base_model(
-                    input_ids=batch.ids, attention_mask=batch.mask.long(), use_cache=False
-                )
-
-    with use_threads(each), ThreadPoolExecutor(AT_ONCE) as threads:
-        list(threads.map(run, [batches[start::AT_ONCE] for start in range(AT_ONCE)]))
 
 
 def forward_in_training(model: Model, batches: list[Batch]) -> None:
@@ -185,9 +167,9 @@ def measure(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, tupl
 
 
 def print_parts(model: Model, corpus: Corpus) -> None:
-    """CPU seconds of the parts of a study; each shard is computed in a thread of its own."""
+    """CPU seconds of the parts of a study."""
     watched = {
-        "shards": (Job, "compute"), "batches": (engine, "_observe_batch"),
+        "shards": (Job, "__call__"), "batches": (engine, "_observe_batch"),
         "layers": (engine._Loop, "add_layer"), "all": (_Running, "finish"),
         "waiting": (_Running, "_compute_shards"),
     }  # fmt: skip
@@ -212,11 +194,11 @@ def print_parts(model: Model, corpus: Corpus) -> None:
 def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> Any:
-        start = time.thread_time()
+        start = time.process_time()
         try:
             return function(*arguments, **options)
         finally:
-            spent.append(time.thread_time() - start)
+            spent.append(time.process_time() - start)
 
     return run
 
@@ -254,8 +236,7 @@ def main() -> None:
     tokens = sum(int(batch.mask.sum()) for batch in batches)
     print(f"{given.sentences} sentences, {tokens} tokens, {torch.get_num_threads()} threads")
     print_table(model, corpus, batches, given.repeats)
-    if given.shape == "mini":  # the other has one shard with all threads, whose seconds none knows
-        print_parts(model, corpus)
+    print_parts(model, corpus)
     if not given.no_memory:
         for count in (500, 5000):
             peak = peak_memory(given.shape, count)
@@ -265,7 +246,6 @@ def main() -> None:
 def print_table(model: Model, corpus: Corpus, batches: list[Batch], repeats: int) -> None:
     ways: dict[str, Callable[[], None]] = {
         "plain forward, sdpa": lambda: forward(model, batches, "sdpa", head=False),
-        "the same, two batches at once": lambda: forward_at_once(model, batches),
         "the same with dropout, as in training": lambda: forward_in_training(model, batches),
         "the same with language-model head": lambda: forward(model, batches, "sdpa", head=True),
         "output_attentions=True alone": lambda: forward_with_attentions(model, batches),

@@ -72,17 +72,14 @@ and how well. The error of `variability` takes ā as known.
 
 END = """## Writing a metric
 
-A statistic that is a ratio of sums is one pure function of an `ObservedLayer`, which gives the
-sums that many metrics share: `kept` (weights under the null filter), `rows`, `columns`, `total`,
-`to_null`; [extending](extending.md) has one in ten lines. Added to the metrics of a study it has
-standard errors, layer values, resuming and a place in `result.nc`. Its `Measure` travels with it
-and says what it is: in the report, the explorer, `compare` and, by
-`python docs/metrics_page.py YOUR_MODULE`, on this page. Anything else implements the
-protocol in `metrics/metric.py`: `zero` → `update_layer` (or `update_text`, `update_batch`,
-`update_model`) → `merge` → `compute`. A state has *sums*, float64 arrays that merge exactly, and
-*records*, one row per sentence, which go to disk with their shard and are read back shard by
-shard in `compute` (only `variability` needs them). `tests/contracts/test_metrics.py` holds every
-metric of every study to the same laws.
+A statistic that is a ratio of sums is one pure function of a `Layer`, which gives the sums that
+many metrics share: `rows`, `columns`, `total`, `to_null`; [extending](extending.md) has one in ten
+lines. Added to the metrics of a study it has standard errors, layer values, resuming, the value of
+even attention and a place in `result.nc`. Its `Measure` travels with it and says what it is: in the
+report, the explorer, `compare` and, by `python docs/metrics_page.py YOUR_MODULE`, on this page.
+Anything else derives from `Metric` in `metrics/metric.py`: `zero`, then `see_layer` (or `see_text`,
+`see_model`), and `compute`. Its *sums* merge exactly and in any order.
+`tests/contracts/test_metrics.py` holds every metric of every study to the same laws.
 """
 
 PACKAGES = ("headscope.metrics", "headscope.probes", "headscope.studies")

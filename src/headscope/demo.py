@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import headscope as hs
 from headscope.errors import HeadscopeError, RunError
 from headscope.model.loading.source import find_source
-from headscope.workers.threads import collect_seldom
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -189,7 +188,6 @@ def _count(found: "Sequence[JudgedClaim]") -> str:
 def main() -> int:
     """Print what was found; a user's mistake is one sentence and its own exit code."""
     name, folder, *count = sys.argv[1:]
-    collect_seldom()
     try:
         print("\n".join(show(name, Path(folder), int(count[0]) if count else None)))
     except HeadscopeError as error:

@@ -16,9 +16,9 @@ import headscope as hs
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.encode import Encoded
 from headscope.model.model import Model
-from headscope.observe.dense import DenseLayer
+from headscope.observe.block import separation
 from headscope.observe.inputs import Columns, Example
-from headscope.observe.layer import Layer, separation
+from headscope.observe.layer import Layer
 from headscope.observe.show import show_layers
 
 LIMIT = 1e-5
@@ -64,10 +64,10 @@ def values(layer: Layer, on_arcs: Tensor, distance: Tensor, columns: Tensor) -> 
     }
 
 
-def dense_values(layer: DenseLayer) -> dict[str, Tensor]:
+def dense_values(layer: Layer) -> dict[str, Tensor]:
     """The same from whole matrices, long sums in float64."""
-    kept = layer.kept.double()
-    tokens = kept.shape[-1]
+    tokens = layer.batch.mask.shape[1]
+    kept = next(layer.blocks()).kept.double()
     far = separation(0, tokens, tokens, kept.device).double()
     return values(layer, layer.on_arcs, (kept * far).sum((-2, -1)), kept.sum(-2))
 
@@ -86,7 +86,6 @@ def check(name: str, tokens: int = 400) -> float:
     wanted: list[dict[str, Tensor]] = []
 
     def keep(layer: Layer) -> None:
-        assert isinstance(layer, DenseLayer)
         wanted.append(dense_values(layer))
 
     show_layers(model, cut.batch, cut.annotated, "dense", keep)

@@ -15,13 +15,12 @@ from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe import show
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns, Example
-from headscope.observe.layer import Layer
+from headscope.observe.layer import BlockLayer, Layer
 from headscope.observe.packed import PackedLayer
 from headscope.observe.show import show_layers
 from tests.contracts.families import FAMILIES, loaded
-from tests.observe.test_rows import sums_of
+from tests.observe.test_layer import sums_of
 
 TEXTS = ("Birds sing in the old tree.", "To be", "A longer line")
 NAMES = [family.name for family in FAMILIES]
@@ -50,14 +49,14 @@ def annotated_batch(model: Model) -> tuple[Batch, AnnotatedBatch]:
         labels = {"tag": rng.integers(-1, 3, size).tolist()}
         examples.append(Example(number, encoded, null, labels, sorted(pairs)))
     cut = Columns.of(examples).cut(range(len(texts)), pad=model.pad, is_causal=model.is_causal)
-    return cut.batch, replace(cut.annotated, sought_from=1)
+    return cut.batch, replace(cut.annotated, first_peak_token=1)
 
 
 @dataclass(frozen=True)
 class Whole:
     """A layer as whole matrices, and its sums."""
 
-    layer: DenseLayer
+    layer: BlockLayer
 
     @cached_property
     def sums(self) -> dict[str, Tensor]:
@@ -76,7 +75,7 @@ class Inputs:
     def wanted(self) -> list[Whole]:
         layers: list[Layer] = []
         show_layers(self.model, self.batch, self.annotated, "dense", layers.append)
-        return [Whole(layer) for layer in layers if isinstance(layer, DenseLayer)]
+        return [Whole(layer) for layer in layers if isinstance(layer, BlockLayer)]
 
 
 @lru_cache(maxsize=1)
@@ -95,17 +94,11 @@ def same_layer(found: Layer, whole: Whole) -> None:
     for name, values in sums_of(found).items():
         close(values, whole.sums[name], name)
     wanted = whole.layer
-    for with_self in (True, False):
-        mine, theirs = found.peaks(with_self), wanted.peaks(with_self)
-        close(mine.weight, theirs.weight, "peaks")
-        row, head = torch.meshgrid(*map(torch.arange, mine.weight.shape), indexing="ij")
-        query, key = mine.locate(row, head)
-        close(wanted.kept[row, head, query, key], theirs.weight, "where the peaks are")
     for offset in (-3, -1, 0, 1):
         close(found.on_offset(offset), wanted.on_offset(offset), f"offset {offset}")
     close(found.by_offset(4), wanted.by_offset(4), "by offset")
     real = wanted.batch.mask[:, None, 2:7, None]
-    close(found.look(2, 7) * real, wanted.look(2, 7) * real, "look")
+    close(found.weights(2, 7) * real, wanted.weights(2, 7) * real, "weights")
     for row, length in enumerate(wanted.batch.mask.sum(1).tolist()):
         mine, theirs = (layer.text(row, 1, length)[..., :length] for layer in (found, wanted))
         close(mine, theirs, "text")

@@ -84,7 +84,9 @@ def parts(study: str, kind: str) -> list[Part]:
 
 
 @cache
-def seen(study: str, kind: str, place: int, start: int, stop: int, way: AttentionPath) -> dict[str, State]:
+def seen(
+    study: str, kind: str, place: int, start: int, stop: int, way: AttentionPath
+) -> dict[str, State]:
     part = parts(study, kind)[place]
     return (part if way == "dense" else part.without_matrices()).observe(start, stop, way)
 

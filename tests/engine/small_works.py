@@ -10,12 +10,11 @@ from typing import Any
 from headscope.errors import ModelError
 
 
-def get_ready(folder: Path, crew: int) -> int:
-    """Wait until so many processes are ready; how many there are."""
+def get_ready(folder: Path, crew: int) -> None:
+    """Wait until so many processes are ready."""
     (folder / f"ready-{os.getpid()}").touch()
-    while (ready := len(list(folder.glob("ready-*")))) < crew:
+    while len(list(folder.glob("ready-*"))) < crew:
         time.sleep(0.01)
-    return ready
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,13 @@ class Square:
     deadly_once: int | None = None  # ends its process the first time
     seconds: float = 0.0
     crew: int = 1  # so many processes begin together, however slowly they start
-    late: float = 0.0  # seconds by which every process but the first is slower to open
     threads: int = 1
     needs_gpu: bool = False
 
     def open(self) -> None:
-        if get_ready(self.folder, self.crew) > 1:
-            time.sleep(self.late)
+        times = len(list(self.folder.glob(f"opened-{os.getpid()}-*")))
+        (self.folder / f"opened-{os.getpid()}-{times}").touch()
+        get_ready(self.folder, self.crew)
 
     def __call__(self, number: int, /) -> int:
         tries = len(list(self.folder.glob(f"{number}-*")))

@@ -1,9 +1,8 @@
-"""A shard that waits for its turn and is observed far from the host gives the same states."""
+"""A shard that is observed far from the host gives the same states."""
 
 import gc
 import weakref
 from dataclasses import replace
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -11,12 +10,11 @@ import torch
 
 from headscope.engine import forward
 from headscope.metrics import metric
-from headscope.metrics.metric import MatrixMetric, Metric, State
+from headscope.metrics.metric import MatrixMetric
 from headscope.metrics.ratio import MatrixRatio
 from headscope.model.capture import modes
-from headscope.model.model import Model
 from headscope.observe.batch import packing_of
-from headscope.observe.inputs import Columns, Cut, columns_of
+from headscope.observe.inputs import Cut
 from headscope.observe.layer import Layer
 from headscope.studies import find_study
 from headscope.studies.study import Setup
@@ -35,21 +33,9 @@ def send(cut: Cut, device: torch.device) -> Cut:
     return Cut(replace(cut.batch, packing=there), away)
 
 
-def observe_far(model: Model, columns: Columns, metrics: tuple[Metric, ...]) -> dict[str, State]:
-    states = {metric.name: metric.zero(len(columns)) for metric in metrics}
-    loop = forward._make_loop(metrics, states, model.device)
-    with torch.inference_mode():
-        cuts = forward._read_texts(model, columns, TOKENS, loop)
-        forward._observe_far(cuts, model, loop, "fused", "raw")
-    for state in states.values():
-        state.settle()
-    return states
-
-
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
 def test_a_shard_far_away_gives_the_states_of_one_at_hand(
-    kind: str, busy: bool, monkeypatch: pytest.MonkeyPatch
+    kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus, study = Corpus.from_sentences(make_sentences(40)), find_study("vig2019")
     setup = Setup(MODELS[kind](), corpus, study.with_options({}), study.labels(corpus), TOKENS)
@@ -60,19 +46,7 @@ def test_a_shard_far_away_gives_the_states_of_one_at_hand(
     near = forward.observe(setup.model, examples, metrics, TOKENS, "fused")
     monkeypatch.setattr(forward, "is_packed", lambda model: True)
     monkeypatch.setattr(Cut, "to", send)
-    found: list[dict[str, State]] = []
-    work = Thread(
-        target=lambda: found.append(observe_far(setup.model, columns_of(examples), metrics))
-    )
-    if busy:
-        forward._one_at_a_time.acquire()
-    work.start()
-    if busy:
-        work.join(0.2)
-        assert work.is_alive()
-        forward._one_at_a_time.release()
-    work.join()
-    (far,) = found
+    far = forward.observe(setup.model, examples, metrics, TOKENS, "fused")
     for name, state in near.items():
         for key, values in (state.sums | state.records).items():
             other = (far[name].sums | far[name].records)[key]

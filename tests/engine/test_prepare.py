@@ -1,93 +1,91 @@
-"""Inputs made in forked processes are those that this process would make."""
+"""Shards prepared by other processes are those that this process would prepare."""
 
-from collections.abc import Iterator
+import os
+import signal
 from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import pytest
+import torch
 
 import headscope as hs
-from headscope.engine import forward, prepare
+from headscope.engine import prepare
 from headscope.engine.job import Job
-from headscope.engine.prepare import Readers, open_readers, read_inputs
-from headscope.metrics.metric import Sums
+from headscope.errors import CorpusError, RunError
 from headscope.studies import find_study
-from headscope.studies.study import Inputs, Setup
+from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Corpus
 from headscope.workers import LocalPool
 from tests.metrics.tiny_models import tiny_gpt2
 
+pytestmark = pytest.mark.skipif(
+    "fork" not in prepare.get_all_start_methods(), reason="this system cannot fork"
+)
+
+
+@pytest.fixture(autouse=True)
+def _two_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+
 
 @pytest.fixture(scope="module")
-def setup() -> Setup:
-    corpus = Corpus.from_sentences(list(hs.demo_corpus())[:60])
-    study = find_study("vig2019")
-    return Setup(tiny_gpt2(), corpus, study.with_options({}), study.labels(corpus), 512)
+def job() -> Job:
+    corpus, study = Corpus.from_sentences(list(hs.demo_corpus())[:60]), find_study("vig2019")
+    setup = Setup(tiny_gpt2(), corpus, study.with_options({}), study.labels(corpus), 512)
+    return Job(setup, study.parts, 1, setup.model.fingerprint)
 
 
-@pytest.fixture(scope="module")
-def job(setup: Setup) -> Job:
-    return Job(setup, find_study("vig2019").parts, 1, setup.model.fingerprint)
+def reading_with(job: Job, inputs: Any) -> Job:
+    """The job with another way to make inputs."""
+
+    def parts(setup: Setup) -> tuple[Part, ...]:
+        return tuple(replace(part, inputs=inputs) for part in job.make_parts(setup))
+
+    return replace(job, make_parts=parts)
 
 
-@pytest.fixture(params=[7, 1024], ids=["in pieces", "whole"])
-def readers(
-    job: Job, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Readers]:
-    monkeypatch.setattr(prepare, "PIECE", request.param)
-    with open_readers(job.setup, job.parts, job.setup.corpus.shards(25)) as found:
-        if found is None:
-            pytest.skip("this system cannot fork, or has one core")
-        yield found
-
-
-def test_columns_are_the_same(job: Job, readers: Readers) -> None:
-    for shard in job.setup.corpus.shards(25):
-        here, there = read_inputs(job.setup, job.parts, shard), readers.read(shard)
-        for mine, theirs in zip(here, there, strict=True):
-            assert mine.skipped == theirs.skipped
-            for name in ("numbers", "groups", "lengths", "ids", "segments", "null", "arcs"):
-                one, other = getattr(mine.columns, name), getattr(theirs.columns, name)
-                np.testing.assert_array_equal(one, other, err_msg=name)
-            assert list(mine.columns.labels) == list(theirs.columns.labels)
-            for name, codes in mine.columns.labels.items():
-                np.testing.assert_array_equal(codes, theirs.columns.labels[name])
-
-
-def test_shards_are_the_same_however_they_were_prepared(job: Job, readers: Readers) -> None:
+def test_shards_are_the_same_however_they_were_prepared(job: Job) -> None:
     shards = job.setup.corpus.shards(20)
-    plain = [content for _, content in LocalPool().run(job, shards)]
-    ahead = [content for _, content in LocalPool(2).run(replace(job, readers=readers), shards)]
-    assert plain == ahead
+    state = torch.get_rng_state()
+    assert list(job.run_ahead(shards)) == list(LocalPool().run(job, shards))
+    assert torch.equal(torch.get_rng_state(), state)  # drawn numbers are not touched
 
 
-@pytest.mark.parametrize("name", ["vig2019", "clark2019", "luger2026"])
-def test_texts_counted_ahead_are_those_that_the_loop_counts(name: str, setup: Setup) -> None:
-    study, corpus = find_study(name), setup.corpus
-    given = {"context": 32} if name == "luger2026" else {}
-    own = replace(setup, options=study.with_options(given), labels=study.labels(corpus))
-    shard = corpus.shards(len(corpus))[0]
-    counted: dict[str, Sums] = {}
-    for part in study.parts(own):
-        columns = part.read(own, shard, list(corpus)).columns
-        ahead = prepare.count_texts(part.metrics, columns, is_causal=True)
-        states = {metric.name: metric.zero(len(columns)) for metric in part.metrics}
-        loop = forward._make_loop(part.metrics, states, own.model.device)
-        for _ in forward._read_texts(own.model, columns, 64, loop):
-            pass
-        for metric, sums in ahead.items():
-            for key, values in sums.items():
-                np.testing.assert_allclose(values, states[metric].sums[key], rtol=1e-12)
-        counted |= ahead
-    assert any(counted.values())
+def test_inputs_are_made_by_other_processes_of_one_thread(job: Job) -> None:
+    makers: list[tuple[int, int]] = []
+
+    def note(setup: Setup, excerpt: Any, first: int) -> Inputs:
+        made = job.parts[0].inputs(setup, excerpt, first)
+        return replace(made, words={"process": os.getpid(), "threads": torch.get_num_threads()})
+
+    parts, shards = reading_with(job, note).parts, job.setup.corpus.shards(10)
+    for (inputs,) in prepare.read_ahead(job.setup, parts, shards):
+        makers.append((inputs.words["process"], inputs.words["threads"]))
+    assert len(makers) == 6
+    assert len(set(makers)) == 2
+    assert all(process != os.getpid() and threads == 1 for process, threads in makers)
 
 
-def test_a_piece_without_inputs_leaves_the_others_as_they_are(job: Job) -> None:
-    (part,), corpus = job.parts, job.setup.corpus
-    made = part.read(job.setup, corpus.shards(20)[0], list(corpus)[:20])
-    nothing = Inputs([], {"too long": 2}, made.words)
-    joined = prepare.join_inputs(part, [nothing, made, nothing])
-    assert joined.skipped["too long"] == 4 + made.skipped.get("too long", 0)
-    assert joined.words == {name: 3 * count for name, count in made.words.items()}
-    np.testing.assert_array_equal(joined.columns.ids, made.columns.ids)
-    np.testing.assert_array_equal(joined.columns.arcs, made.columns.arcs)
+def test_an_error_of_a_reader_stays_one_sentence(job: Job) -> None:
+    def fail(setup: Setup, excerpt: Any, first: int) -> Inputs:
+        raise CorpusError(f"Sentence {first} cannot be read.")
+
+    with pytest.raises(CorpusError) as raised:
+        list(reading_with(job, fail).run_ahead(job.setup.corpus.shards(20)))
+    assert str(raised.value) == "Sentence 0 cannot be read."
+
+
+def test_a_reader_that_dies_is_one_sentence(job: Job) -> None:
+    def die(setup: Setup, excerpt: Any, first: int) -> Inputs:
+        if first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return job.parts[0].inputs(setup, excerpt, first)
+
+    with pytest.raises(RunError, match="A process that prepared inputs died; if memory was short"):
+        list(reading_with(job, die).run_ahead(job.setup.corpus.shards(20)))
+
+
+def test_without_another_core_this_process_reads(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    shards = job.setup.corpus.shards(20)
+    assert list(job.run_ahead(shards)) == list(LocalPool().run(job, shards))

@@ -4,23 +4,19 @@ import json
 import logging
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope import cli
 from headscope.engine import study as running
 from headscope.errors import RunError
-from headscope.model.model import Model
 from headscope.studies import STUDIES, find_study
 from headscope.text.corpus import Corpus
 from headscope.text.readers import SUFFIXES
 from headscope.text.sentence import Sentence
-from headscope.workers import LocalPool
 from tests.engine.tiny import causal_model, make_sentences, treebank
 
 OWN = "tests.engine.own_study:STUDY"
@@ -111,11 +107,3 @@ def test_the_help_lists_every_corpus_format_and_every_option_with_its_default() 
         for option in find_study(study).options:
             assert option.name in shown
             assert f"[default: {option.shown_default}]" in " ".join(shown.split())
-
-
-def test_shards_on_a_gpu_of_this_machine_overlap_and_on_a_cpu_as_threads_are_divided() -> None:
-    gpu, cpu = (cast(Model, SimpleNamespace(device=torch.device(d))) for d in ("cuda", "cpu"))
-    on_gpu = LocalPool(at_once=running.SHARDS_AT_ONCE)
-    assert running._pool_for_shards(LocalPool(), gpu, 1) == on_gpu
-    assert running._pool_for_shards(LocalPool(), cpu, 1) == LocalPool(at_once=1)
-    assert running._pool_for_shards(LocalPool(), cpu, 2) == LocalPool(at_once=2)

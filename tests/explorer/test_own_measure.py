@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headscope.metrics.ratio import MatrixRatio
+from headscope.metrics.ratio import Ratio
 from headscope.results.measure import Baseline, Measure
 from headscope.studies import vig2019
 from headscope.studies.study import Part
@@ -34,13 +34,12 @@ SELF = Measure(
 
 
 def terms(layer):
-    own = layer.kept.diagonal(dim1=-2, dim2=-1).sum(-1)
-    return own[..., None], layer.total[..., None]
+    return layer.self_weight.sum(-1)[..., None], layer.total[..., None]
 
 
-class SelfShare(MatrixRatio):
-    def compute(self, sums, records):
-        return {**super().compute(sums, records), "chance": xr.DataArray(0.25)}
+class SelfShare(Ratio):
+    def compute(self, sums):
+        return {**super().compute(sums), "chance": xr.DataArray(0.25)}
 
 
 def parts(setup):

@@ -17,15 +17,13 @@ from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture.packed import attend_plainly
 from headscope.model.capture.packed_kernel import attend_on_gpu
-from headscope.observe.layer import sum_segments
+from headscope.observe.block import sum_segments
 from headscope.observe.packed import (
-    find_payers_plainly,
     sum_keys_plainly,
     sum_offsets_plainly,
     weigh_pairs,
 )
 from headscope.observe.packed_kernel import (
-    find_payers_on_gpu,
     sum_keys_on_gpu,
     sum_offsets_on_gpu,
     sum_segments_on_gpu,
@@ -90,10 +88,10 @@ def compare(
     row_weights = torch.rand(2 * groups, tokens, generator=generator).to(device)
     queries = torch.randint(0, tokens, (100,), generator=generator).int().to(device)
     keys = torch.randint(-1, tokens, (100,), generator=generator).int().to(device)
-    sought_from = groups // 2  # 0 or 1
+    first_peak_token = groups // 2  # 0 or 1
     counting = replace(attention, lse=lse.masked_fill(~content, torch.inf))
-    sums = sum_keys_plainly(counting, content, row_weights, sought_from)
-    found = sum_keys_on_gpu(counting, content, row_weights, sought_from)
+    sums = sum_keys_plainly(counting, content, row_weights, first_peak_token)
+    found = sum_keys_on_gpu(counting, content, row_weights, first_peak_token)
     errors = {
         "output": _apart(found_output, output),
         "lse": _apart(found_lse, lse),
@@ -106,12 +104,6 @@ def compare(
         sum_offsets_on_gpu(counting, content, offsets),
         sum_offsets_plainly(counting, content, offsets),
     )
-    chosen = torch.stack(
-        [torch.randint(0, length, (2 * groups,), generator=generator) for length in lengths], 1
-    ).to(device)
-    payers = (counting, chosen, sought_from)
-    missed = find_payers_on_gpu(*payers) != find_payers_plainly(*payers)
-    errors["payers"] = float(missed.sum()) if width > 8 else 0.0  # padding is on the right
     for name in ("columns", "scores", "distance", "peak"):
         errors[name] = _apart(getattr(found, name), getattr(sums, name))
     firsts, weights = packing.firsts.long(), row_weights

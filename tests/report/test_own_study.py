@@ -26,10 +26,10 @@ SOURCE = '''
 
 from dataclasses import dataclass, replace
 
-import numpy as np
+import torch
 import xarray as xr
 
-from headscope.metrics.metric import State, add
+from headscope.metrics.metric import Metric
 from headscope.results.measure import Baseline, Measure
 from headscope.studies import vig2019
 from headscope.studies.study import Part
@@ -47,25 +47,24 @@ SELF = Measure(
 
 
 @dataclass(frozen=True)
-class SelfShare:
+class SelfShare(Metric):
     grid: object
     name: str = "self"
     measures: tuple[Measure, ...] = (SELF,)
 
-    def zero(self, inputs):
-        return State({"own": np.zeros(self.grid.shape), "rows": np.zeros(self.grid.shape)})
+    def zero(self):
+        empty = torch.zeros(self.grid.shape, dtype=torch.float64)
+        return {"paid": empty, "rows": empty.clone()}
 
-    def update_layer(self, state, layer):
-        own = layer.weights.diagonal(dim1=-2, dim2=-1) * layer.batch.mask[:, None]
-        state.sums["own"][layer.index] += own.sum((0, 2)).double().cpu().numpy()
-        state.sums["rows"][layer.index] += float(layer.batch.mask.sum())
+    def see_layer(self, sums, layer):
+        tokens = layer.batch.mask.shape[1]
+        paid = layer.weights(0, tokens).diagonal(dim1=-2, dim2=-1) * layer.batch.mask[:, None]
+        sums["paid"][layer.index] += paid.sum((0, 2)).double()
+        sums["rows"][layer.index] += layer.batch.mask.sum()
 
-    def merge(self, left, right):
-        return add(left, right)
-
-    def compute(self, sums, records):
+    def compute(self, sums):
         even = xr.DataArray([0.25], dims="once").isel(once=0)
-        return {"self_share": self.grid.array(sums["own"] / sums["rows"]), "self_even": even}
+        return {"self_share": self.grid.array(sums["paid"] / sums["rows"]), "self_even": even}
 
 
 def parts(setup):

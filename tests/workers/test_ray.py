@@ -1,7 +1,7 @@
 """Studies on a real Ray cluster of two nodes: the same bits, whatever fails on the way.
 
-One pool serves all tests, since every new process of a cluster imports Ray, and torch for a study.
-What ends processes comes before the studies, and what takes a node away comes after them.
+One cluster serves all tests, since every new process of it imports Ray, and torch for a study. What
+ends processes comes before the studies, and what takes a node away comes after them.
 """
 
 import os
@@ -23,8 +23,15 @@ from headscope.engine import study as running
 from headscope.engine.job import Job
 from headscope.errors import RunError
 from headscope.workers import LocalEngine, find_engine
-from headscope.workers.placement import Node, Placement, place_workers
-from headscope.workers.ray import RayEngine, RayPool, find_nodes
+from headscope.workers.ray import (
+    Node,
+    Placement,
+    RayEngine,
+    RayPool,
+    check_room,
+    find_nodes,
+    place_workers,
+)
 from tests.engine.own_study import STUDY
 from tests.engine.ray_cluster import two_nodes
 from tests.engine.small_works import Noted, Square, Unready
@@ -132,17 +139,21 @@ def counted(engine: Any, folder: Path) -> Around:
 def test_workers_share_the_cores(
     nodes: list[Node], workers: int | None, threads: int, placed: Placement
 ) -> None:
-    assert place_workers(nodes, workers=workers, threads=threads, needs_gpu=False) == placed
+    assert place_workers(nodes, workers, threads, needs_gpu=False) == placed
 
 
 def test_there_is_one_worker_for_every_gpu() -> None:
     nodes = [Node(8, 4), Node(8, 0)]
-    assert place_workers(nodes, workers=None, threads=4, needs_gpu=True) == Placement(4, 1, 1)
-    assert place_workers([Node(1, 2)], workers=None, threads=4, needs_gpu=True) == Placement(
-        2, 0, 1
-    )
+    assert place_workers(nodes, None, 4, needs_gpu=True) == Placement(4, 0, 1)
+    assert place_workers(nodes, 3, 4, needs_gpu=True) == Placement(3, 0, 1)
     with pytest.raises(RunError, match="4 GPUs, too few for 5 workers"):
-        place_workers(nodes, workers=5, threads=4, needs_gpu=True)
+        place_workers(nodes, 5, 4, needs_gpu=True)
+
+
+def test_a_cluster_that_lost_its_last_fitting_node_is_not_waited_for() -> None:
+    check_room([Node(1, 0), Node(4, 0)], Placement(2, 4, 0))
+    with pytest.raises(RunError, match="No node with 4 CPUs and 0 GPUs is left in the cluster"):
+        check_room([Node(1, 0), Node(3, 0)], Placement(2, 4, 0))
 
 
 def test_an_address_that_nobody_answers_is_said() -> None:
@@ -160,13 +171,6 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         find_engine("ray").open(),
     ):
         pass
-
-
-def test_options_of_ray_without_ray_are_refused() -> None:
-    with pytest.raises(RunError, match="add `--engine ray`"):
-        find_engine("local", workers=2)
-    with pytest.raises(RunError, match="no engine 'spark'; choose one of local, ray"):
-        find_engine("spark")
 
 
 def test_the_program_does_not_import_ray_before_it_is_asked() -> None:
@@ -190,8 +194,8 @@ def tries(folder: Path) -> dict[int, int]:
     return {number: names.count(number) for number in sorted(set(names))}
 
 
-def processes(folder: Path, pieces: str = "[0-9]*") -> set[str]:
-    return {path.name.split("-")[1] for path in folder.glob(pieces)}
+def processes(folder: Path) -> set[str]:
+    return {path.name.split("-")[1] for path in folder.glob("[0-9]*")}
 
 
 def test_both_nodes_work_and_every_piece_is_done_once(pool: RayPool, tmp_path: Path) -> None:
@@ -199,15 +203,30 @@ def test_both_nodes_work_and_every_piece_is_done_once(pool: RayPool, tmp_path: P
     assert found == {number: number**2 for number in range(12)}
     assert tries(tmp_path) == dict.fromkeys(range(12), 1)
     assert len(processes(tmp_path)) == 2
+    assert len(list(tmp_path.glob("opened-*"))) == 2  # once in each process, not for each piece
 
 
-def test_the_processes_of_one_work_do_the_next(pool: RayPool, tmp_path: Path) -> None:
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for folder in folders:
-        folder.mkdir()
-        assert len(squares(pool, Square(folder, seconds=0.05, crew=2), 6)) == 6
-    first, second = ({path.name for path in folder.glob("ready-*")} for folder in folders)
-    assert first == second and len(first) == 2
+def test_pieces_are_taken_from_their_source_as_workers_are_free(
+    pool: RayPool, tmp_path: Path
+) -> None:
+    taken: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(12):
+            taken.append(number)
+            yield number
+
+    for done, _ in enumerate(pool.run(Square(tmp_path), numbers()), start=1):
+        assert len(taken) <= done + 2
+
+
+def test_another_version_of_headscope_on_a_node_is_named(
+    pool: RayPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hs, "__version__", "0.0.1")
+    with pytest.raises(RunError, match=r"This node has headscope .* was started with 0\.0\.1"):
+        squares(pool, Square(tmp_path), 1)
+    assert tries(tmp_path) == {}
 
 
 def test_a_worker_that_dies_costs_only_its_piece(pool: RayPool, tmp_path: Path) -> None:
@@ -216,18 +235,16 @@ def test_a_worker_that_dies_costs_only_its_piece(pool: RayPool, tmp_path: Path) 
     assert tries(tmp_path) == {**dict.fromkeys(range(12), 1), 5: 2}
 
 
-def test_a_piece_that_always_fails_is_named_after_three_tries_on_both_workers(
+def test_a_piece_that_always_fails_is_named_after_three_tries(
     pool: RayPool, tmp_path: Path
 ) -> None:
     with pytest.raises(RunError, match=r"Number 3 failed 3 times.*ValueError: 3 cannot be squared"):
-        # Long enough for both workers to be known as ready before the last try.
-        squares(pool, Square(tmp_path, poison=3, seconds=0.2, crew=2))
+        squares(pool, Square(tmp_path, poison=3))
     assert tries(tmp_path)[3] == 3
-    assert len(processes(tmp_path, "3-*")) == 2
 
 
-def test_workers_that_cannot_get_ready_say_why(pool: RayPool, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"No worker could start.*There is no model directory"):
+def test_a_work_that_cannot_be_opened_says_why(pool: RayPool, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"Number \d+ failed 3 times.*There is no model directory"):
         squares(pool, Unready(tmp_path))
 
 
@@ -257,17 +274,6 @@ def test_a_worker_killed_in_a_stage_costs_only_its_piece(pool: RayPool, tmp_path
     kept = {path.name for path in (tmp_path / "stages" / "sums").iterdir()}
     assert "00003.bin" not in kept
     assert {"00000.bin", "00001.bin", "00002.bin"} <= kept
-
-
-def test_a_process_that_is_still_starting_does_the_next_work(pool: RayPool, tmp_path: Path) -> None:
-    """The last test ended all; of the two that start now, the second takes its time."""
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for folder in folders:
-        folder.mkdir()
-    assert squares(pool, Square(folders[0], late=0.5), 1) == {0: 0}
-    assert len(squares(pool, Square(folders[1], seconds=0.05, crew=2), 6)) == 6
-    first, second = ({path.name for path in folder.glob("ready-*")} for folder in folders)
-    assert first == second and len(first) == 2
 
 
 def test_annotation_keeps_order_and_fingerprint(pool: RayPool, tmp_path: Path) -> None:
@@ -323,17 +329,16 @@ def test_a_node_removed_in_mid_run_costs_one_piece_and_changes_nothing(
     assert sum(tries(tmp_path).values()) <= 21
     assert len(processes(tmp_path)) == 2
 
-    pool.workers = 1
     (tmp_path / "after").mkdir()
-    assert squares(pool, Square(tmp_path / "after"), 2) == {0: 0, 1: 1}
-    assert processes(tmp_path / "after") < processes(tmp_path)
+    assert squares(RayPool(1), Square(tmp_path / "after"), 2) == {0: 0, 1: 1}
 
 
 def test_a_run_goes_on_with_either_engine_after_ctrl_c(
     pool: RayPool, calm: xr.Dataset, tmp_path: Path
 ) -> None:
     model, corpus = bidirectional_model(), treebank(60)
-    for engine, shards in ((LocalEngine(), 3), (Kept(pool), 4)):
+    one_is_left = RayPool(1)
+    for engine, shards in ((LocalEngine(), 3), (Kept(one_is_left), 4)):
         stopped = disturbed(engine, shards, press_ctrl_c)
         with pytest.raises(KeyboardInterrupt):
             hs.study("clark2019", model, corpus, tmp_path, engine=stopped, **PROBES)

@@ -1,84 +1,107 @@
-"""As many threads as cores are free, unless the user has decided."""
+"""A block has exactly the threads it asks for; a run keeps the number it was started with."""
 
-import gc
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+import xarray as xr
 
-from headscope.workers import threads
+import headscope as hs
+from headscope.engine import study as running
+from headscope.engine.job import Job, Partial
+from headscope.results.run import read_settings, write_settings
+from headscope.workers.threads import use_threads
+from tests.engine.tiny import causal_model, treebank
 
-PYTHONS_OWN = (700, 10, 10)  # thresholds that a program starts with
+SHARDS = 4
 
 
-def stat(idle: dict[int, int]) -> str:
-    """The lines of /proc/stat for cores that have been idle for so many ticks."""
-    lines = [f"cpu{core} 9 9 9 {ticks} 1 0 0 0 0 0" for core, ticks in idle.items()]
-    return "\n".join(["cpu  1 2 3 4 5 6 7 8 9 0", *lines, "intr 1 2 3"]) + "\n"
+def read_shards(run: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (run / "shards").iterdir()}
 
 
-@pytest.mark.parametrize(("busy", "free"), [((), 4), ((0,), 3), ((0, 2), 2), ((0, 1, 2, 3), 0)])
-def test_free_cores_are_those_that_are_idle_for_a_moment(
-    busy: tuple[int, ...], free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def threads_seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many threads every shard was computed with."""
+    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    seen: list[int] = []
+    compute = Job.compute
+
+    def watch(self: Job, inputs: Any) -> Partial:
+        seen.append(torch.get_num_threads())
+        return compute(self, inputs)
+
+    monkeypatch.setattr(Job, "compute", watch)
+    return seen
+
+
+def start_and_stop(out: Path, after: int) -> None:
+    """A run that Ctrl-C ends after some shards."""
+    compute, left = Job.compute, [after]
+
+    def stop(self: Job, inputs: Any) -> Partial:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return compute(self, inputs)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Job, "compute", stop)
+        with pytest.raises(KeyboardInterrupt):
+            hs.study("vig2019", causal_model(), treebank(60), out)
+
+
+def test_threads_are_put_back_after_an_error() -> None:
+    before = torch.get_num_threads()
+    seen: list[int] = []
+
+    def fail() -> None:
+        with use_threads(before + 2):
+            seen.append(torch.get_num_threads())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert seen == [before + 2]
+    assert torch.get_num_threads() == before
+
+
+def test_a_run_records_the_threads_of_torch_and_uses_all_of_them(
+    tmp_path: Path, threads_seen: list[int]
 ) -> None:
-    file, hertz = tmp_path / "stat", os.sysconf("SC_CLK_TCK")
-    file.write_text(stat(dict.fromkeys(range(8), 100)))
-
-    clock = [0.0]
-
-    def wait(seconds: float) -> None:
-        clock[0] += seconds
-        done = round(seconds * hertz)
-        file.write_text(stat({core: 100 + (0 if core in busy else done) for core in range(8)}))
-
-    monkeypatch.setattr(threads, "STAT", file)
-    monkeypatch.setattr(time, "sleep", wait)
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(time, "process_time", lambda: 0.0)
-    monkeypatch.setattr(threads, "_own_cores", lambda: {0, 1, 2, 3})
-    assert threads.Look().count_free_cores() == free
+    with use_threads(2):
+        hs.study("vig2019", causal_model(), treebank(60), tmp_path)
+    assert threads_seen == [2] * SHARDS
+    assert read_settings(tmp_path)["threads"] == 2
+    assert "shard_threads" not in read_settings(tmp_path)
 
 
-def test_a_look_that_was_begun_before_other_work_takes_no_time_and_leaves_out_that_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_goes_on_with_the_threads_it_began_with(
+    tmp_path: Path, threads_seen: list[int]
 ) -> None:
-    file, hertz = tmp_path / "stat", os.sysconf("SC_CLK_TCK")
-    file.write_text(stat(dict.fromkeys(range(4), 100)))
-    monkeypatch.setattr(threads, "STAT", file)
-    monkeypatch.setattr(threads, "_own_cores", lambda: {0, 1, 2, 3})
-    clock, used = [0.0], [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(time, "process_time", lambda: used[0])
-    slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
-    look = threads.Look()
-    clock[0], used[0] = 2.0, 2.0  # one core busy with our work, one with another's
-    file.write_text(stat({0: 100, 1: 100, 2: 100 + 2 * hertz, 3: 100 + 2 * hertz}))
-    assert look.count_free_cores() == 3
-    assert slept == [0.0]
+    with use_threads(2):
+        whole = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "whole")
+        start_and_stop(tmp_path / "run", 2)
+    assert set(read_shards(tmp_path / "run")) == {"00000.npz", "00001.npz"}
+    threads_seen.clear()
+    with use_threads(3):
+        resumed = hs.study("vig2019", causal_model(), treebank(60), tmp_path / "run")
+    assert threads_seen == [2, 2]
+    xr.testing.assert_identical(resumed, whole)
+    assert read_shards(tmp_path / "run") == read_shards(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(("free", "chosen"), [(0, 1), (3, 3), (99, 8)])
-def test_the_number_of_threads_is_that_of_free_cores_and_at_least_one(
-    free: int, chosen: int, monkeypatch: pytest.MonkeyPatch
+def test_an_older_run_goes_on_with_the_threads_of_its_shards(
+    tmp_path: Path, threads_seen: list[int]
 ) -> None:
-    monkeypatch.delenv(threads.CHOSEN_BY_USER, raising=False)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    monkeypatch.setattr(threads.Look, "count_free_cores", lambda self: free)
-    assert threads.choose_threads() == chosen
-
-
-def test_a_number_set_by_the_user_is_kept_however_busy_the_machine_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(threads.CHOSEN_BY_USER, "8")
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    monkeypatch.setattr(threads.Look, "count_free_cores", lambda self: 0)
-    assert threads.choose_threads() == 8
+    start_and_stop(tmp_path, 1)
+    write_settings(tmp_path, read_settings(tmp_path) | {"threads": 4, "shard_threads": 2})
+    threads_seen.clear()
+    hs.study("vig2019", causal_model(), treebank(60), tmp_path)
+    assert threads_seen == [2] * (SHARDS - 1)
 
 
 def test_workers_are_imported_without_torch() -> None:
@@ -88,15 +111,3 @@ def test_workers_are_imported_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
-
-
-def test_all_objects_are_looked_through_seldom_and_young_ones_as_often_as_before() -> None:
-    before = gc.get_threshold()
-    try:
-        gc.set_threshold(*PYTHONS_OWN)
-        threads.collect_seldom()
-        young, middle, old = gc.get_threshold()
-        assert (young, middle) == PYTHONS_OWN[:2]
-        assert old > 50 * PYTHONS_OWN[2]
-    finally:
-        gc.set_threshold(*before)

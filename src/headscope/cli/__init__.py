@@ -18,7 +18,6 @@ from headscope.cli.study import StudyCommand, demo, study
 from headscope.cli.view import view
 from headscope.errors import HeadscopeError
 from headscope.wording import plain
-from headscope.workers.threads import collect_seldom
 
 MISTAKE = 2
 INTERRUPTED = 130  # what Typer makes of Ctrl-C, without a word
@@ -69,7 +68,6 @@ for _command in COMMANDS:
 def main() -> None:
     """Run the program: exit code 2 for a user's mistake, 130 for Ctrl-C."""
     warnings.formatwarning = _remark
-    collect_seldom()
     try:
         code = app(args=sys.argv[1:] or ["--help"], prog_name="headscope", standalone_mode=False)
     except HeadscopeError as error:

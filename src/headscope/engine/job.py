@@ -1,37 +1,24 @@
 """The work of one shard: read sentences, make inputs, observe them, pack a partial result.
 
 What one shard contributes to a study, and its file, which holds arrays only.
-
-On a CPU two shards are computed at once where that is safe, each with half of the threads: most
-operations of a small network are too short to be divided, and what Python does between them leaves
-a core without work. How many are computed at once changes no bit, only how many threads each has.
 """
 
 import json
-import math
-import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import Module, Parameter
 
-from headscope.engine.forward import have_room, observe
-from headscope.engine.prepare import Readers, read_inputs
+from headscope.engine.forward import observe
+from headscope.engine.prepare import explain_dead_readers, read_ahead, read_inputs
 from headscope.errors import RunError
 from headscope.files import pack_arrays
-from headscope.metrics.metric import BatchMetric, ModelMetric, State, Sums
-from headscope.model.capture.plan import SOURCE_TOKENS
-from headscope.model.inputs.batch import probe_batch
-from headscope.model.model import Model
+from headscope.metrics.metric import State, Sums
 from headscope.studies.study import Inputs, Part, Setup, WithModel
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
@@ -40,11 +27,6 @@ from headscope.workers.threads import use_threads
 
 SUMS, RECORDS, COUNTS = "sums", "records", "counts"
 LONGEST = 16  # shards' worth of sentences after which even a document is cut
-AT_ONCE = 2  # shards on a CPU
-KNOWN_CODE = ("torch", "transformers")
-ROTARY = ("rope_parameters", "rope_scaling")  # where configurations say what positions are
-MOVING = ("dynamic", "longrope")  # kinds of them that a pass sets by its longest text
-_reading = Lock()  # tokenizers may be set up anew by every call
 
 
 @dataclass(frozen=True)
@@ -110,12 +92,19 @@ class Job(WithModel):
     make_parts: Callable[[Setup], tuple[Part, ...]]
     threads: int
     fingerprint: str  # of the model that the run is of
-    readers: Readers | None = field(default=None, compare=False)  # who makes inputs, if not we
 
     def __call__(self, shard: Shard, /) -> bytes:
         """The content of a shard's file."""
         with use_threads(self.threads):
-            return pack(self.compute(shard))
+            return pack(self.compute(read_inputs(self.setup, self.parts, shard)))
+
+    def run_ahead(self, shards: Sequence[Shard]) -> Iterator[tuple[Shard, bytes]]:
+        """Every shard with the content of its file, while other processes read the next ones."""
+        self.open()
+        with explain_dead_readers(), use_threads(self.threads):
+            ahead = read_ahead(self.setup, self.parts, shards)
+            for shard, inputs in zip(shards, ahead, strict=True):
+                yield shard, pack(self.compute(inputs))
 
     def describe(self, shard: Shard, /) -> str:
         """The shard by its number and its sentences, counted from 0."""
@@ -126,89 +115,23 @@ class Job(WithModel):
         """What is read and measured; made anew in every process."""
         return self.make_parts(self.setup)
 
-    def _read(self, shard: Shard) -> list[Inputs]:
-        if self.readers is not None:
-            return self.readers.read(shard)
-        with _reading:
-            return read_inputs(self.setup, self.parts, shard)
-
-    def compute(self, shard: Shard) -> Partial:
+    def compute(self, inputs_of_parts: Sequence[Inputs]) -> Partial:
         """The partial result of one shard."""
         states: dict[str, State] = {}
         counts = Counts()
-        for part, made in zip(self.parts, self._read(shard), strict=True):
-            counts += Counts(skipped=Counter(made.skipped), words=made.words)
+        for part, inputs in zip(self.parts, inputs_of_parts, strict=True):
+            counts += Counts(skipped=Counter(inputs.skipped), words=inputs.words)
             if part.of_corpus:
-                counts += Counts(len(made.examples), made.tokens)
+                counts += Counts(len(inputs.examples), inputs.tokens)
             states |= observe(
                 self.setup.model,
-                made.examples,
+                inputs.examples,
                 part.metrics,
                 self.setup.batch_tokens,
                 self.setup.attention,
                 self.setup.reading,
-                made.counts,
             )
         return Partial(states, counts)
-
-
-def threads_of_shard(threads: int, *, divided: bool) -> int:
-    """How many of a run's threads one shard gets: half of them where two are computed at once."""
-    return threads // AT_ONCE if divided and threads >= AT_ONCE else threads
-
-
-def can_divide(setup: Setup, parts: Sequence[Part]) -> bool:
-    """Whether two shards may be computed at once, each with half of the threads.
-
-    That is on a CPU, where sentences are the inputs, nothing but layers is asked of the network,
-    passes leave nothing behind in it, and the memory has room for two batches.
-    """
-    metrics = [metric for part in parts for metric in part.metrics]
-    return (
-        setup.context is None
-        and not any(isinstance(metric, ModelMetric | BatchMetric) for metric in metrics)
-        and torch.get_float32_matmul_precision() == "highest"  # else it is set for every layer
-        and have_room(setup.model, setup.batch_tokens, AT_ONCE)
-        and can_share(setup.model)
-    )
-
-
-def can_share(model: Model) -> bool:
-    """Whether two passes at once leave each other alone, as far as can be seen.
-
-    All code must be torch's and transformers', all weights plain numbers on the CPU, attention
-    captured by the interface; and after a pass over the probe every module holds what it held.
-    """
-    network = model.network
-    modules, weights = list(network.modules()), [*network.parameters(), *network.buffers()]
-    positions = [str(getattr(network.config.get_text_config(), name, "")) for name in ROTARY]
-    if (
-        model.plan.backend.name != "interface"
-        or any(type(each).__module__.partition(".")[0] not in KNOWN_CODE for each in modules)
-        or any(hasattr(each, "_hf_hook") for each in modules)  # weights come and go with a pass
-        or any(type(each) not in (Tensor, Parameter) or not each.is_cpu for each in weights)
-        or any(kind in said for kind in MOVING for said in positions)
-    ):
-        return False
-    before = _held(modules)
-    probe = probe_batch(network, SOURCE_TOKENS, model.device)
-    with use_threads(1):
-        model.forward(probe, lambda _: None, logits=False)
-    after = _held(modules)
-    return len(before) == len(after) and all(map(operator.is_, before, after))
-
-
-def _held(modules: Iterable[Module]) -> list[object]:
-    """Everything that modules refer to."""
-    places = (p for each in modules for p in (vars(each), each._parameters, each._buffers))
-    return [value for place in places for value in place.values()]
-
-
-def balanced_size(sentences: int, most: int) -> int:
-    """The size of an even number of equal shards, so that those computed at once end together."""
-    if sentences <= most:
-        return most
-    return math.ceil(sentences / (AT_ONCE * math.ceil(sentences / (AT_ONCE * most))))
 
 
 def make_shards(setup: Setup, size: int) -> list[Shard]:

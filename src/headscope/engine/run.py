@@ -51,7 +51,6 @@ from headscope.metrics.metric import Metric, Records
 from headscope.results.inspection import inspect_folder, require_file, require_folder
 from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
-from headscope.workers import map_in_threads
 
 if sys.platform == "win32":
     import msvcrt
@@ -59,7 +58,6 @@ else:
     import fcntl
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
-RECORDS_AT_ONCE = 3  # shards
 LOCK_FILE = "run.lock"
 SHARD = re.compile(r"\d+\.npz")
 
@@ -158,14 +156,10 @@ class RunFolder:
         return replace(self, settings=settings)
 
     def _read_records(self, metric: str, count: int) -> Iterator[dict[str, np.ndarray]]:
-        """A few shards at once in threads, for their checksums take as long as their use."""
-        load = bind(self._load_records, metric)
-        for _, records in map_in_threads(load, range(count), RECORDS_AT_ONCE):
+        for index in range(count):
+            with reading(self.path):
+                records = load_records(self.shards.file(index), metric)
             yield records
-
-    def _load_records(self, metric: str, index: int) -> dict[str, np.ndarray]:
-        with reading(self.path):
-            return load_records(self.shards.file(index), metric)
 
 
 class Merging:

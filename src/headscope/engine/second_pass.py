@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ BLOCK = 32  # inputs of a piece
 TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
 PER_ROW, LEAST = 8, 0.005  # weights of a row that are kept, and how large they must be
 
-_one_at_a_time = Lock()  # the last norm is watched by one pass
 Block = tuple[int, ...]  # numbers of inputs
 
 
@@ -90,7 +88,7 @@ class SecondPass(WithModel):
         assert part is not None and part.again is not None
         made, model = part.again(self.setup, block), self.setup.model
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
-        with _one_at_a_time, use_threads(self.threads), torch.inference_mode():
+        with use_threads(self.threads), torch.inference_mode():
             kept = Allowance(model.name, tokens).use(lambda most: self._look(made, most))
         return pack_arrays(kept.arrays() | {"inputs": np.array(json.dumps(describe_inputs(made)))})
 

@@ -4,11 +4,12 @@ import json
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 import xarray as xr
 
 from headscope.engine.exemplars import write_exemplars
@@ -16,17 +17,13 @@ from headscope.engine.forward import default_batch_tokens
 from headscope.engine.job import (
     Counts,
     Job,
-    balanced_size,
-    can_divide,
     check_context,
     check_counts,
     check_exemplars,
     draw_documents,
     make_shards,
     pick_documents,
-    threads_of_shard,
 )
-from headscope.engine.prepare import open_readers
 from headscope.engine.records import record_stages
 from headscope.engine.run import Merging, PieceFiles, RunFolder, lock_run, open_run
 from headscope.errors import CorpusError, RunError
@@ -49,12 +46,12 @@ from headscope.text.corpus import Corpus, Shard
 from headscope.text.sharing import SEVERAL
 from headscope.wording import plain
 from headscope.workers import Engine, LocalPool, Piece, Pool, find_engine
-from headscope.workers.threads import Look, choose_threads, use_threads
+from headscope.workers.threads import use_threads
 
-SHARD_SENTENCES = 256  # at most
+SHARD_SENTENCES = 256
 SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
-SHARDS_AT_ONCE = 4  # on a GPU of this machine: one is computed, others are read or packed
-THREADS, SHARD_THREADS = "threads", "shard_threads"  # in run.json
+THREADS = "threads"  # in run.json
+SHARD_THREADS = "shard_threads"  # of older runs, which computed several shards at once
 SOURCE = ("name", "path", "format")  # of a corpus
 AS_ASKED = "left out as asked"  # begins the reason of what an option left out
 
@@ -88,7 +85,7 @@ def study(
         with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
             return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
                          batch_tokens=batch_tokens, **options)  # fmt: skip
-    look, path = Look(), _find_out(out)
+    path = _find_out(out)
     chosen = name if isinstance(name, Study) else find_study(name)
     options = dict(chosen.settle(model, chosen.with_options(options)))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
@@ -106,7 +103,7 @@ def study(
             return _with_records(_load_finished(run, chosen, setup), run, chosen, setup, engine)
         _say_left_out(run.settings["left_out"])
         with _open(engine) as pool:
-            run = _fix_threads(run, pool, chosen, setup, look)
+            run = _fix_threads(run, pool, setup)
             return _Running(chosen, setup, pool, run).finish()
 
 
@@ -205,7 +202,7 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
             "sentences": sentences,
             "seed": setup.seed,
             "batch_tokens": setup.batch_tokens,
-            "shard_sentences": _shard_sentences(setup),
+            "shard_sentences": _shard_sentences(setup.model),
             **setup.options,
         },
         "left_out": study.left_out(setup),
@@ -213,9 +210,8 @@ def _settings(known_as: str, study: Study, setup: Setup, sentences: int | None) 
     }
 
 
-def _shard_sentences(setup: Setup) -> int:
-    on_gpu, sentences = setup.model.device.type == "cuda", len(setup.corpus)
-    return SHARD_SENTENCES_CUDA if on_gpu else balanced_size(sentences, SHARD_SENTENCES)
+def _shard_sentences(model: Model) -> int:
+    return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
 
 
 def _ways(setup: Setup) -> str:
@@ -237,18 +233,12 @@ def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
     return (find_engine(engine) if isinstance(engine, str) else engine).open()
 
 
-def _fix_threads(run: RunFolder, pool: Pool, study: Study, setup: Setup, look: Look) -> RunFolder:
-    """The run with the numbers of threads it was started with, or is started with now."""
+def _fix_threads(run: RunFolder, pool: Pool, setup: Setup) -> RunFolder:
+    """The run with the number of threads it was started with, or is started with now."""
     if THREADS in run.settings:
         return run
     on_gpu = setup.model.device.type == "cuda"
-    has_several = len(setup.corpus) > _shard_sentences(setup)
-    # Seen before the threads are chosen, which has to wait until the look has taken long enough.
-    alone = isinstance(pool, LocalPool) and not on_gpu and has_several
-    is_divided = alone and can_divide(setup, study.parts(setup))
-    threads = pool.share(choose_threads(look), needs_gpu=on_gpu)
-    each = threads_of_shard(threads, divided=is_divided)
-    return run.record({THREADS: threads, SHARD_THREADS: each})
+    return run.record({THREADS: pool.share(torch.get_num_threads(), needs_gpu=on_gpu)})
 
 
 @dataclass(frozen=True)
@@ -274,7 +264,7 @@ class _Running:
 
     def finish(self) -> xr.Dataset:
         """Compute what is missing, and write the result."""
-        shards = make_shards(self.setup, _shard_sentences(self.setup))
+        shards = make_shards(self.setup, _shard_sentences(self.setup.model))
         merging = Merging(self.run, self.study.metrics(self.setup))
         self._compute_shards(shards, merging)
         with use_threads(self.threads):
@@ -315,16 +305,15 @@ class _Running:
         model = self.setup.model
         job = Job(self.setup, self.study.parts, self.shard_threads, model.fingerprint)
         missing = [shards[index] for index in _missing(self.run.shards, len(shards))]
-        pool = _pool_for_shards(self.pool, model, self.threads // self.shard_threads)
-        reads_ahead = missing and isinstance(pool, LocalPool) and model.device.type == "cuda"
-        ahead = open_readers(self.setup, job.parts, missing) if reads_ahead else nullcontext()
-        with use_threads(job.threads), ahead as readers:  # what new threads begin with
-            done = pool.run(replace(job, readers=readers), missing)
-            kept = _keep(self.run.shards, ((shard.index, shard, found) for shard, found in done))
-            total, waiting = sum(map(len, missing)), {shard.index for shard in missing}
-            for shard in show_progress(kept, total, "sentences", label=self.label, size=len):
-                waiting.remove(shard.index)
-                merging.advance(min(waiting, default=len(shards)))
+        if isinstance(self.pool, LocalPool) and job.needs_gpu:
+            done = job.run_ahead(missing)
+        else:
+            done = self.pool.run(job, missing)
+        kept = _keep(self.run.shards, ((shard.index, shard, content) for shard, content in done))
+        total, waiting = sum(map(len, missing)), {shard.index for shard in missing}
+        for shard in show_progress(kept, total, "sentences", label=self.label, size=len):
+            waiting.remove(shard.index)
+            merging.advance(min(waiting, default=len(shards)))
 
     def _merge(self, merging: Merging, shards: int) -> tuple[xr.Dataset, Counts]:
         merging.advance(shards)
@@ -350,13 +339,6 @@ class _Running:
         outcomes = {piece: files.read(index) for index, piece in enumerate(pieces)}
         with use_threads(self.threads):
             return stage.finish(self.setup, dataset, outcomes)
-
-
-def _pool_for_shards(pool: Pool, model: Model, at_once: int) -> Pool:
-    """On a GPU of this machine the next shard is prepared and the last packed meanwhile."""
-    if not isinstance(pool, LocalPool):
-        return pool
-    return LocalPool(SHARDS_AT_ONCE if model.device.type == "cuda" else at_once)
 
 
 def _missing(files: PieceFiles, count: int) -> list[int]:

@@ -110,9 +110,11 @@ class TextAttention:
         return scores
 
     def weights(self, start: int, stop: int) -> Float[Tensor, "head query key"]:
-        """Weights of some queries."""
-        scores = self.scores(start, stop, self.key.shape[1])
-        return (scores - self.lse[:, start:stop, None]).exp()
+        """Weights of some queries; what lies behind all of them is not even computed."""
+        tokens = self.key.shape[1]
+        keys = min(stop, tokens) if self.kind == "causal" else tokens
+        weights = (self.scores(start, stop, keys) - self.lse[:, start:stop, None]).exp_()
+        return nn.functional.pad(weights, (0, tokens - keys))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ lengths  3 1 2        ids  a b c | d | e f         rows 0 and 2 as a rectangle  
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -71,30 +71,6 @@ class Columns:
             arcs=_flat_arcs(examples) if with_arcs else None,
             sentences=tuple(each.sentence for each in examples if each.sentence is not None),
         )
-
-    @classmethod
-    def join(cls, parts: Sequence["Columns"]) -> "Columns":
-        """The inputs of several columns one after the other."""
-        parts = [part for part in parts if len(part)] or parts[:1]
-
-        def joined(values: Callable[[Columns], np.ndarray]) -> np.ndarray:
-            return np.concatenate([values(part) for part in parts])
-
-        first, before = parts[0], np.cumsum([0, *map(len, parts)])
-        return cls(
-            numbers=joined(lambda part: part.numbers),
-            groups=joined(lambda part: part.groups),
-            lengths=joined(lambda part: part.lengths),
-            ids=joined(lambda part: part.ids),
-            segments=joined(lambda part: part.segments),
-            null=joined(lambda part: part.null),
-            labels={name: joined(partial(_labels, name)) for name in first.labels},
-            arcs=None if first.arcs is None else np.concatenate(
-                [_moved(part.arcs, rows) for part, rows in zip(parts, before, strict=False)]
-            ),
-            sentences=tuple(each for part in parts for each in part.sentences),
-            first_peak_token=first.first_peak_token,
-        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -210,15 +186,6 @@ class Examples(Sequence[Example]):
 def columns_of(examples: Sequence[Example]) -> Columns:
     """The columns of some examples, laid out now if they are not yet."""
     return examples.columns if isinstance(examples, Examples) else Columns.of(examples)
-
-
-def _labels(name: str, columns: Columns) -> np.ndarray:
-    return columns.labels[name]
-
-
-def _moved(arcs: Int[np.ndarray, "arc 3"] | None, rows: int) -> Int[np.ndarray, "arc 3"]:
-    assert arcs is not None  # all columns of a study have arcs, or none
-    return arcs + np.array([rows, 0, 0])
 
 
 def _group(example: Example) -> int:

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.errors import ModelError
-from headscope.metrics.metric import Grid, Metric, Sums
+from headscope.metrics.metric import Grid, Metric
 from headscope.results.replicates import group_of
 from headscope.studies.option import Option, fill
 from headscope.text.corpus import count_documents
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from headscope.text.sentence import Sentence
     from headscope.text.sharing import Sharing
 
-# On a GPU the engine has several pieces in progress in one process, but a network is captured by
-# one of them at a time.
-ONE_AT_A_TIME = Lock()
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 
 
@@ -129,7 +125,6 @@ class Inputs:
     examples: Sequence["Example"]
     skipped: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
-    counts: Mapping[str, Sums] = field(default_factory=dict)  # of metrics that need text alone
 
     @cached_property
     def columns(self) -> "Columns":
@@ -151,7 +146,6 @@ class Part:
     inputs: Callable[[Setup, Excerpt, int], Inputs]  # of sentences, the first with that number
     metrics: tuple[Metric, ...]
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
-    by_sentence: bool = False  # whether a sentence gives the same inputs whatever is around it
     # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
     reach: Callable[[Setup, "Shard"], tuple[int, int]] | None = None
     # The inputs of these numbers once more, where some of them are looked at a second time.

@@ -1,9 +1,8 @@
 """Work on a Ray cluster: on all cores and GPUs of one machine or of many.
 
-Ray places the workers, restarts those whose process or node dies, and reports what is done. Which
-worker gets which piece is decided here, for three reasons: a piece is handed out only to a free
-worker, so none is queued behind a worker that waits for its node to come back; one that failed is
-tried on another worker; and a worker whose node cannot do the work is left out.
+Every piece is a Ray task. Ray chooses its node, reuses processes, and repeats a task whose process
+or node died. Here remain the number of tasks in progress, the opening of the work once per process,
+and errors: a task returns an error as a value, since Ray prints a traceback of what is raised.
 """
 
 import logging
@@ -11,30 +10,25 @@ import os
 import pickle
 import re
 import socket
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from types import ModuleType
-from typing import Any, Generic
+from typing import Any
 
 import headscope
 from headscope.errors import HeadscopeError, RunError
-from headscope.workers import Attempted, Outcome, Piece, Pieces, Work
-from headscope.workers.placement import Node, Placement, place_workers
+from headscope.workers import Outcome, Piece, Work
 
 ATTEMPTS = 3  # at one piece; then it is named and the run stops
-RESTARTS = 10  # of one worker by Ray
-LOOK_EVERY = 5.0  # seconds without news
-SAY_AFTER = 30.0  # seconds without any worker
+CHECK_SECONDS = 5.0  # without news, after which the nodes are looked at
+ANSWER_SECONDS = 5.0  # that a cluster has to accept a connection
 SETTINGS = {  # of a cluster that is started here
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
     "RAY_worker_niceness": "0",  # on a busy machine workers get as much as other processes
 }
-_HOST = re.compile(r"(?P<host>[^/:]+|\[.+\]):(?P<port>\d+)")
-_ANSWER_WITHIN = 5.0  # seconds
-
-log = logging.getLogger("headscope")
+HOST = re.compile(r"(?P<host>[^/:]+|\[.+\]):(?P<port>\d+)")
 
 
 @dataclass(frozen=True)
@@ -52,235 +46,178 @@ class RayEngine:
     @contextmanager
     def open(self) -> Iterator["RayPool"]:
         """Connect to the cluster, or start one on this machine and stop it at the end."""
-        with connected(self.address), closing(RayPool(self.workers)) as pool:
-            yield pool
+        with connected(self.address):
+            yield RayPool(self.workers)
 
 
-@dataclass
+@dataclass(frozen=True)
+class Node:
+    """The cores and GPUs of one machine of the cluster."""
+
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How many workers there are at a time, and the cores and GPUs that each reserves."""
+
+    workers: int
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True)
 class RayPool:
-    """Workers on a cluster. Their processes go from one work to the next: each imports torch."""
+    """A connection to a cluster, and how many workers were asked for."""
 
-    workers: int | None
-    _placement: Placement | None = None
-    _actors: list[Any] = field(default_factory=list)  # that have no work now
+    workers: int | None = None
 
     def share(self, threads: int, *, needs_gpu: bool) -> int:
         """One thread per core of a worker; workers on GPUs share the cores of their nodes."""
         nodes = find_nodes()
-        placed = place_workers(nodes, workers=self.workers, threads=threads, needs_gpu=needs_gpu)
-        cores = sum(node.cpus for node in nodes) // placed.workers if needs_gpu else placed.cpus
+        placement = place_workers(nodes, self.workers, threads, needs_gpu=needs_gpu)
+        cores = placement.cpus
+        if needs_gpu:
+            cores = sum(node.cpus for node in nodes) // placement.workers
         return max(1, min(threads, cores))
 
     def run(
         self, work: Work[Piece, Outcome], pieces: Iterable[Piece]
     ) -> Iterator[tuple[Piece, Outcome]]:
-        """Every piece with its outcome, as they arrive; a dead worker costs only its piece."""
+        """Every piece with its outcome, as they arrive; one piece per worker is in progress."""
+        ray: Any = import_ray()
         placement = place_workers(
-            find_nodes(), workers=self.workers, threads=work.threads, needs_gpu=work.needs_gpu
+            find_nodes(), self.workers, work.threads, needs_gpu=work.needs_gpu
         )
-        workers = RayWorkers(work, placement, self._take(placement))
-        try:
-            yield from workers.results(Pieces(pieces))
-        except BaseException:  # also when nobody asks for the rest
-            workers.stop()
-            raise
-        self._actors = workers.free()
-
-    def _take(self, placement: Placement) -> list[Any]:
-        """The processes that have no work, as many as fit the placement; the others are ended."""
-        if self._placement is None or not placement.is_like(self._placement):
-            self.close()
-        taken, self._actors = self._actors[: placement.workers], self._actors[placement.workers :]
-        self.close()  # too many where nodes have gone
-        self._placement = placement
-        return taken
-
-    def close(self) -> None:
-        """End the processes that have no work."""
-        for actor in self._actors:
-            import_ray().kill(actor)
-        self._actors = []
-
-
-class Process:
-    """What runs in a process of the cluster: a work, opened once, then piece after piece."""
-
-    def open(self, content: bytes, version: str) -> str:
-        """Load the work and what it needs; the address of this node."""
-        from ray.util import get_node_ip_address
-
-        if version != headscope.__version__:
-            raise RunError(
-                f"This node has headscope {headscope.__version__}, the run was started with "
-                f"{version}; install the same version on every node."
-            )
-        self._work = pickle.loads(content)
-        self._work.open()
-        return get_node_ip_address()
-
-    def do(self, piece: Any) -> Any:
-        """The outcome of one piece."""
-        return self._work(piece)
-
-
-@dataclass(eq=False)
-class RayWorker(Generic[Piece]):
-    """An actor, and what it is busy with: a piece, or opening the work."""
-
-    number: int
-    actor: Any
-    busy: Any = None  # the reference to what it will return
-    attempted: Attempted[Piece] | None = None
-    node: str | None = None  # known once it is ready
-
-
-class RayWorkers(Generic[Piece, Outcome]):
-    """Actors of one kind, each with one piece at a time."""
-
-    def __init__(
-        self, work: Work[Piece, Outcome], placement: Placement, actors: Sequence[Any] = ()
-    ) -> None:
-        self._ray: Any = import_ray()
-        self._work = work
-        self._placement = placement
-        self._content = self._ray.put(self._ray.cloudpickle.dumps(work))
-        self._started = time.monotonic()
-        self._has_said_waiting = False
-        started = [self._start() for _ in range(placement.workers - len(actors))]
-        self._workers = [
-            self._open(RayWorker(number, actor)) for number, actor in enumerate([*actors, *started])
-        ]
-
-    def results(self, pieces: Pieces[Piece]) -> Iterator[tuple[Piece, Outcome]]:
-        """Every piece with its outcome, as they arrive."""
-        while True:
-            self._hand_out(pieces)
-            if pieces.are_done:
-                return
-            worker = self._wait()
-            if worker is not None:
-                yield from self._settle(worker, pieces)
-
-    def stop(self) -> None:
-        for worker in [*self._workers]:
-            self._remove(worker)
-
-    def free(self) -> list[Any]:
-        """The actors for another work, at the end of this one, those that are ready first.
-
-        One that is still starting goes on: it imports torch, which takes longer than a short work.
-        """
-        ready_first = sorted(self._workers, key=lambda worker: worker.busy is not None)
-        return [worker.actor for worker in ready_first]
-
-    def _start(self) -> Any:
-        # Opening is retried by Ray when it restarts the process; a piece may go to another worker.
-        actor = self._ray.remote(Process).options(
-            num_cpus=self._placement.cpus,
-            num_gpus=self._placement.gpus,
+        task = ray.remote(
+            num_cpus=placement.cpus,
+            num_gpus=placement.gpus,
+            max_retries=ATTEMPTS - 1,
+            max_calls=0,  # a process keeps its model: on GPUs Ray would end it after every piece
             scheduling_strategy="SPREAD",
-            max_restarts=RESTARTS,
-            max_task_retries=-1,
-        )
-        return actor.remote()
+        )(do_piece)
+        # A list keeps Ray from sending the content along with every piece.
+        content = [ray.put(ray.cloudpickle.dumps(work))]
+        remaining = iter(pieces)
+        in_progress: dict[Any, tuple[Piece, int]] = {}  # with the number of the attempt
 
-    def _open(self, worker: RayWorker[Piece]) -> RayWorker[Piece]:
-        worker.node = None
-        worker.busy = worker.actor.open.remote(self._content, headscope.__version__)
-        return worker
+        def submit(piece: Piece, attempt: int = 1) -> None:
+            in_progress[task.remote(content, headscope.__version__, piece)] = (piece, attempt)
 
-    def _hand_out(self, pieces: Pieces[Piece]) -> None:
-        ready = {worker.number for worker in self._workers if worker.node is not None}
-        for worker in self._workers:
-            if worker.number in ready and worker.busy is None:
-                worker.attempted = pieces.take(worker.number, ready)
-                if worker.attempted is not None:
-                    do = worker.actor.do.options(max_task_retries=0)
-                    worker.busy = do.remote(worker.attempted.piece)
-
-    def _wait(self) -> RayWorker[Piece] | None:
-        """A worker that has returned or failed; None if there is none for a while."""
-        busy = {worker.busy: worker for worker in self._workers if worker.busy is not None}
-        done, _ = self._ray.wait(list(busy), num_returns=1, timeout=LOOK_EVERY)
-        if done:
-            return busy[done[0]]
-        self._check_nodes()
-        return None
-
-    def _settle(
-        self, worker: RayWorker[Piece], pieces: Pieces[Piece]
-    ) -> Iterator[tuple[Piece, Outcome]]:
-        reference, attempted = worker.busy, worker.attempted
-        worker.busy = worker.attempted = None
         try:
-            returned = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:
-            if attempted is None:
-                self._leave_out(worker, error)
-            else:
-                pieces.fail(attempted, worker.number)
-                self._fail(worker, attempted, error)
-            return
-        if attempted is None:
-            worker.node = returned
-            return
-        pieces.finish(attempted)
-        self._hand_out(pieces)  # now, so that the worker does not wait until this is written
-        yield attempted.piece, returned
+            for piece in islice(remaining, placement.workers):
+                submit(piece)
+            while in_progress:
+                finished, _ = ray.wait(list(in_progress), timeout=CHECK_SECONDS)
+                if not finished:
+                    check_room(find_nodes(), placement)
+                    continue
+                piece, attempt = in_progress.pop(finished[0])
+                try:
+                    outcome = ray.get(finished[0])
+                except ray.exceptions.RayError as error:  # after all attempts of Ray
+                    outcome, attempt = Failure(_explain(error)), ATTEMPTS
+                if not isinstance(outcome, Failure):
+                    for following in islice(remaining, 1):  # while this outcome is written
+                        submit(following)
+                    yield piece, outcome
+                elif attempt < ATTEMPTS:
+                    submit(piece, attempt + 1)
+                else:
+                    raise RunError(
+                        f"{work.describe(piece)} failed {ATTEMPTS} times, the last time because: "
+                        f"{outcome.reason.rstrip('.')}. What is finished is kept; run the same "
+                        "command again when this is mended."
+                    )
+        finally:  # after an error or Ctrl-C, or if nobody asks for the rest
+            for reference in in_progress:
+                ray.cancel(reference, force=True)
 
-    def _leave_out(self, worker: RayWorker[Piece], error: Exception) -> None:
-        """The work cannot be opened there, or Ray has restarted the worker too often."""
-        self._remove(worker)
-        if not self._workers:
+
+@dataclass(frozen=True)
+class Failure:
+    """What a task returns in place of an outcome: what went wrong, in one line."""
+
+    reason: str
+
+
+_opened: dict[str, Any] = {}  # the work that this process of the cluster has opened, by its content
+
+
+def do_piece(content: list[Any], version: str, piece: Any) -> Any:
+    """The outcome of one piece or a Failure; runs in a process of the cluster."""
+    try:
+        return _open(content, version)(piece)
+    except Exception as error:
+        return Failure(_explain(error))
+
+
+def _open(content: list[Any], version: str) -> Work[Any, Any]:
+    """The work, which a process opens once."""
+    if version != headscope.__version__:
+        raise RunError(
+            f"This node has headscope {headscope.__version__}, the run was started with "
+            f"{version}; install the same version on every node."
+        )
+    (reference,) = content
+    name = reference.hex()
+    if name not in _opened:
+        _opened.clear()
+        work = pickle.loads(import_ray().get(reference))
+        work.open()
+        _opened[name] = work
+    return _opened[name]
+
+
+def place_workers(
+    nodes: list[Node], workers: int | None, threads: int, *, needs_gpu: bool
+) -> Placement:
+    """One worker per GPU, or per `threads` cores; or the number asked for, sharing the cores."""
+    if workers is not None and workers < 1:
+        raise RunError(f"{workers} workers cannot work; ask for at least one.")
+    cores = sum(node.cpus for node in nodes)
+    gpus = sum(node.gpus for node in nodes)
+    if needs_gpu:
+        if gpus < (workers or 1):
             raise RunError(
-                f"No worker could start, the last one because: {_reason(error).rstrip('.')}. Every "
-                "node needs Headscope, and model and corpus under the same name; see docs/scale.md."
+                f"The model is on a GPU and the cluster has {gpus} GPUs, too few for "
+                f"{workers or 1} workers; ask for fewer with `--workers`, or use `--device cpu`."
             )
-        log.warning("A worker is left out: %s", _reason(error))
+        return Placement(workers or gpus, cpus=0, gpus=1)
+    if cores < (workers or 1):
+        raise RunError(
+            f"The cluster has {cores} CPUs, too few for {workers or 1} workers; "
+            "ask for fewer with `--workers`, or add nodes."
+        )
+    if workers is None:
+        cpus = min(threads, max(node.cpus for node in nodes))
+        return Placement(sum(node.cpus // cpus for node in nodes), cpus, gpus=0)
+    cpus = min(threads, cores // workers)
+    while sum(node.cpus // cpus for node in nodes) < workers:  # a worker fits on one node
+        cpus -= 1
+    return Placement(workers, cpus, gpus=0)
 
-    def _fail(
-        self, worker: RayWorker[Piece], attempted: Attempted[Piece], error: Exception
-    ) -> None:
-        """The piece is tried again; a worker that died opens the work anew once Ray restarts it."""
-        name, node = self._work.describe(attempted.piece), worker.node
-        if len(attempted.failed_on) == ATTEMPTS:
-            raise RunError(
-                f"{name} failed {ATTEMPTS} times, the last time on {node}: "
-                f"{_reason(error).rstrip('.')}. What is finished is kept; run the same command "
-                "again when this is mended."
-            )
-        if not isinstance(error, self._ray.exceptions.RayTaskError):
-            log.warning("A worker on %s died; %s is done again.", node, name)
-            self._open(worker)
 
-    def _remove(self, worker: RayWorker[Piece]) -> None:
-        self._workers.remove(worker)
-        self._ray.kill(worker.actor)
-
-    def _check_nodes(self) -> None:
-        """Nothing happens: say so once, and stop if nothing ever can."""
-        if any(worker.node is not None for worker in self._workers):
+def check_room(nodes: list[Node], placement: Placement) -> None:
+    """Refuse to wait for a cluster that no longer has a node for any worker."""
+    for node in nodes:
+        if node.cpus >= placement.cpus and node.gpus >= placement.gpus:
             return
-        need = self._placement
-        if not any(node.cpus >= need.cpus and node.gpus >= need.gpus for node in find_nodes()):
-            raise RunError(
-                f"No node with {need} is left in the cluster; what is finished is kept, "
-                "so run the same command again when there is one."
-            )
-        if not self._has_said_waiting and time.monotonic() - self._started > SAY_AFTER:
-            self._has_said_waiting = True
-            log.warning("Waiting for a worker; each asks the cluster for %s.", need)
+    raise RunError(
+        f"No node with {placement.cpus} CPUs and {placement.gpus} GPUs is left in the cluster; "
+        "what is finished is kept, so run the same command again when there is one."
+    )
 
 
-def _reason(error: Exception) -> str:
-    """What was raised in the worker, or how it died, in one line."""
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, Exception):
-        said = (str(cause).splitlines() or [""])[0]
-        return said if isinstance(cause, HeadscopeError) else f"{type(cause).__name__}: {said}"
-    if type(error).__name__ == "OutOfMemoryError":
-        return "its node ran out of memory"
-    return "its process or its node died"
+def find_nodes() -> list[Node]:
+    """The machines of the cluster that are alive."""
+    nodes = []
+    for node in import_ray().nodes():
+        if node["Alive"]:
+            resources = node["Resources"]
+            nodes.append(Node(int(resources.get("CPU", 0)), int(resources.get("GPU", 0))))
+    return nodes
 
 
 def import_ray() -> ModuleType:
@@ -318,35 +255,42 @@ def connected(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def find_nodes() -> list[Node]:
-    """The machines of the cluster that are alive."""
-    alive = (node["Resources"] for node in import_ray().nodes() if node["Alive"])
-    return [Node(int(has.get("CPU", 0)), int(has.get("GPU", 0))) for has in alive]
-
-
 def _connect(ray: ModuleType, address: str) -> None:
     _check_answers(address)
-    own = {"include_dashboard": False} if address == "local" else {}
+    options = {"include_dashboard": False} if address == "local" else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
     except (RuntimeError, ConnectionError, ValueError, OSError, ImportError) as error:
-        said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[0].rstrip(".") if lines else "no reason given"
         raise RunError(
-            f"Ray cannot be used at {address!r} ({said.strip().rstrip('.')}); start a cluster with "
+            f"Ray cannot be used at {address!r} ({reason}); start a cluster with "
             "`ray start --head`, or leave the address out to use this machine alone."
         ) from error
 
 
 def _check_answers(address: str) -> None:
     """Refuse an address without a server at once; Ray itself tries for a minute."""
-    match = _HOST.fullmatch(address)
+    match = HOST.fullmatch(address)
     if match is None:
         return
     try:
-        place = match["host"].strip("[]"), int(match["port"])
-        socket.create_connection(place, timeout=_ANSWER_WITHIN).close()
+        host, port = match["host"].strip("[]"), int(match["port"])
+        socket.create_connection((host, port), timeout=ANSWER_SECONDS).close()
     except OSError as error:
         raise RunError(
             f"Nobody answers at {address} ({error.strerror or error}); check the address of the "
             "cluster (`ray status` on its head node), or leave it out to use this machine alone."
         ) from error
+
+
+def _explain(error: Exception) -> str:
+    """What was raised in the worker, or how it died, in one line."""
+    name, message = type(error).__name__, (str(error).splitlines() or [""])[0]
+    if isinstance(error, HeadscopeError):
+        return message
+    if name == "OutOfMemoryError" and type(error).__module__.startswith("ray."):
+        return "its node ran out of memory"
+    if name in ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError"):
+        return "its process or its node died"
+    return f"{name}: {message}"

@@ -76,11 +76,10 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if setup.numbers is not None:
         exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
         others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
-        numbers = with_importance(setup, Part(number_inputs, others, by_sentence=True))
-        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False, by_sentence=True)
-    alone = setup.context is None
-    inputs = sentence_inputs if alone else document_inputs
-    return (with_importance(setup, Part(inputs, tuple(metrics), by_sentence=alone)),)
+        numbers = with_importance(setup, Part(number_inputs, others))
+        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False)
+    inputs = sentence_inputs if setup.context is None else document_inputs
+    return (with_importance(setup, Part(inputs, tuple(metrics))),)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:

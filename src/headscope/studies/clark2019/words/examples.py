@@ -22,7 +22,7 @@ from headscope.studies.clark2019.words.choices import (
     clear_relations,
     layer_number,
 )
-from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
+from headscope.studies.study import Setup, WithModel
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
 from headscope.workers.threads import use_threads
@@ -84,7 +84,7 @@ class Watching(WithModel):
 
     def __call__(self, shown: Shown, /) -> bytes:
         """The examples of a head as the content of a file."""
-        with ONE_AT_A_TIME, use_threads(self.threads):
+        with use_threads(self.threads):
             return _pack(_watch(self.setup, shown))
 
     def describe(self, shown: Shown, /) -> str:

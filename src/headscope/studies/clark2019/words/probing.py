@@ -35,7 +35,7 @@ from headscope.probes.vectors import InputEmbeddings, VectorSource, read_vectors
 from headscope.probes.words import find_frame
 from headscope.results.measure import Measure, Published
 from headscope.studies.clark2019.words import why_no_probes
-from headscope.studies.study import ONE_AT_A_TIME, Setup, WithModel
+from headscope.studies.study import Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted
@@ -140,7 +140,7 @@ class Training(WithModel):
 
     def __call__(self, group: Group, /) -> bytes:
         """The outcome of a group as the content of a file."""
-        with ONE_AT_A_TIME, use_threads(self.threads):
+        with use_threads(self.threads):
             return self.train(group).pack()
 
     def describe(self, group: Group, /) -> str:

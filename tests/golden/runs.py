@@ -1,0 +1,124 @@
+"""Eight small runs whose numbers and claims are stored, and how to compute them.
+
+Only the public names of Headscope are used, so that the runs of another commit can be computed with
+its `src` on the path.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+import headscope as hs
+
+# Variables that moved on purpose, and why. Add a line with every change of the stored numbers;
+# `record` prints them. They are compared like all others.
+MOVED: dict[str, str] = {}
+
+BATCH_TOKENS = 512  # small, so that every run has several batches
+
+
+@dataclass(frozen=True)
+class GoldenRun:
+    """A study of a bundled model on the first sentences of some documents of the demo corpus."""
+
+    name: str
+    study: str
+    model: str
+    documents: int
+    sentences_each: int  # of every document, from its beginning
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+RUNS = (
+    GoldenRun("vig2019-gpt2", "vig2019", "mini-gpt2", 60, 5),  # enough sentences for two shards
+    GoldenRun(
+        "vig2019-bert",
+        "vig2019",
+        "mini-bert",
+        14,
+        8,
+        {
+            "sentences": 48,
+            "seed": 1,
+            "exemplar_sentences": 90,
+            "self_exemplars": True,
+            "alignment": "words",
+        },
+    ),
+    GoldenRun("vig2019-rows", "vig2019", "mini-gpt2", 12, 4, {"attention": "rows"}),
+    GoldenRun(
+        "vig2019-long", "vig2019", "mini-gpt2", 12, 12, {"attention": "fused", "context": 96}
+    ),
+    GoldenRun(
+        "vig2019-both", "vig2019", "mini-bert", 10, 3, {"weights": "both", "alignment": "strict"}
+    ),
+    GoldenRun(
+        "vig2019-norm", "vig2019", "mini-gpt2", 8, 1, {"weights": "norm", "importance": True}
+    ),
+    GoldenRun(
+        "clark2019-bert",
+        "clark2019",
+        "mini-bert",
+        12,
+        4,
+        {"max_tokens": 64, "repeated_sequences": 2, "period": 8, "probe_seeds": 1},
+    ),
+    GoldenRun(
+        "luger2026-gpt2",
+        "luger2026",
+        "mini-gpt2",
+        12,
+        10,
+        {
+            "context": 64,
+            "rest": True,
+            "repeated_sequences": 2,
+            "period": 8,
+            "needles": 1,
+            "depths": [10, 90],
+        },
+    ),
+)
+
+
+def compute(run: GoldenRun, out: Path | None = None) -> xr.Dataset:
+    """The result of a run; `out` keeps its directory."""
+    corpus = _select(run.documents, run.sentences_each)
+    with one_thread():
+        return hs.study(
+            run.study, _load(run.model), corpus, out, batch_tokens=BATCH_TOKENS, **run.options
+        )
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use a single thread: how many add up a sum decides its last bits."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@cache
+def _load(name: str) -> hs.Model:
+    return hs.load(name, device="cpu")
+
+
+def _select(documents: int, sentences_each: int) -> hs.Corpus:
+    corpus = hs.demo_corpus()
+    chosen: list[int] = []
+    start = 0
+    for document in islice(corpus.documents(), documents):
+        chosen += range(start, start + min(sentences_each, len(document)))
+        start += len(document)
+    return corpus.select(chosen)
