@@ -6,9 +6,8 @@ are either all other words, or the head words of all earlier mentions: the paper
 the second is the easier task. Of equal weights the first word wins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -80,10 +79,11 @@ COREF_BASELINE = Measure(
     cost="mentions², once for all heads",
     axes={"system": "System", "mention": "Mention"},
     published=tuple(
-        Published(system.replace("_", " "), CLARK, percent / 100, at)
+        Published(
+            system.replace("_", " "), CLARK, percent / 100, {"system": system, "mention": kind}
+        )
         for system in SYSTEMS
         for kind, percent in zip(KINDS, TABLE2[system], strict=True)
-        for at in ({"system": system, "mention": kind},)
     ),
     with_errors=False,
     also=tuple(f"coref_baseline{end}" for end in SUMS),
@@ -170,8 +170,10 @@ class CorefAccuracy(Metric):
         }
 
     def _queries(self, batch: AnnotatedBatch) -> Queries:
-        make = partial(make_queries, is_causal=self.is_causal, device=batch.mask.device)
-        return batch.once(self.name, lambda: make(batch.sentences))
+        def make() -> Queries:
+            return make_queries(batch.sentences, is_causal=self.is_causal, device=batch.mask.device)
+
+        return batch.once(self.name, make)
 
 
 def make_queries(
@@ -181,23 +183,26 @@ def make_queries(
     device: torch.device | str = "cpu",
 ) -> Queries:
     """The scored mentions of windows; a causal head is asked only for what it could see."""
-    rows = [row for place, window in enumerate(windows) for row in _rows(place, window)]
-    seen = [row for row in rows if not is_causal or min(row.targets) < row.phrase.head]
+    seen: list[_Query] = []
     unseen = torch.zeros(len(windows), len(KINDS))
-    for row in rows:
-        if is_causal and min(row.targets) > row.phrase.head:
-            unseen[row.window] += torch.tensor(_kinds(row.phrase))
-    size = max((len(window.words) for window in windows), default=0)
-    tables = (
-        torch.tensor([row.window for row in seen], dtype=torch.long),
-        torch.tensor([row.phrase.head for row in seen], dtype=torch.long),
-        _marked([row.targets for row in seen], size),
-        _marked([row.earlier for row in seen], size),
-        torch.tensor([_kinds(row.phrase) for row in seen]).reshape(-1, len(KINDS)),
-        torch.tensor([row.right for row in seen], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
-        unseen,
+    for place, window in enumerate(windows):
+        for query in _queries_of(place, window):
+            if is_causal and min(query.targets) > query.mention.head:
+                unseen[place] += torch.tensor(_kinds(query.mention))
+            else:
+                seen.append(query)
+    words = max((len(window.words) for window in windows), default=0)
+    kinds = torch.tensor([_kinds(query.mention) for query in seen])
+    right = torch.tensor([query.right for query in seen], dtype=torch.bool)
+    return Queries(
+        window=torch.tensor([query.window for query in seen], dtype=torch.long).to(device),
+        head=torch.tensor([query.mention.head for query in seen], dtype=torch.long).to(device),
+        targets=_marked([query.targets for query in seen], words).to(device),
+        earlier=_marked([query.earlier for query in seen], words).to(device),
+        kinds=kinds.reshape(-1, len(KINDS)).to(device),
+        right=right.reshape(-1, len(SYSTEMS)).to(device),
+        unseen=unseen.to(device),
     )
-    return Queries(*(table.to(device) for table in tables))
 
 
 def find_resolved(
@@ -220,40 +225,34 @@ def find_baselines(queries: Queries) -> Float[Tensor, "mention system kind"]:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Query:
     window: int
-    phrase: Phrase
+    mention: Phrase
     targets: list[int]
     earlier: list[int]
     right: list[bool]
 
 
-def _rows(place: int, window: Sentence) -> list[_Row]:
-    found = phrases(window)
-    return [
-        _Row(
-            place,
-            found[index],
-            targets,
-            [found[i].head for i in candidates(found, index)],
-            # Judged as heads are: by the head word that the system points at.
-            [
-                (chosen := resolve(system, found, index)) is not None
-                and found[chosen].head in targets
-                for system in SYSTEMS
-            ],
-        )
-        for index in range(len(found))
-        if (targets := [found[i].head for i in antecedents(found, index)])
-    ]
+def _queries_of(place: int, window: Sentence) -> Iterator[_Query]:
+    """The mentions of a window that have an antecedent."""
+    mentions = phrases(window)
+    for index, mention in enumerate(mentions):
+        targets = [antecedent.head for antecedent in antecedents(mentions, index)]
+        if not targets:
+            continue
+        earlier = [candidate.head for candidate in candidates(mentions, index)]
+        # Systems are judged as heads are: by the head word that they point at.
+        picked = [resolve(system, mentions, index) for system in SYSTEMS]
+        right = [phrase is not None and phrase.head in targets for phrase in picked]
+        yield _Query(place, mention, targets, earlier, right)
 
 
-def _kinds(phrase: Phrase) -> list[float]:
-    return [float(kind in ("all", phrase.kind)) for kind in KINDS]
+def _kinds(mention: Phrase) -> list[float]:
+    return [float(kind in ("all", mention.kind)) for kind in KINDS]
 
 
 def _marked(places: Sequence[Sequence[int]], width: int) -> Bool[Tensor, "mention word"]:
     table = torch.zeros(len(places), width, dtype=torch.bool)
-    for row, marked in enumerate(places):
-        table[row, list(marked)] = True
+    for row, words in enumerate(places):
+        table[row, list(words)] = True
     return table

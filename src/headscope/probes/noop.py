@@ -255,23 +255,19 @@ def find_applying(
     width = units.width
     is_null = (null[:, None].to(units.keys.dtype) @ units.keys)[:, 0, :width] > 0
     words = gold.words & ~is_null
-    scored = scored_words(gold.heads, gold.words, is_causal=is_causal).to(gold.own.dtype)
-    of_dependents = gold.own * scored[0, ..., None]
-    # Where the clitic's attention counts instead of the possessor's, it is the clitic's.
-    of_dependents += pad(gold.following * scored[0, ..., None], (0, 0, 1, 0))[:, :-1]
-    of_governors = _of_governors(gold, gold.classes * scored[1, ..., None])
+    scored = scored_words(gold.heads, gold.words, is_causal=is_causal).float()[..., None]
+    of_dependents = gold.by_itself * scored[0]
+    # Where the next word, a clitic, is judged instead of the possessor, it is the one that attends.
+    of_dependents += pad(gold.by_next * scored[0], (0, 0, 1, 0))[:, :-1]
+    of_governors = _of_governors(gold, gold.classes * scored[1])
     applies = torch.stack([of_dependents, of_governors], dim=1).clamp(max=1)
-    return Applying(
-        units.queries[:, :width], words.to(gold.own.dtype), applies * words[:, None, :, None]
-    )
+    return Applying(units.queries[:, :width], words.float(), applies * words[:, None, :, None])
 
 
 def _of_governors(
     gold: GoldTrees, classes: Float[Tensor, "batch word class"]
 ) -> Float[Tensor, "batch word class"]:
     """1 for words that govern one of the class."""
-    governs = (
-        gold.heads[:, None, :]
-        == torch.arange(gold.heads.shape[1], device=gold.heads.device)[:, None]
-    )
-    return (governs.to(classes.dtype) @ classes).clamp(max=1)
+    words = torch.arange(gold.heads.shape[1], device=gold.heads.device)
+    governs = gold.heads[:, None, :] == words[:, None]
+    return (governs.float() @ classes).clamp(max=1)

@@ -225,10 +225,10 @@ class RelationAccuracy(Metric):
         }
 
     def _gold(self, batch: AnnotatedBatch) -> GoldTrees:
-        device = batch.mask.device
-        return batch.once(
-            self.name, lambda: make_gold(batch.sentences, self.classes, device=device)
-        )
+        def make() -> GoldTrees:
+            return make_gold(batch.sentences, self.classes, device=batch.mask.device)
+
+        return batch.once(self.name, make)
 
     def _scored(self, gold: GoldTrees) -> Tensor:
         return scored_words(gold.heads, gold.words, is_causal=self.is_causal)
@@ -236,8 +236,9 @@ class RelationAccuracy(Metric):
     def _accuracies(self, sums: Sums, relation: Axis) -> Variables:
         correct = label(sums["correct"], GROUP, *self.grid.axes, DIRECTION, relation)
         scored = label(sums["scored"], GROUP, DIRECTION, relation)
-        found = ratio_variables("relation_accuracy", correct, scored)
-        return {**found, "relation_accuracy_ci": interval_variable(found, "relation_accuracy")}
+        variables = ratio_variables("relation_accuracy", correct, scored)
+        interval = interval_variable(variables, "relation_accuracy")
+        return {**variables, "relation_accuracy_ci": interval}
 
     def _baselines(self, sums: Sums, relation: Axis) -> Variables:
         """Over all words, as in the paper, and over the words that each direction could score."""
@@ -257,9 +258,9 @@ class RelationAccuracy(Metric):
 
     def _trees(self, sums: Sums) -> Variables:
         arcs, chain = label(sums["arcs"], GROUP), label(sums["arcs_of_neighbours"], GROUP)
-        found = label(sums["arcs_found"], GROUP, *self.grid.axes)
+        hits = label(sums["arcs_found"], GROUP, *self.grid.axes)
         return {
-            **ratio_variables("tree_accuracy", found, arcs),
+            **ratio_variables("tree_accuracy", hits, arcs),
             **ratio_variables("tree_baseline", chain, arcs),
         }
 
@@ -299,12 +300,12 @@ def count_correct(
     scored: Bool[Tensor, "direction batch word"],
 ) -> Float[Tensor, "batch head direction class"]:
     """How many words of each class every head gets right in every sentence."""
-    correct = _class_counts(predicted == gold.heads[:, None], gold.own, scored)
-    if gold.following.any():
-        heads = gold.heads[:, None]
+    heads = gold.heads[:, None]
+    correct = _class_counts(predicted == heads, gold.by_itself, scored)
+    if gold.by_next.any():
         # The last word has no next one; -1 is no governor that a word of the class could have.
-        shifted = torch.nn.functional.pad(predicted[..., 1:], (0, 1), value=-1)
-        correct = correct + _class_counts(shifted == heads, gold.following, scored)
+        by_next = torch.nn.functional.pad(predicted[..., 1:], (0, 1), value=-1)
+        correct = correct + _class_counts(by_next == heads, gold.by_next, scored)
     return correct
 
 
@@ -315,12 +316,12 @@ def count_offsets(
 
     Where the next word's prediction counts, the offset is from there.
     """
-    own = _offset_hits(gold, 0, gold.own, scored)
-    following = _offset_hits(gold, 1, gold.following, scored)
+    by_itself = _offset_hits(gold, 0, gold.by_itself, scored)
+    by_next = _offset_hits(gold, 1, gold.by_next, scored)
     return {
         "words": torch.einsum("bw,bwc->bc", gold.words.float(), gold.classes),
         "scored": torch.einsum("dbw,bwc->bdc", scored.float(), gold.classes),
-        "offset_correct": own + following,
+        "offset_correct": by_itself + by_next,
     }
 
 
@@ -343,5 +344,5 @@ def _class_counts(
     classes: Float[Tensor, "batch word class"],
     scored: Bool[Tensor, "direction batch word"],
 ) -> Float[Tensor, "batch head direction class"]:
-    counted = (hits & scored[:, :, None]).float()
-    return (counted @ classes).permute(1, 2, 0, 3)
+    """Scored hits by the class of the word."""
+    return ((hits & scored[:, :, None]).float() @ classes).permute(1, 2, 0, 3)
