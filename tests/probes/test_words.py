@@ -74,6 +74,14 @@ def test_a_batch_may_be_padded_further_than_its_longest_sentence() -> None:
     assert units.keys[0, 3:].sum() == 0
 
 
+def test_rows_of_padding_may_hold_anything() -> None:
+    weights = torch.from_numpy(random_weights(np.random.default_rng(0), 2, 4))[None]
+    units = make_units([[0, 0, 1]], [2], tokens=4)
+    expected = word_maps(weights.clone(), units)
+    weights[:, :, 3] = torch.nan
+    torch.testing.assert_close(word_maps(weights, units), expected)
+
+
 @pytest.mark.parametrize(("row", "expected"), [("mean", 0.5), ("first", 0.8)])
 def test_a_split_word_attends_like_its_pieces_or_like_the_first(row: From, expected: float) -> None:
     weights = torch.tensor([[[[0.1, 0.1, 0.8], [0.4, 0.4, 0.2], [0.0, 0.0, 1.0]]]])

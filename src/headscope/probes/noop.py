@@ -12,22 +12,29 @@ word. All other words are those to which it does not apply.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
 from headscope.metrics.gradient import MASKED_SHARE, choose_predicted, differentiate
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
+from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.probes.relations import SUMS, scored_words
 from headscope.probes.trees import Classes, GoldTrees, make_gold
 from headscope.probes.words import From, Units, units_in
 from headscope.results.measure import Measure
-from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch
@@ -100,68 +107,7 @@ class Applying:
 
 
 @dataclass(frozen=True)
-class NoopSums:
-    """What words pay, summed where each relation applies and over all words."""
-
-    grid: Grid
-    classes: Classes
-    prefix: str
-
-    def zero(self) -> State:
-        """Empty sums."""
-        classes = len(self.classes)
-        return State(
-            {
-                "applies": np.zeros((GROUPS, *self.grid.shape, 2, classes)),
-                "total": np.zeros((GROUPS, *self.grid.shape)),
-                "words_applying": np.zeros((GROUPS, 2, classes)),
-                "words": np.zeros(GROUPS),
-            }
-        )
-
-    def count(self, state: State, batch: AnnotatedBatch, known: Applying) -> None:
-        """Count the words of a batch."""
-        counts = {"words_applying": known.applies.sum(2), "words": known.words.sum(1)}
-        for name, values in counts.items():
-            state.add(name, sum_by_group(values, batch.groups))
-
-    def add(
-        self,
-        state: State,
-        index: int,
-        batch: AnnotatedBatch,
-        known: Applying,
-        paid: Float[Tensor, "batch head token"],
-    ) -> None:
-        """Add what the tokens of one layer pay."""
-        of_words = paid @ known.pieces.to(paid.dtype).transpose(1, 2)  # batch head word
-        applies = torch.einsum("bhw,bdwc->bhdc", of_words, known.applies.to(paid.dtype))
-        total = torch.einsum("bhw,bw->bh", of_words, known.words.to(paid.dtype))
-        for name, values in (("applies", applies), ("total", total)):
-            state.add(name, sum_by_group(values, batch.groups), (slice(None), index))
-
-    def compute(self, sums: Sums) -> Variables:
-        """PREFIX_applies and PREFIX_not, of dependents and of governors, with errors and sums."""
-        found: Variables = {}
-        axis = Axis("relation", self.classes.names)
-        for direction, side in enumerate(SIDES):
-            applies, words = (
-                sums["applies"][..., direction, :],
-                sums["words_applying"][:, direction],
-            )
-            parts = {
-                "applies": (applies, words),
-                "not": (sums["total"][..., None] - applies, sums["words"][:, None] - words),
-            }
-            for name, (x, y) in parts.items():
-                x = np.where(y[:, None, None] > 0, x, 0.0)  # what is left of no words is rounding
-                above, below = label(x, GROUP, *self.grid.axes, axis), label(y, GROUP, axis)
-                found |= ratio_variables(f"{self.prefix}_{name}{side}", above, below)
-        return found
-
-
-@dataclass(frozen=True)
-class Noop:
+class Noop(Metric):
     """Attention of words to null tokens, where each relation applies and where it does not."""
 
     grid: Grid
@@ -170,34 +116,26 @@ class Noop:
     row: From = "mean"
     name: str = "noop"
     measures: tuple[Measure, ...] = (NOOP_APPLIES, NOOP_NOT)
-    merge = staticmethod(add)
 
-    @property
-    def sums(self) -> NoopSums:
-        """The numbers that are added up."""
-        return NoopSums(self.grid, self.classes, self.name)
+    def zero(self) -> Sums:
+        return zero_sums(self.grid, self.classes)
 
-    def zero(self, inputs: int) -> State:
-        return self.sums.zero()
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        count_words(sums, self._applying(batch), batch.groups)
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
-        """Count the words."""
-        self.sums.count(state, batch, self._known(batch))
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
+        applying = self._applying(layer.batch)
+        add_layer(sums, layer.index, layer.to_null, applying, layer.batch.groups)
 
-    def update_layer(self, state: State, layer: Layer) -> None:
-        """Add what the words pay to null tokens."""
-        batch = layer.batch
-        self.sums.add(state, layer.index, batch, self._known(batch), layer.to_null)
+    def compute(self, sums: Sums) -> Variables:
+        return noop_variables(self.name, sums, self.grid, self.classes)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
-        return self.sums.compute(sums)
-
-    def _known(self, batch: AnnotatedBatch) -> Applying:
+    def _applying(self, batch: AnnotatedBatch) -> Applying:
         return applying_in(batch, self.classes, self.row, is_causal=self.is_causal)
 
 
 @dataclass(frozen=True)
-class NoopGradient:
+class NoopGradient(Metric):
     """|∂L/∂a| of the weights on null tokens, of the same words."""
 
     grid: Grid
@@ -208,49 +146,96 @@ class NoopGradient:
     share: float = MASKED_SHARE
     name: str = "noop_gradient"
     measures: tuple[Measure, ...] = (NOOP_GRADIENT_APPLIES, NOOP_GRADIENT_NOT)
-    merge = staticmethod(add)
 
-    @property
-    def sums(self) -> NoopSums:
-        """The numbers that are added up."""
-        return NoopSums(self.grid, self.classes, self.name)
+    def zero(self) -> Sums:
+        return zero_sums(self.grid, self.classes)
 
-    def zero(self, inputs: int) -> State:
-        return self.sums.zero()
-
-    def update_model(
-        self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
+    def see_model(
+        self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
     ) -> None:
         """Differentiate the loss of every input of a batch."""
-        known = applying_in(annotated, self.classes, self.row, is_causal=self.is_causal)
-        predicted, null = self._predicted(annotated), annotated.null & annotated.mask
+        applying = applying_in(annotated, self.classes, self.row, is_causal=self.is_causal)
+        count_words(sums, applying, annotated.groups)
+        pairs = pairs_to_null(annotated)
         places = {layer: place for place, layer in enumerate(self.grid.layers)}
-        self.sums.count(state, annotated, known)
 
         def reduce(layer: int, gradient: Float[Tensor, "batch head query key"]) -> None:
-            mean = gradient_to(gradient, null, is_causal=self.is_causal)
-            self.sums.add(state, places[layer], annotated, known, mean)
+            paid = mean_gradient(gradient, pairs)
+            add_layer(sums, places[layer], paid, applying, annotated.groups)
 
-        differentiate(model, batch, predicted, reduce)
+        differentiate(model, batch, self.predicted(annotated), reduce)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
-        return self.sums.compute(sums)
+    def compute(self, sums: Sums) -> Variables:
+        return noop_variables(self.name, sums, self.grid, self.classes)
 
-    def _predicted(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
+    def predicted(self, batch: AnnotatedBatch) -> Bool[Tensor, "batch token"]:
+        """The tokens whose loss is differentiated."""
         return choose_predicted(batch, batch.content, seed=self.seed, share=self.share)
 
 
-def gradient_to(
-    gradient: Float[Tensor, "batch head query key"],
-    keys: Bool[Tensor, "batch key"],
-    *,
-    is_causal: bool,
+def zero_sums(grid: Grid, classes: Classes) -> Sums:
+    """What words pay, summed where each relation applies and over all words; and the words."""
+    return {
+        "applies": group_zeros(*grid.shape, len(SIDES), len(classes)),
+        "total": group_zeros(*grid.shape),
+        "words_applying": group_zeros(len(SIDES), len(classes)),
+        "words": group_zeros(),
+    }
+
+
+def count_words(sums: Sums, applying: Applying, groups: Int[Tensor, "batch"]) -> None:
+    """Count the words of a batch."""
+    add_by_group(sums["words_applying"], applying.applies.sum(2), groups)
+    add_by_group(sums["words"], applying.words.sum(1), groups)
+
+
+def add_layer(
+    sums: Sums,
+    index: int,
+    paid: Float[Tensor, "batch head token"],
+    applying: Applying,
+    groups: Int[Tensor, "batch"],
+) -> None:
+    """Add what the tokens of a batch pay in one layer; padding pays nothing."""
+    of_words = paid @ applying.pieces.to(paid.dtype).mT  # batch head word
+    applies = torch.einsum("bhw,bdwc->bhdc", of_words, applying.applies.to(paid.dtype))
+    total = torch.einsum("bhw,bw->bh", of_words, applying.words.to(paid.dtype))
+    add_by_group(sums["applies"][:, index], applies, groups)
+    add_by_group(sums["total"][:, index], total, groups)
+
+
+def noop_variables(prefix: str, sums: Sums, grid: Grid, classes: Classes) -> Variables:
+    """PREFIX_applies and PREFIX_not, of dependents and of governors, with errors and sums."""
+    variables: Variables = {}
+    relation = Axis("relation", classes.names)
+    for direction, side in enumerate(SIDES):
+        paid = sums["applies"][..., direction, :]
+        words = sums["words_applying"][:, direction]
+        rest = sums["total"][..., None] - paid
+        other_words = sums["words"][:, None] - words
+        for end, x, y in (("applies", paid, words), ("not", rest, other_words)):
+            x = torch.where(y[:, None, None] > 0, x, 0.0)  # what is left of no words is rounding
+            numerator = label(x, GROUP, *grid.axes, relation)
+            denominator = label(y, GROUP, relation)
+            variables |= ratio_variables(f"{prefix}_{end}{side}", numerator, denominator)
+    return variables
+
+
+def pairs_to_null(batch: AnnotatedBatch) -> Bool[Tensor, "batch query key"]:
+    """Pairs of a token, null or not, and a null token that it sees."""
+    pairs = batch.mask[:, :, None] & (batch.null & batch.mask)[:, None, :]
+    return pairs.tril() if batch.is_causal else pairs
+
+
+def mean_gradient(
+    gradient: Float[Tensor, "batch head query key"], pairs: Bool[Tensor, "batch query key"]
 ) -> Float[Tensor, "batch head query"]:
-    """Mean |∂L/∂a[i, j]| of every query over those keys j that it sees; zero where it sees none."""
-    seen = keys[:, None, :].expand(-1, keys.shape[1], -1)
-    seen = (seen.tril() if is_causal else seen).to(gradient.dtype)
-    total = (gradient.abs() * seen[:, None]).sum(-1)
-    return total / seen.sum(-1).clamp(min=1)[:, None]
+    """Mean |∂L/∂a[i, j]| of every query i over its pairs; zero where it has none.
+
+    Rows of padding may hold anything, NaN included.
+    """
+    total = torch.where(pairs[:, None], gradient.abs(), 0.0).sum(-1)
+    return total / pairs.sum(-1).clamp(min=1)[:, None]
 
 
 def applying_in(batch: AnnotatedBatch, classes: Classes, row: From, *, is_causal: bool) -> Applying:
@@ -270,23 +255,19 @@ def find_applying(
     width = units.width
     is_null = (null[:, None].to(units.keys.dtype) @ units.keys)[:, 0, :width] > 0
     words = gold.words & ~is_null
-    scored = scored_words(gold.heads, gold.words, is_causal=is_causal).to(gold.own.dtype)
-    of_dependents = gold.own * scored[0, ..., None]
-    # Where the clitic's attention counts instead of the possessor's, it is the clitic's.
-    of_dependents += pad(gold.following * scored[0, ..., None], (0, 0, 1, 0))[:, :-1]
-    of_governors = _of_governors(gold, gold.classes * scored[1, ..., None])
+    scored = scored_words(gold.heads, gold.words, is_causal=is_causal).float()[..., None]
+    of_dependents = gold.by_itself * scored[0]
+    # Where the next word, a clitic, is judged instead of the possessor, it is the one that attends.
+    of_dependents += pad(gold.by_next * scored[0], (0, 0, 1, 0))[:, :-1]
+    of_governors = _of_governors(gold, gold.classes * scored[1])
     applies = torch.stack([of_dependents, of_governors], dim=1).clamp(max=1)
-    return Applying(
-        units.queries[:, :width], words.to(gold.own.dtype), applies * words[:, None, :, None]
-    )
+    return Applying(units.queries[:, :width], words.float(), applies * words[:, None, :, None])
 
 
 def _of_governors(
     gold: GoldTrees, classes: Float[Tensor, "batch word class"]
 ) -> Float[Tensor, "batch word class"]:
     """1 for words that govern one of the class."""
-    governs = (
-        gold.heads[:, None, :]
-        == torch.arange(gold.heads.shape[1], device=gold.heads.device)[:, None]
-    )
-    return (governs.to(classes.dtype) @ classes).clamp(max=1)
+    words = torch.arange(gold.heads.shape[1], device=gold.heads.device)
+    governs = gold.heads[:, None, :] == words[:, None]
+    return (governs.float() @ classes).clamp(max=1)
