@@ -40,8 +40,6 @@ class Part:
     of_corpus: bool = True  # whether the inputs are counted as sentences of the corpus
     # First and last (exclusive) sentence that the inputs of a shard depend on, if not its own.
     reach: Callable[[Setup, Shard], tuple[int, int]] | None = None
-    # The inputs of these numbers once more, where some of them are looked at a second time.
-    again: Callable[[Setup, Sequence[int]], Inputs] | None = None
 
     def read(self, setup: Setup, shard: Shard, sentences: Sequence[Sentence]) -> Inputs:
         """The inputs of a shard; what it lacks of them is read from the corpus."""
