@@ -13,7 +13,8 @@ import headscope as hs
 from headscope.engine import measure
 from headscope.engine.run import RunFolder
 from headscope.errors import RunError
-from headscope.results.run import exemplars_of, read_run, read_settings
+from headscope.results.records import EXAMPLES, INPUTS, records_of
+from headscope.results.run import read_run, read_settings
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
 
@@ -65,9 +66,10 @@ def test_every_flip_in_the_result_is_noticed(run: Path) -> None:
     assert count_unnoticed(run / "result.nc", lambda: read_run(run).state == "damaged") == 0
 
 
-def test_every_flip_in_the_exemplars_is_noticed(run: Path) -> None:
-    file, result = run / "exemplars.parquet", read_run(run).data
-    assert count_unnoticed(file, lambda: is_refused(lambda: exemplars_of(result, file))) == 0
+@pytest.mark.parametrize("name", [EXAMPLES, INPUTS])
+def test_every_flip_in_the_examples_is_noticed(run: Path, name: str) -> None:
+    result = read_run(run).data
+    assert count_unnoticed(run / name, lambda: is_refused(lambda: records_of(result, run))) == 0
 
 
 def test_every_flip_in_the_settings_is_noticed_or_changes_nothing(run: Path) -> None:
@@ -115,14 +117,15 @@ def test_a_shard_of_another_run_is_computed_again(
     assert "Shard 2" in caplog.text
 
 
-def test_damaged_exemplars_are_repaired_as_the_message_says(run: Path) -> None:
-    file, right = run / "exemplars.parquet", read_run(run).exemplars
+@pytest.mark.parametrize("name", [EXAMPLES, INPUTS])
+def test_damaged_examples_are_repaired_as_the_message_says(run: Path, name: str) -> None:
+    file, content = run / name, (run / name).read_bytes()
     written = (run / "shards" / "00000.npz").stat().st_mtime_ns
     for spoil in (lambda: file.write_bytes(b"PAR1 nonsense"), file.unlink):
         spoil()
         assert "run the study again into the same RUN" in read_run(run).notes[-1]
         run_study(run)
-        assert read_run(run).exemplars == right and read_run(run).notes == ()
+        assert file.read_bytes() == content and read_run(run).notes == ()
     assert (run / "shards" / "00000.npz").stat().st_mtime_ns == written
 
 

@@ -121,7 +121,8 @@ def observe(
     """
 
     def see_inputs(tokens: int) -> dict[str, Sums]:
-        sums = {metric.name: on_device(metric.zero(), model.device) for metric in metrics}
+        with torch.inference_mode(mode=False):  # metrics of gradients add to them outside of it
+            sums = {metric.name: on_device(metric.zero(), model.device) for metric in metrics}
         for rows in model.buckets(columns.lengths.tolist(), tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
             _see_batch(model, cut.to(model.device), metrics, sums, choice, reading)

@@ -97,7 +97,7 @@ class Watching(WithModel):
 class ExampleStage(Stage[Shown]):
     """Makes Figure 5: one piece for every head that is shown."""
 
-    name: str = "examples"
+    name: str = "figure5"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
         """The clearest heads for relations, and the best one for coreference."""
