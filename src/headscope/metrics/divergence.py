@@ -5,7 +5,7 @@
 With m = (p+q)/2 that is ½(Σ p ln p + Σ q ln q) − Σ m ln m. Only a sum over pairs (query, key) is
 left of the rows, so padding and what a causal mask hides are dropped first, and the rest is cut
 into blocks that fit into the cache. Three implementations of Σ m ln m agree within 1e-6 of the
-value:
+divergence; of two heads that are nearly alike, float32 leaves fewer digits of it:
 
 ```
 divergence_loop       one compiled loop on the CPU, needs numba
