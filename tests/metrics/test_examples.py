@@ -17,7 +17,7 @@ from headscope.metrics.examples import (
     HIGH,
     LOW,
     PLACE_BITS,
-    Examples,
+    HeadExamples,
     TokenSample,
     first_of_groups,
     part_bins,
@@ -37,7 +37,7 @@ from tests.metrics.inputs import (
 )
 
 GRID = Grid((0, 1), 2)
-METRIC = Examples(GRID, seed=3, each=2, top=4, is_rounded=True)
+METRIC = HeadExamples(GRID, seed=3, each=2, top=4, is_rounded=True)
 COUNT = 60
 
 
@@ -63,7 +63,7 @@ def made_peaks(seed: int = 0) -> np.ndarray:
     return peaks
 
 
-def shard(metric: Examples, peaks: np.ndarray, numbers: Sequence[int], size: int = 7) -> Sums:
+def shard(metric: HeadExamples, peaks: np.ndarray, numbers: Sequence[int], size: int = 7) -> Sums:
     """The sums after some inputs, of which a batch has `size`."""
     sums = metric.zero()
     for start in range(0, len(numbers), size):
@@ -147,7 +147,7 @@ def test_whatever_the_batches_and_shards_the_top_is_that_of_all_inputs(
     seed: int, size: int, cut: int
 ) -> None:
     """Weights are compared exactly; of equal ones the smaller hash is first."""
-    metric, rng = Examples(GRID, seed=5, top=4), np.random.default_rng(seed)
+    metric, rng = HeadExamples(GRID, seed=5, top=4), np.random.default_rng(seed)
     peaks = rng.integers(0, 6, (41, 2, 2)).astype(np.float32) / 5 * (1 - 1e-6)
     peaks[:20] -= rng.random((20, 2, 2)).astype(np.float32) * 1e-5
     order = rng.permutation(41)
@@ -172,7 +172,7 @@ def test_examples_have_the_largest_kept_weights(kind: str, with_self: bool) -> N
     for seed in range(6):
         rng = np.random.default_rng(seed)
         inputs = [random_input(rng, seed % 2 == 0) for _ in range(5)]
-        metric = Examples(Grid((0,), HEADS), seed=0, top=3, with_self=with_self)
+        metric = HeadExamples(Grid((0,), HEADS), seed=0, top=3, with_self=with_self)
         sums = metric.zero()
         metric.see_layer(sums, make_layer_of(kind, inputs, make_batch(inputs)))
         variables = metric.compute(sums)

@@ -58,11 +58,12 @@ def why_no_examples(setup: Setup) -> str | None:
     return None
 
 
-def numbers_of(result: xr.Dataset, variables: Sequence[str]) -> list[int]:
-    """The inputs that some variables of a result name, in the order of their numbers."""
+def blocks_of(result: xr.Dataset, variables: Sequence[str]) -> list[Block]:
+    """Blocks of the inputs that some variables of a result name, in the order of their numbers."""
     parts = [result[name].values.ravel() for name in variables if name in result]
     numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
-    return numbers[numbers >= 0].tolist()
+    numbers = numbers[numbers >= 0].tolist()
+    return [tuple(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK)]
 
 
 def from_the_beginning(example: Example) -> int:
@@ -78,14 +79,11 @@ class LookAgain(Stage[Block]):
     with_self: Callable[[Setup], bool]  # whether a token's weight on itself may be the largest
     start: Callable[[Example], int] = from_the_beginning  # first token of an input in its document
     variables: tuple[str, ...] = ("example_input",)  # that name the inputs whose tokens are kept
-    name: str = "examples"
+    name: str = "second_look"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Block]:
         """Blocks of the inputs that are looked at again."""
-        if "example_input" not in result:
-            return ()
-        numbers = numbers_of(result, self.variables)
-        return [tuple(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK)]
+        return blocks_of(result, self.variables) if "example_input" in result else ()
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
         """What is done to a block."""

@@ -94,7 +94,7 @@ def first_of_groups(entries: Sums, count: int, groups: int = 1) -> Sums:
 
 
 @dataclass(frozen=True)
-class Examples(Metric):
+class HeadExamples(Metric):
     """Of every head the inputs with the largest weights, and some of every band of them.
 
     Weights are compared as they are, or rounded to DIGITS, so that rounding of the network does not

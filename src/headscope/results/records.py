@@ -237,7 +237,7 @@ def check_files(result: xr.Dataset, folder: Path, names: Sequence[str]) -> None:
 
 
 def _checksums(result: xr.Dataset) -> dict[str, str]:
-    checksums = parse(str(result.attrs.get(CHECKSUMS, "{}")), CHECKSUMS)
+    checksums = parse(result.attrs.get(CHECKSUMS, "{}"), CHECKSUMS)
     require(Mapping[str, str], checksums, CHECKSUMS)
     return checksums
 

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.engine.look_again import LookAgain
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.where.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
@@ -231,7 +232,11 @@ STUDY = Study(
     labels=words.find_relations,
     left_out=left_out,
     parts=lambda setup: (*surface.parts(setup), *words.parts(setup)),
-    later_stages=(examples.ExampleStage(), probing.ProbeStage()),
+    later_stages=(
+        examples.ExampleStage(),
+        probing.ProbeStage(),
+        LookAgain(words.inputs_again, with_self=lambda setup: False),
+    ),
     derive=derive,
     measures=(*MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*exhibits.FIGURES, *word_exhibits.FIGURES),

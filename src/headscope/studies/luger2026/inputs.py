@@ -98,6 +98,11 @@ def inputs_again(setup: Setup, numbers: Iterable[int]) -> Inputs:
     return _inputs(setup, passages, wanted)
 
 
+def start_of(example: Example) -> int:
+    """The first token of an input in its document."""
+    return 0 if example.sentence is None else int(example.sentence.id)
+
+
 def number(first: int, ordinal: int) -> int:
     """The number of an input: by the first sentence of its passage, and its place there."""
     return first << ORDINAL_BITS | ordinal

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, groupby, repeat
+from itertools import chain, groupby, repeat, takewhile
 from operator import attrgetter
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -33,13 +33,11 @@ from headscope.text.alignment import (
     align_flat,
     related_tokens,
 )
+from headscope.text.corpus import Corpus, Shard, values_of
 from headscope.text.segments import cut, indented, join
 from headscope.text.sentence import Sentence, Word
 from headscope.text.sharing import BARE, SEVERAL, SPLIT, WORDS, Sharing, share
 from headscope.wording import counted
-
-if TYPE_CHECKING:
-    from headscope.text.corpus import Corpus
 
 TAG_FIELDS = ("upos", "xpos")  # the first that the corpus has is the tag set
 TOO_LONG = "too long"
@@ -47,15 +45,13 @@ EMPTY = "empty"
 Numbered = tuple[int, Sentence]  # a text and where it (or its first sentence) is in the corpus
 
 
-def tag_field(corpus: "Corpus") -> str | None:
+def tag_field(corpus: Corpus) -> str | None:
     """The annotation that serves as tags, or None."""
     return next((field for field in TAG_FIELDS if corpus.has(field)), None)
 
 
-def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
+def find_labels(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     """Every tag and relation that occurs, sorted; any tag set is taken as it is."""
-    from headscope.text.corpus import values_of
-
     fields = {"tag": tag_field(corpus), "deprel": "deprel" if corpus.has("deprel") else None}
     known: dict[str, Any] = {name: field for name, field in fields.items() if field is not None}
     return {name: tuple(sorted(values_of(corpus, field))) for name, field in known.items()}
@@ -67,8 +63,8 @@ def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
 
 
 def draw_corpus(
-    corpus: "Corpus", sentences: int | None, seed: int, options: Mapping[str, Any]
-) -> "Corpus":
+    corpus: Corpus, sentences: int | None, seed: int, options: Mapping[str, Any]
+) -> Corpus:
     """The sentences that exemplars are sought in: those of the numbers, or more."""
     more = options["exemplar_sentences"]
     if more is None:
@@ -119,6 +115,25 @@ def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     skipped: Counter[str] = Counter()
     usable = _read_usable(setup, list(enumerate(sentences, start=first)), skipped)
     return _make_inputs(setup, list(_windows(setup, usable.read, skipped)), skipped)
+
+
+def inputs_again(setup: Setup, numbers: Sequence[int]) -> Inputs:
+    """The inputs that have these numbers, made once more."""
+    numbered = list(zip(numbers, setup.corpus.select(numbers), strict=True))
+    if setup.context is None:
+        return _make_inputs(setup, numbered, Counter())
+    examples: list[Example] = []
+    for number, sentence in numbered:
+        following = [sentence, *_rest_of_document(setup, number)]
+        examples.append(document_inputs(setup, following, number).examples[0])
+    return Inputs(examples)
+
+
+def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
+    """The sentences after one that may belong to the same input."""
+    stop = min(number + setup.options["context"], len(setup.corpus))
+    first, *following = setup.corpus.read(Shard(0, number, stop))
+    return list(takewhile(lambda each: each.document == first.document, following))
 
 
 def _make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:

@@ -22,9 +22,9 @@ from headscope.engine.part import Inputs, Part
 from headscope.engine.setup import Setup
 from headscope.errors import ModelError
 from headscope.metrics.divergence import HeadDivergence
+from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Metric
-from headscope.metrics.records.examples import ExampleMap
 from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import repeated_sequences
 from headscope.metrics.where import surface
