@@ -265,7 +265,6 @@ def _of_texts(setup: Setup) -> list[Metric]:
         positions.distance(grid),
         positions.DistanceSpread(grid),
         positions.distance_histogram(grid, setup.options["context"]),
-        *positions.even_lines(setup.options["context"]),
         *repeats.repeats(grid),
         positions.peak_histogram(grid),
     ]
