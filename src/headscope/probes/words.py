@@ -125,10 +125,13 @@ def encode_words(
         ids.update(pieces.ids)
     # Readable names cost more than the tokens themselves, and most tokens are repeated.
     names = dict(zip(sorted(ids), display(tokenizer, sorted(ids)), strict=True))
-    return [
-        _word_tokens(sentence, pieces, names, model.max_length, sharing)
-        for sentence, pieces in zip(sentences, pieces_of, strict=True)
-    ]
+    made: list[WordTokens | SkipError] = []
+    for sentence, pieces in zip(sentences, pieces_of, strict=True):
+        if model.max_length is not None and len(pieces) > model.max_length:
+            made.append(SkipError(TOO_LONG))
+        else:
+            made.append(_align(sentence, _encoded(sentence.text, pieces, names), sharing))
+    return made
 
 
 @dataclass(frozen=True)
@@ -194,16 +197,7 @@ def _pieces(spans: Sequence[Span], encodings: Iterable[Tokenized], frame: Frame)
     return Pieces([*ids, *frame.after], offsets + [(0, 0)] * after, special)
 
 
-def _word_tokens(
-    sentence: Sentence,
-    pieces: Pieces,
-    names: Mapping[int, str],
-    limit: int | None,
-    sharing: Sharing,
-) -> WordTokens | SkipError:
-    if limit is not None and len(pieces) > limit:
-        return SkipError(TOO_LONG)
-    encoded = _encoded(sentence.text, pieces, names)
+def _align(sentence: Sentence, encoded: Encoded, sharing: Sharing) -> WordTokens | SkipError:
     spelled = tuple(word.text for word in sentence.words)
     try:
         alignment = align(sentence.words, sentence.text, encoded.offsets, encoded.special)
