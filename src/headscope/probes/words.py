@@ -22,6 +22,7 @@ Attention *to* a split word is the sum over its pieces, attention *from* it the 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
@@ -246,6 +247,11 @@ class Units:
         """How many words the longest sentence has; the units behind them are the extra ones."""
         return self.words.shape[1]
 
+    @cached_property
+    def padding(self) -> Bool[Tensor, "batch token"]:
+        """Tokens that are part of no unit."""
+        return ~self.keys.any(-1)
+
 
 def units_of(word_of_token: Sequence[int]) -> list[int]:
     """The unit of every token of one sentence, with START − EXTRA … for tokens of no word.
@@ -309,8 +315,9 @@ def word_maps(
     batch, heads, queries, keys = weights.shape
     to_units = weights.reshape(batch, heads * queries, keys) @ units.keys.to(weights.dtype)
     from_tokens = to_units.reshape(batch, heads, queries, -1).transpose(1, 2)
-    from_tokens = torch.where(units.keys.any(-1)[:, :, None, None], from_tokens, 0.0)
-    maps = units.queries.to(weights.dtype) @ from_tokens.reshape(batch, queries, -1)
+    from_tokens = from_tokens.reshape(batch, queries, -1)
+    from_tokens.masked_fill_(units.padding[..., None], 0.0)
+    maps = units.queries.to(weights.dtype) @ from_tokens
     return maps.reshape(batch, maps.shape[1], heads, -1).transpose(1, 2)
 
 
