@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import torch
 
-from benchmarks.gpu_context import make_batch, make_model, make_network, study
+from benchmarks.long_inputs import make_batch, make_model, make_network, study
 from headscope.model.capture.modes import AttentionPath
 
 WAYS = ("plain", "dense", "rows", "fused")
@@ -40,7 +40,7 @@ def measure(way: str, tokens: int) -> dict[str, float]:
         model = make_model(network)
         warm, labels = make_batch(16, "cpu")
         study(model, warm, labels, "fused")  # imports and proofs do not count
-        run = partial(study, model, batch, annotated, cast(Mode, way))
+        run = partial(study, model, batch, annotated, cast(AttentionPath, way))
     before = _resident()
     start = time.perf_counter()
     run()

@@ -32,11 +32,11 @@ from benchmarks.absent import stand_in
 
 MISSING = stand_in()
 
-from benchmarks.gpu_context import RELATIONS, TAGS, TOKENIZER, make_metrics, measure  # noqa: E402
+from benchmarks.long_inputs import RELATIONS, TAGS, TOKENIZER, make_metrics, measure  # noqa: E402
 from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
-from headscope.metrics.metric import Grid, State  # noqa: E402
+from headscope.metrics.metric import Grid, Sums  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
-from headscope.observe.inputs import Columns, Example, Examples  # noqa: E402
+from headscope.observe.inputs import Columns  # noqa: E402
 
 LENGTHS = (16, 64, 256, 1024, 4096, 16384, 32768)
 SHAPES = ("gpt2", "llama-8b")
@@ -94,18 +94,11 @@ def make_columns(count: int, tokens: int, *, ragged: bool = False) -> Columns:
     )  # fmt: skip
 
 
-def make_examples(columns: Columns) -> Examples:
-    def refuse(row: int) -> Example:
-        raise NotImplementedError
-
-    return Examples(columns, refuse)
-
-
-def study(model: Model, columns: Columns, batch_tokens: int) -> dict[str, State]:
-    """The states of all metrics after the inputs."""
+def study(model: Model, columns: Columns, batch_tokens: int) -> dict[str, Sums]:
+    """The sums of all metrics after the inputs."""
     model.network.set_attn_implementation("eager")
     metrics = make_metrics(Grid(model.stacks[0].attending, model.heads))
-    return observe(model, make_examples(columns), metrics, batch_tokens, "auto")
+    return observe(model, columns, metrics, batch_tokens, "auto")
 
 
 def forward(model: Model, columns: Columns, batch_tokens: int) -> None:
@@ -188,15 +181,14 @@ def check(device: str) -> None:
               f"bfloat16 by {gaps[1]:.1e}")  # fmt: skip
 
 
-def values(states: dict[str, State]) -> dict[str, np.ndarray]:
-    """The ratios of every head, and the sums of corners."""
-    found = {
-        name: state.sums["numerator"].sum(0) / np.maximum(state.sums["denominator"].sum(0), 1e-9)
-        for name, state in states.items()
-        if "numerator" in state.sums
-    }
-    corners = states["variability"].sums
-    return found | {"corner": corners["weight"] / np.maximum(corners["count"], 1)}
+def values(sums: dict[str, Sums]) -> dict[str, np.ndarray]:
+    """The ratios of every head, and the corners."""
+    arrays = {}
+    for name, parts in sums.items():
+        if "numerator" in parts:
+            ratio = parts["numerator"].sum(0) / parts["denominator"].sum(0).clamp(min=1e-9)
+            arrays[name] = ratio.numpy()
+    return arrays | {"corner": sums["variability"]["corner"].numpy()}
 
 
 def _gap(one: np.ndarray, other: np.ndarray) -> float:

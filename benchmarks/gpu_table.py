@@ -26,7 +26,7 @@ import torch
 
 from benchmarks import gpu_lengths, gpu_study
 from benchmarks import study as cpu_study
-from benchmarks.gpu_context import measure
+from benchmarks.long_inputs import measure
 from headscope.engine.forward import default_batch_tokens
 from headscope.engine.study import SHARD_SENTENCES_CUDA
 

@@ -37,7 +37,7 @@ def state_sizes(study: str, grid: Grid) -> dict[str, int]:
     for name, metric in chosen.metrics(setup).items():
         known: Any = metric  # a metric is a frozen dataclass; only those of heads have a grid
         shaped = replace(known, grid=grid) if hasattr(metric, "grid") else known
-        sizes[name] = sum(values.nbytes for values in shaped.zero(0).sums.values())
+        sizes[name] = sum(values.nbytes for values in shaped.zero().values())
     return sizes
 
 

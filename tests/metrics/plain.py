@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,15 @@ def pairs(each: Input) -> Iterator[tuple[int, int]]:
         for j in range(i + 1 if each.is_causal else each.length):
             if not each.null[i] and not each.null[j]:
                 yield i, j
+
+
+def evenly(each: Input) -> Input:
+    """The input with one head that gives every token it sees the same, null tokens included."""
+    weights = np.zeros((1, 1, each.length, each.length))
+    for i in range(each.length):
+        visible = i + 1 if each.is_causal else each.length
+        weights[0, 0, i, :visible] = 1 / visible
+    return replace(each, weights=weights)
 
 
 def ratio_and_error(terms: list[tuple[float, float]]) -> tuple[float, float]:

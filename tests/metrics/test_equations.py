@@ -3,16 +3,15 @@
 And whichever way its layer is looked at: whole matrices, blocks of rows, or queries and keys.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import HeadRatio, TextRatio
+from headscope.metrics.metric import Axis, Grid, Metric, Variables
 from headscope.metrics.records.examples import Exemplars
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.what.dependencies import DependencySpan
@@ -35,6 +34,8 @@ GRID = Grid((0,), HEADS)
 TAG = Axis("tag", TAGS)
 DEPREL = Axis("deprel", RELATIONS)
 
+Feature = Callable[[Input, int, int], bool]  # of a pair (query, key) of an input
+
 every_layer = pytest.mark.parametrize("kind", LAYERS)
 
 
@@ -49,33 +50,46 @@ def close(found: object, wanted: object) -> None:
     np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), atol=2e-6, rtol=2e-6)
 
 
-def measure(
-    metric: HeadRatio | Variability | Exemplars, inputs: list[Input], kind: str
-) -> dict[str, xr.DataArray]:
-    """One padded batch through a metric of attention."""
-    batch, state = make_batch(inputs), metric.zero(len(inputs))
-    metric.update_layer(state, make_layer_of(kind, inputs, batch))
-    return metric.compute(state.sums, lambda: iter([state.records]))
+def measure(metric: Metric, inputs: list[Input], kind: str) -> Variables:
+    """One padded batch and its first layer through a metric."""
+    batch, sums = make_batch(inputs), metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer_of(kind, inputs, batch))
+    return metric.compute(metric.shrink(sums))
 
 
-def measure_text(
-    metric: TextRatio | DependencySpan, inputs: list[Input]
-) -> dict[str, xr.DataArray]:
+def measure_text(metric: Metric, inputs: list[Input]) -> Variables:
     """One padded batch through a metric of the text."""
-    state = metric.zero(len(inputs))
-    metric.update_text(state, make_batch(inputs))
-    return metric.compute(state.sums, lambda: iter([state.records]))
+    sums = metric.zero()
+    metric.see_text(sums, make_batch(inputs))
+    return metric.compute(metric.shrink(sums))
 
 
-def expect(found: dict[str, xr.DataArray], name: str, terms: Callable[[int, int], list]) -> None:
+def expect(
+    found: Variables, name: str, terms: Callable[[int, int], list], heads: int = HEADS
+) -> None:
     """`terms(head, item)` are the plain-loop terms of one cell of the variable."""
-    values = found[name].values.reshape(HEADS, -1)
-    errors = found[f"{name}_se"].values.reshape(HEADS, -1)
-    for head in range(HEADS):
+    values = found[name].values.reshape(heads, -1)
+    errors = found[f"{name}_se"].values.reshape(heads, -1)
+    for head in range(heads):
         for item in range(values.shape[1]):
             value, error = plain.ratio_and_error(terms(head, item))
             close(values[head, item], value)
             np.testing.assert_allclose(errors[head, item], error, atol=2e-6, rtol=1e-4)
+
+
+def expect_shares(
+    found: Variables, name: str, inputs: list[Input], features: Sequence[Feature]
+) -> None:
+    """Shares of the attention to pairs with a feature, of every head and of even attention."""
+
+    def terms(texts: list[Input], head: int, item: int) -> list:
+        return [plain.weighted(text, head, partial(features[item], text)) for text in texts]
+
+    assert found[name].size == HEADS * len(features)
+    expect(found, name, partial(terms, inputs))
+    even = [plain.evenly(text) for text in inputs]
+    expect(found, f"{name}_even", partial(terms, even), heads=1)
 
 
 @every_layer
@@ -89,24 +103,31 @@ def test_null_share_is_attention_to_null_over_all_attention(kind: str, inputs: l
     expect(found, "null_share_all_queries", lambda h, _: everything[h])
 
 
+@given(corpora())
+@settings(max_examples=25)
+def test_the_null_share_of_even_attention_is_that_of_even_weights(inputs: list[Input]) -> None:
+    found = measure_text(spread.null_share(GRID), inputs)
+    value, error = plain.ratio_and_error(
+        [plain.null_terms(plain.evenly(e), 0, False) for e in inputs]
+    )
+    close(found["null_share_even"], value)
+    np.testing.assert_allclose(found["null_share_even_se"], error, atol=2e-6, rtol=1e-4)
+
+
 @every_layer
 @given(corpora())
 @settings(max_examples=20)
 def test_tag_shares_follow_equation_3_to_and_from(kind: str, inputs: list[Input]) -> None:
-    def to(head: int, item: int) -> list:
-        return [
-            plain.weighted(e, head, lambda i, j, e=e: plain.tag_of(e, j) == TAGS[item])
-            for e in inputs
-        ]
+    def receives(tag: str, text: Input, _: int, key: int) -> bool:
+        return plain.tag_of(text, key) == tag
 
-    def paid(head: int, item: int) -> list:
-        return [
-            plain.weighted(e, head, lambda i, j, e=e: plain.tag_of(e, i) == TAGS[item])
-            for e in inputs
-        ]
+    def pays(tag: str, text: Input, query: int, _: int) -> bool:
+        return plain.tag_of(text, query) == tag
 
-    expect(measure(labels.label_to(labels.POS_TO, GRID, TAG), inputs, kind), "pos_to", to)
-    expect(measure(labels.label_from(labels.POS_FROM, GRID, TAG), inputs, kind), "pos_from", paid)
+    received = measure(labels.label_to(labels.POS_TO, GRID, TAG), inputs, kind)
+    expect_shares(received, "pos_to", inputs, [partial(receives, tag) for tag in TAGS])
+    paid = measure(labels.label_from(labels.POS_FROM, GRID, TAG), inputs, kind)
+    expect_shares(paid, "pos_from", inputs, [partial(pays, tag) for tag in TAGS])
 
 
 @every_layer
@@ -115,13 +136,12 @@ def test_tag_shares_follow_equation_3_to_and_from(kind: str, inputs: list[Input]
 def test_relation_shares_use_the_relation_of_the_receiving_token(
     kind: str, inputs: list[Input]
 ) -> None:
-    def to(head: int, item: int) -> list:
-        return [
-            plain.weighted(e, head, lambda i, j, e=e: plain.relation_of(e, j) == RELATIONS[item])
-            for e in inputs
-        ]
+    def receives(relation: str, text: Input, _: int, key: int) -> bool:
+        return plain.relation_of(text, key) == relation
 
-    expect(measure(labels.label_to(labels.DEPREL_TO, GRID, DEPREL), inputs, kind), "deprel_to", to)
+    shares = measure(labels.label_to(labels.DEPREL_TO, GRID, DEPREL), inputs, kind)
+    features = [partial(receives, relation) for relation in RELATIONS]
+    expect_shares(shares, "deprel_to", inputs, features)
 
 
 @every_layer
@@ -130,25 +150,18 @@ def test_relation_shares_use_the_relation_of_the_receiving_token(
 def test_dependency_alignment_follows_equation_4_in_three_forms(
     kind: str, inputs: list[Input]
 ) -> None:
-    forms = [
+    forms: list[Feature] = [
         lambda e, i, j: plain.is_parent(e, i, j),
         lambda e, i, j: plain.is_parent(e, j, i),
         lambda e, i, j: plain.is_parent(e, i, j) or plain.is_parent(e, j, i),
     ]
-
-    def terms(head: int, item: int) -> list:
-        return [plain.weighted(e, head, lambda i, j, e=e: forms[item](e, i, j)) for e in inputs]
-
-    expect(
-        measure(dependencies.dependency_alignment(GRID), inputs, kind),
-        "dependency_alignment",
-        terms,
-    )
+    alignment = measure(dependencies.dependency_alignment(GRID), inputs, kind)
+    expect_shares(alignment, "dependency_alignment", inputs, forms)
 
 
 @given(corpora())
 @settings(max_examples=25)
-def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> None:
+def test_shares_of_pairs_give_every_pair_the_same_weight(inputs: list[Input]) -> None:
     with_self = measure_text(dependencies.dependency_baseline(), inputs)["dependency_baseline"]
     name = "dependency_baseline_without_self"
     without = measure_text(dependencies.dependency_baseline_without_self(), inputs)[name]
@@ -160,11 +173,6 @@ def test_the_baselines_give_every_pair_the_same_weight(inputs: list[Input]) -> N
         wanted = count / len(all_pairs) if all_pairs else np.nan
         close(with_self.sel(form=form), wanted)
         np.testing.assert_allclose(without.sel(form=form), count / apart if apart else np.nan)
-    for item, tag in enumerate(TAGS):
-        even = measure_text(labels.even_to(labels.POS_TO_EVEN, TAG), inputs)["pos_to_even"]
-        received = sum(plain.tag_of(e, j) == tag for e, _, j in all_pairs)
-        wanted = received / len(all_pairs) if all_pairs else np.nan
-        close(even[item], wanted)
 
 
 @given(corpora())

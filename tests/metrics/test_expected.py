@@ -1,29 +1,19 @@
 """Alignment expected from distances equals a plain-loop reading, and so does its error."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.metric import Grid
+from headscope.metrics.metric import Grid, Variables
 from headscope.metrics.what.dependencies import ExpectedAlignment
-from headscope.observe import fused
 from headscope.observe.batch import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input
 
 GRID = Grid((0,), HEADS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _narrow_bands() -> Iterator[None]:
-    """A few queries at a time, so that short inputs take several bands."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "BAND", 4)
-        yield
 
 
 @st.composite
@@ -65,28 +55,33 @@ def jackknife(inputs: list[Input], head: int, form: str, longest: int) -> float:
     return math.sqrt((k - 1) / k * sum((value - mean) ** 2 for value in values))
 
 
+def measure(inputs: list[Input], longest: int, kind: str) -> Variables:
+    """One padded batch and its first layer through the metric."""
+    batch = make_batch(inputs)
+    metric = ExpectedAlignment(GRID, batch.is_causal, longest)
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer_of(kind, inputs, batch))
+    return metric.compute(sums)
+
+
 @pytest.mark.parametrize("kind", LAYERS)
 @given(corpora(), st.sampled_from([3, 100]))
 @settings(max_examples=20)
 def test_it_is_the_share_at_each_offset_times_the_chance_of_an_arc_there(
     kind: str, inputs: list[Input], longest: int
 ) -> None:
-    batch = make_batch(inputs)
-    metric = ExpectedAlignment(GRID, batch.is_causal, longest)
-    state = metric.zero(len(inputs))
-    metric.update_text(state, batch)
-    metric.update_layer(state, make_layer_of(kind, inputs, batch))
-    found = metric.compute(state.sums, lambda: iter(()))
+    variables = measure(inputs, longest, kind)
     for head in range(HEADS):
         for form in FORMS:
             at = {"layer": 0, "head": head, "form": form}
             value = expected(inputs, head, form, longest)
             np.testing.assert_allclose(
-                found["dependency_expected"].sel(at), value, atol=3e-6, rtol=3e-6
+                variables["dependency_expected"].sel(at), value, atol=3e-6, rtol=3e-6
             )
             error = jackknife(inputs, head, form, longest)
             np.testing.assert_allclose(
-                found["dependency_expected_se"].sel(at), error, atol=3e-6, rtol=1e-3
+                variables["dependency_expected_se"].sel(at), error, atol=3e-6, rtol=1e-3
             )
 
 
@@ -102,9 +97,6 @@ def test_a_head_that_looks_at_one_offset_has_just_what_is_expected_of_it() -> No
     pairs = sum(max(0, each.length - 2) for each in inputs)
     value = expected(inputs, 0, "either", 100)
     np.testing.assert_allclose(value, arcs / pairs)
-    batch, metric = make_batch(inputs), ExpectedAlignment(GRID, is_causal=True)
-    state = metric.zero(len(inputs))
-    metric.update_text(state, batch)
-    metric.update_layer(state, make_layer_of("dense", inputs, batch))
-    found = metric.compute(state.sums, lambda: iter(()))["dependency_expected"]
-    np.testing.assert_allclose(found.sel(head=0, form="either"), value, rtol=1e-6)
+    variables = measure(inputs, 64, "matrix")
+    alignment = variables["dependency_expected"].sel(head=0, form="either")
+    np.testing.assert_allclose(alignment, value, rtol=1e-6)

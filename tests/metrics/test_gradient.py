@@ -13,9 +13,18 @@ from transformers import BertModel
 from transformers.models.bert import modeling_bert
 from transformers.models.gpt2 import modeling_gpt2
 
-from headscope.metrics.gradient import choose_masked, gradient_importance, why_no_gradient
+from headscope.metrics.gradient import (
+    TARGETS,
+    HeadGradient,
+    choose_masked,
+    gradient_importance,
+    why_no_gradient,
+)
+from headscope.metrics.metric import Grid
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
+from headscope.observe.batch import SPECIAL
+from headscope.observe.inputs import NO_LABEL, Columns, Example
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 
 TEXTS = ("A cat sat, said Ann.", "Birds sing.")
@@ -118,6 +127,33 @@ def test_a_batch_does_not_change_the_gradients_of_its_inputs() -> None:
         alone = model.batch(encoded, [row])
         one = gradient_importance(model, alone, predicted[[row], :length], alone.mask[..., None])
         torch.testing.assert_close(one[:, 0], both[:, row])
+
+
+def test_values_of_heads_are_means_over_inputs_of_the_summed_and_the_mean_loss() -> None:
+    model, grid = tiny_gpt2(), Grid((0, 1), 2)
+    examples = []
+    for number, text in enumerate(TEXTS):
+        encoded = model.encode(text)
+        marks = [SPECIAL.index("punct") if token in ".," else NO_LABEL for token in encoded.tokens]
+        examples.append(Example(number, encoded, (False,) * len(encoded), {"special": marks}))
+    cut = Columns.of(examples).cut(range(2), pad=model.pad, is_causal=True)
+    metric = HeadGradient(grid, seed=0)
+    sums = metric.zero()
+    metric.see_model(sums, model, cut.batch, cut.annotated)
+    variables = metric.compute(sums)
+    marked = cut.annotated.labels["special"] == torch.tensor(SPECIAL.index("punct"))
+    keys = torch.stack([marked, cut.batch.mask], -1)
+    summed = gradient_importance(model, cut.batch, cut.batch.mask, keys)
+    predicted = cut.batch.mask.sum(1) - 1  # nothing predicts the first token
+    for name, values in (
+        ("gradient", summed),
+        ("gradient_mean_loss", summed / predicted[:, None, None]),
+    ):
+        assert variables[name].dims == ("layer", "head", "target")
+        assert variables[name]["target"].values.tolist() == list(TARGETS)
+        assert variables[name].sel(target="sep").isnull().all()  # no input has any
+        means = variables[name].sel(target=["punct", "unmasked"])
+        np.testing.assert_allclose(means, values.mean(1), rtol=1e-12)
 
 
 def test_no_parameter_keeps_a_gradient() -> None:

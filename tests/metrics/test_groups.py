@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.metrics.metric import Axis, Grid, State, Variables
-from headscope.metrics.ratio import HeadRatio, add_by_group, add_members, members_of, sum_by_group
-from headscope.metrics.where import spread, surface
-from headscope.metrics.where.surface import offset_shares
-from headscope.observe.batch import SPECIAL, AnnotatedBatch
-from headscope.observe.dense import DenseLayer
-from headscope.observe.layer import Layer
+from headscope.metrics.metric import Axis, Grid, Sums, Variables
+from headscope.metrics.ratio import Ratio, add_by_group, sum_by_group
+from headscope.metrics.where import spread
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import BlockLayer, Layer
 from headscope.results import replicates
 from headscope.results.measure import Baseline, Measure, attach
 from headscope.results.replicates import GROUPS
@@ -42,19 +40,19 @@ def jackknife(statistic: Callable[[list[int]], float], groups: list[int]) -> flo
 
 
 def observed(
-    metrics: list[HeadRatio], inputs: list[Input]
+    metrics: list[Ratio], inputs: list[Input]
 ) -> tuple[dict[str, Variables], dict[str, list[Terms]]]:
     """The variables of metrics over one batch, and x and y of every input by layer."""
-    batch, found, terms = make_batch(inputs), {}, {}
+    batch, variables, terms = make_batch(inputs), {}, {}
     for metric in metrics:
-        state, terms[metric.name] = metric.zero(len(inputs)), []
+        sums, terms[metric.name] = metric.zero(), []
         for index in range(len(GRID.layers)):
             layer = make_layer(inputs, batch, index)
-            metric.update_layer(state, layer)
+            metric.see_layer(sums, layer)
             x, y = metric.terms(layer)
             terms[metric.name].append((x.double().numpy(), y.double().numpy()))
-        found[metric.name] = metric.compute(state.sums, lambda: iter([]))
-    return found, terms
+        variables[metric.name] = metric.compute(sums)
+    return variables, terms
 
 
 @given(SEEDS, st.booleans())
@@ -104,14 +102,14 @@ def test_errors_of_ratios_differences_and_correlations_are_those_of_a_jackknife_
     assert error == pytest.approx(jackknife(correlation, documents), rel=1e-7, abs=1e-9)
 
 
-def synthetic(values: np.ndarray) -> HeadRatio:
+def synthetic(values: np.ndarray) -> Ratio:
     """A ratio whose terms are looked up by the number of an input: no forward pass rounds them."""
 
     def terms(layer: Layer) -> tuple[torch.Tensor, torch.Tensor]:
-        own = torch.from_numpy(values[layer.batch.numbers])
-        return own, torch.ones_like(own[..., :1])
+        x = torch.from_numpy(values[layer.batch.numbers])
+        return x, torch.ones_like(x[..., :1])
 
-    return HeadRatio(SHARE, Grid((0,), HEADS), terms, Axis("item", ("a", "b")))
+    return Ratio(SHARE, Grid((0,), HEADS), terms, Axis("item", ("a", "b")), has_even=False)
 
 
 def batch_of(numbers: list[int], groups: list[int]) -> AnnotatedBatch:
@@ -121,11 +119,11 @@ def batch_of(numbers: list[int], groups: list[int]) -> AnnotatedBatch:
     return AnnotatedBatch(np.array(numbers), rows, torch.tensor(groups), mask, null, False)
 
 
-def update(metric: HeadRatio, state: State, numbers: list[int], groups: list[int]) -> State:
+def see(metric: Ratio, sums: Sums, numbers: list[int], groups: list[int]) -> Sums:
     weights = torch.full((len(numbers), HEADS, 3, 3), 1 / 3)
-    layer = DenseLayer(0, weights, batch_of(numbers, [groups[n] for n in numbers]))
-    metric.update_layer(state, layer)
-    return state
+    batch = batch_of(numbers, [groups[n] for n in numbers])
+    metric.see_layer(sums, BlockLayer.of_matrix(0, batch, weights))
+    return sums
 
 
 @given(SEEDS, st.integers(1, 7))
@@ -134,12 +132,12 @@ def test_the_size_of_a_batch_does_not_change_a_bit_of_the_sums(seed: int, size: 
     rng = np.random.default_rng(seed)
     values, groups = rng.normal(size=(20, HEADS, 2)), rng.integers(0, 5, 20).tolist()
     metric = synthetic(values)
-    whole, pieces = metric.zero(0), metric.zero(0)
-    update(metric, whole, list(range(20)), groups)
+    at_once = see(metric, metric.zero(), list(range(20)), groups)
+    pieces = metric.zero()
     for start in range(0, 20, size):
-        update(metric, pieces, list(range(20))[start : start + size], groups)
-    for name, sums in whole.sums.items():
-        np.testing.assert_array_equal(pieces.sums[name], sums)
+        see(metric, pieces, list(range(20))[start : start + size], groups)
+    for name, sums in at_once.items():
+        torch.testing.assert_close(pieces[name], sums, rtol=0, atol=0)
 
 
 @given(SEEDS)
@@ -150,33 +148,36 @@ def test_shards_of_whole_documents_merge_to_the_bits_of_one_pass(seed: int) -> N
     metric = synthetic(values)
     cut = groups.index(groups[10])
     first, second = list(range(cut)), list(range(cut, 20))
-    shards = [update(metric, metric.zero(0), part, groups) for part in (first, second)]
-    merged = metric.merge(shards[0].sums, shards[1].sums)
-    one_pass = metric.zero(0)
+    shards = [see(metric, metric.zero(), part, groups) for part in (first, second)]
+    merged = metric.merge(*shards)
+    one_pass = metric.zero()
     for part in (first, second):
-        update(metric, one_pass, part, groups)
-    for name, sums in one_pass.sums.items():
-        np.testing.assert_array_equal(merged[name], sums)
+        see(metric, one_pass, part, groups)
+    for name, sums in one_pass.items():
+        torch.testing.assert_close(merged[name], sums, rtol=0, atol=0)
 
 
-def test_a_product_with_ones_adds_what_adding_one_by_one_does() -> None:
-    """The two ways of `add_by_group`, on a GPU and elsewhere."""
+@pytest.mark.parametrize("is_cuda", [False, True])
+def test_every_input_is_added_to_its_group(is_cuda: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, or on a GPU by a product with ones."""
+    monkeypatch.setattr(torch.Tensor, "is_cuda", is_cuda)
     rng = np.random.default_rng(0)
-    terms, groups = torch.from_numpy(rng.normal(size=(50, 3, 4))), torch.arange(50) * 7 % GROUPS
-    product = torch.zeros(GROUPS, 3, 4, dtype=torch.float64)
-    add_members(product, terms, members_of(groups))
-    torch.testing.assert_close(sum_by_group(terms, groups), product, rtol=1e-14, atol=1e-14)
-    sums = torch.ones(GROUPS, 3, 4, dtype=torch.float64)
-    add_by_group(sums, terms.float(), groups)
-    torch.testing.assert_close(sums, 1 + product, rtol=1e-6, atol=1e-6)
+    terms, groups = rng.normal(size=(50, 3, 4)), np.arange(50) * 7 % GROUPS
+    expected = np.zeros((GROUPS, 3, 4))
+    for values, group in zip(terms, groups, strict=True):
+        expected[group] += values
+    sums = sum_by_group(torch.from_numpy(terms), torch.from_numpy(groups))
+    np.testing.assert_allclose(sums, expected, rtol=1e-14, atol=1e-14)
+    added = torch.ones(GROUPS, 3, 4, dtype=torch.float64)
+    add_by_group(added, torch.from_numpy(terms).float(), torch.from_numpy(groups))
+    np.testing.assert_allclose(added, 1 + expected, rtol=1e-6, atol=1e-6)
 
 
 def test_groups_without_data_change_neither_the_value_nor_the_error() -> None:
     rng = np.random.default_rng(1)
     values, metric_groups = rng.normal(size=(6, HEADS, 2)), [3, 3, 9, 9, 30, 30]
     metric = synthetic(values)
-    state = update(metric, metric.zero(0), list(range(6)), metric_groups)
-    found = metric.compute(state.sums, lambda: iter([]))
+    found = metric.compute(see(metric, metric.zero(), list(range(6)), metric_groups))
 
     def mean(kept: list[int]) -> float:
         rows = [row for row, group in enumerate(metric_groups) if group in kept]
@@ -189,8 +190,7 @@ def test_groups_without_data_change_neither_the_value_nor_the_error() -> None:
 
 def test_one_group_has_a_value_and_no_error() -> None:
     metric = synthetic(np.ones((3, HEADS, 2)))
-    state = update(metric, metric.zero(0), [0, 1, 2], [4, 4, 4])
-    found = metric.compute(state.sums, lambda: iter([]))
+    found = metric.compute(see(metric, metric.zero(), [0, 1, 2], [4, 4, 4]))
     assert (found["share"] == 1).all()
     assert found["share_se"].isnull().all()
     assert found["share_numerator"].sel(group=4).values[0, 0].tolist() == [3, 3]
@@ -246,61 +246,6 @@ def test_a_label_with_one_word_has_an_interval_and_neither_error_nor_q() -> None
     assert (low >= 0).all() and (high <= 1).all() and (high - low > 0.5).all()
     every = result["relation_accuracy_ci"]
     assert not (every.sel(bound="high") - every.sel(bound="low") <= 0).any()
-
-
-def even_weights(length: int, is_causal: bool) -> np.ndarray:
-    """What every token gives to every other if it gives all that it sees the same."""
-    seen = np.tri(length) if is_causal else np.ones((length, length))
-    return seen / seen.sum(1, keepdims=True)
-
-
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_even_baselines_are_what_a_head_of_even_weights_gets(is_causal: bool) -> None:
-    rng = np.random.default_rng(3)
-    lengths, offsets, size = [3, 7, 5, 1], (-2, -1, 0, 1, 9), 7
-    mask = torch.arange(size) < torch.tensor(lengths)[:, None]
-    special = torch.from_numpy(rng.integers(-1, 3, mask.shape)).masked_fill(~mask, -1)
-    rows, groups = np.arange(4), torch.arange(4)
-    batch = AnnotatedBatch(
-        rows, rows, groups, mask, torch.zeros_like(mask), is_causal, {"special": special}
-    )
-    weights = torch.zeros(4, HEADS, size, size)
-    for row, length in enumerate(lengths):
-        weights[row, :, :length, :length] = torch.from_numpy(even_weights(length, is_causal))
-    layer = DenseLayer(0, weights, batch)
-    grid = Grid((0,), HEADS)
-    pairs = (
-        (offset_shares(grid, offsets), surface.even_offset_shares(offsets)),
-        (surface.special_shares(grid), surface.even_special_shares()),
-    )
-    for of_head, of_text in pairs:
-        state, even = of_head.zero(0), of_text.zero(0)
-        of_head.update_layer(state, layer)
-        of_text.update_text(even, batch)
-        wanted = of_head.compute(state.sums, lambda: iter([]))[of_head.name].values[0, 0]
-        found = of_text.compute(even.sums, lambda: iter([]))
-        np.testing.assert_allclose(found[of_text.name], wanted, atol=1e-6)
-        assert wanted.any() and len(wanted) in (len(offsets), len(SPECIAL))
-
-
-@given(SEEDS, st.booleans())
-@settings(max_examples=20, deadline=None)
-def test_even_attention_gives_null_tokens_their_share_of_the_pairs(
-    seed: int, is_causal: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    inputs = [random_input(rng, is_causal) for _ in range(4)]
-    metric = spread.null_share_even()
-    state = metric.zero(0)
-    metric.update_text(state, make_batch(inputs))
-    paid = total = 0
-    for each in inputs:
-        for i in range(each.length):
-            for j in range(i + 1 if is_causal else each.length):
-                paid += not each.null[i] and each.null[j]
-                total += not each.null[i]
-    found = metric.compute(state.sums, lambda: iter([]))["null_share_even"]
-    np.testing.assert_allclose(found, paid / total if total else np.nan)
 
 
 def test_q_values_are_of_the_differences_to_the_baseline_over_heads_and_labels() -> None:

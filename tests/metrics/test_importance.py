@@ -87,10 +87,9 @@ def case(request: pytest.FixtureRequest) -> tuple[Model, Cut, Tensor, dict[str, 
     metric = HeadImportance(
         Grid((0, 1), 2), lambda: mean_outputs(model, [(cut.batch, cut.annotated)], 0, 0.15)
     )
-    state = metric.zero(3)
-    metric.update_model(state, model, cut.batch, cut.annotated)
-    found = metric.compute(state.sums, lambda: iter(()))
-    return model, cut, predicted_tokens(cut.annotated, 0, 0.15), found
+    sums = metric.zero()
+    metric.see_model(sums, model, cut.batch, cut.annotated)
+    return model, cut, predicted_tokens(cut.annotated, 0, 0.15), metric.compute(sums)
 
 
 def part(head: int) -> slice:

@@ -5,34 +5,61 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
-from headscope.metrics.what.repeats import SCORES, repeated_sequences, repetition_scores
+from headscope.metrics.metric import Grid, Variables
+from headscope.metrics.what.repeats import SCORES, repeated_sequences, repetitions
+from headscope.observe.layer import BlockLayer
+from tests.metrics.inputs import in_blocks, plain_batch
+
+
+def measure(weights: Tensor, period: int, start: int, block: int) -> Variables:
+    """The three scores of a batch of inputs of equal length, some query rows at a time."""
+    batch = plain_batch(torch.ones(weights.shape[0], weights.shape[2], dtype=torch.bool))
+    layer = in_blocks(BlockLayer.of_matrix(0, batch, weights), block)
+    variables: Variables = {}
+    for metric in repetitions(Grid((0,), weights.shape[1]), period, start):
+        sums = metric.zero()
+        metric.see_text(sums, batch)
+        metric.see_layer(sums, layer)
+        variables |= metric.compute(sums)
+    return variables
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.integers(2, 6), st.integers(0, 2), st.integers(0, 2), st.integers(0, 2**31))
-def test_scores_equal_a_plain_loop(period: int, start: int, after: int, seed: int) -> None:
+@given(
+    st.integers(1, 6),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.integers(1, 20),
+    st.integers(0, 2**31),
+)
+def test_scores_equal_a_plain_loop(
+    period: int, start: int, after: int, block: int, seed: int
+) -> None:
     size = start + 2 * period + after
     generator = torch.Generator().manual_seed(seed)
     weights = torch.randn(2, 3, size, size, generator=generator).softmax(-1)
-    found = repetition_scores(weights, period, start)
-    for b in range(2):
-        for h in range(3):
-            a = weights[b, h].tolist()
-            second = range(start + period, start + 2 * period)
-            expected = [
-                sum(a[i][i - 1] for i in second) / period,
-                sum(a[i][i - period] for i in second) / period,
-                sum(a[i][i - period + 1] for i in second) / period,
-            ]
-            np.testing.assert_allclose(found[b, h], expected, atol=1e-6)
+    variables = measure(weights, period, start, block)
+    second = range(start + period, start + 2 * period)
+    for score_measure, back in zip(SCORES, (1, period, period - 1), strict=True):
+        numerators = variables[f"{score_measure.name}_numerator"]
+        for text in range(2):  # of a group each
+            for head in range(3):
+                a = weights[text, head].tolist()
+                expected = sum(a[i][i - back] for i in second) / period
+                value = numerators.sel(group=text, layer=0, head=head)
+                np.testing.assert_allclose(value, expected, atol=1e-6)
+        mean = numerators.sum("group") / 2
+        np.testing.assert_allclose(variables[score_measure.name], mean, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("back", "score"), [(1, 0), (5, 1), (4, 2)])
 def test_a_perfect_head_scores_one_on_its_own_measure(back: int, score: int) -> None:
     weights = torch.eye(12).roll(-back, dims=1)[None, None]
-    found = repetition_scores(weights, period=5, start=1)[0, 0]
-    assert found.tolist() == [float(at == score) for at in range(len(SCORES))]
+    variables = measure(weights, period=5, start=1, block=12)
+    scores = [variables[score_measure.name].item() for score_measure in SCORES]
+    assert scores == [float(place == score) for place in range(len(SCORES))]
 
 
 def test_sequences_repeat_and_follow_the_seed() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics.metric import Grid, LayerMetric, Metric, TextMetric
+from headscope.metrics.metric import Grid, Metric, Variables
 from headscope.metrics.what import repeats
 from headscope.metrics.where import positions
 from headscope.observe.batch import AnnotatedBatch
@@ -47,10 +47,10 @@ def random_texts(seed: int, is_causal: bool, count: int = 4) -> list[Text]:
     rng = np.random.default_rng(seed)
     texts = []
     while len(texts) < count:
-        one = random_input(rng, is_causal)
-        if one.length > 1:
-            plain = replace(one, null=[False] * one.length)
-            codes, marks = rng.integers(0, 4, one.length), rng.random(one.length) < 0.3
+        text = random_input(rng, is_causal)
+        if text.length > 1:
+            plain = replace(text, null=[False] * text.length)
+            codes, marks = rng.integers(0, 4, text.length), rng.random(text.length) < 0.3
             texts.append(Text(plain, codes.tolist(), marks.tolist()))
     return texts
 
@@ -67,7 +67,7 @@ def batch_of(texts: list[Text]) -> AnnotatedBatch:
         ],
     }
     labels = {name: torch.tensor(codes) for name, codes in labels.items()}
-    return replace(batch, labels=labels, arcs=None, sought_from=1)
+    return replace(batch, labels=labels, arcs=None, first_peak_token=1)
 
 
 # What each measure adds up of one text with weights `a`: pairs of numerator and denominator.
@@ -144,25 +144,29 @@ def metrics_of(is_causal: bool) -> dict[str, Metric]:
         positions.distance(GRID),
         positions.DistanceSpread(GRID),
         positions.distance_histogram(GRID, LONGEST),
-        *positions.even_lines(LONGEST),
         *repeats.repeats(GRID),
         positions.peak_histogram(GRID),
     ]
     return {metric.name: metric for metric in found}
 
 
-def measure(name: str, texts: list[Text], kind: str) -> np.ndarray:
-    """What a metric finds in one batch of the texts."""
+def measure_all(name: str, texts: list[Text], kind: str) -> Variables:
+    """The variables of a metric after one batch of the texts."""
     metric, batch = metrics_of(texts[0].given.is_causal)[name], batch_of(texts)
-    state = metric.zero(len(texts))
-    if isinstance(metric, TextMetric):
-        metric.update_text(state, batch)
-    else:
-        assert isinstance(metric, LayerMetric)
-        metric.update_layer(state, make_layer_of(kind, [text.given for text in texts], batch))
-    state.settle()
-    found = metric.compute(state.sums, lambda: iter([]))[name].values
-    return found if isinstance(metric, TextMetric) else found[0]
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer_of(kind, [text.given for text in texts], batch))
+    return metric.compute(sums)
+
+
+def measure(name: str, texts: list[Text], kind: str) -> np.ndarray:
+    """The value of every head of the first layer."""
+    return measure_all(name, texts, kind)[name].values[0]
+
+
+def measure_even(name: str, texts: list[Text]) -> np.ndarray:
+    """The value of even attention."""
+    return measure_all(name, texts, "matrix")[f"{name}_even"].values
 
 
 def ratio(pairs: list[tuple[float, float]]) -> float:
@@ -194,11 +198,11 @@ def test_measures_equal_a_plain_loop(name: str, is_causal: bool, kind: str) -> N
 
 @pytest.mark.parametrize(("name", "is_causal"), CASES)
 def test_baselines_are_the_measures_of_even_attention(name: str, is_causal: bool) -> None:
-    texts = random_texts(3, is_causal, count=6)
     least = {"least": 0.0} if name in ("induction", "duplicate") else {}
-    pairs = [pair for text in texts for pair in PLAIN[name](text, text.even(), **least)]
-    found = measure(f"{name}_even", texts, "dense")
-    assert found == pytest.approx(ratio(pairs), rel=1e-12)
+    for seed in range(6):
+        texts = random_texts(seed, is_causal, count=6)
+        pairs = [pair for text in texts for pair in PLAIN[name](text, text.even(), **least)]
+        assert measure_even(name, texts) == pytest.approx(ratio(pairs), rel=1e-6)
 
 
 def by_separation(texts: list[Text], weights: list[np.ndarray]) -> dict[int, float]:
@@ -241,7 +245,7 @@ def test_histogram_and_spread_of_distances_equal_a_plain_loop(is_causal: bool, k
 def test_histogram_of_even_attention_equals_a_plain_loop(is_causal: bool) -> None:
     texts = random_texts(5, is_causal, count=6)
     expected = histogram(by_separation(texts, [text.even() for text in texts]))
-    np.testing.assert_allclose(measure("distance_histogram_even", texts, ""), expected, rtol=1e-12)
+    np.testing.assert_allclose(measure_even("distance_histogram", texts), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", LAYERS)
@@ -260,16 +264,11 @@ def test_largest_weights_leave_the_first_token_out(is_causal: bool, kind: str) -
 
 def test_errors_of_the_spread_are_those_of_leaving_out_one_group() -> None:
     texts = random_texts(8, True, count=12)
-    metric = positions.DistanceSpread(GRID)
-    batch = batch_of(texts)
-    state = metric.zero(len(texts))
-    layer = make_layer_of("dense", [text.given for text in texts], batch)
-    metric.update_layer(state, layer)
-    computed = metric.compute(state.sums, lambda: iter([]))
+    computed = measure_all("distance_spread", texts, "matrix")
     without = []
     for out in range(len(texts)):
         rest = [text for place, text in enumerate(texts) if place != out]
-        without.append(measure("distance_spread", rest, "dense"))
+        without.append(measure("distance_spread", rest, "matrix"))
     k = len(texts)
     spread = np.array(without) - np.mean(without, axis=0)
     expected = np.sqrt((k - 1) / k * (spread**2).sum(0))

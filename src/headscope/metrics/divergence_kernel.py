@@ -17,25 +17,15 @@ STEP = 32  # elements at a time: a power of two that divides BLOCK
 TINY = tl.constexpr(1e-30)  # only so that the logarithm of padding is finite
 
 
-def divergence_of_blocks(
-    blocks: Float[Tensor, "block unit element"],
-) -> Float[Tensor, "unit unit"]:
-    """½(Σ p ln p + Σ q ln q) − Σ m ln m with m = (p+q)/2 for every pair of units, on the device."""
-    sums = _sums(blocks).sum(0, dtype=torch.float64)
-    own = sums.diagonal()
-    upper = ((own[:, None] + own[None, :]) / 2 - sums).triu(1)
-    return (upper + upper.T).clamp(min=0)
-
-
-def _sums(blocks: Float[Tensor, "block unit element"]) -> Float[Tensor, "block unit unit"]:
-    """Σ m ln m of every pair in every block; only the upper triangle is computed."""
+def sum_middles(blocks: Float[Tensor, "block unit element"]) -> Float[Tensor, "unit unit"]:
+    """Σ m ln m with m = (p+q)/2 for every pair of units, upper triangle, on the device."""
     count, units, elements = blocks.shape
     sums = torch.zeros(count, units, units, device=blocks.device)
     tiles = triton.cdiv(units, TILE)
     _add_entropies[(tiles * tiles, count)](  # pyright: ignore[reportIndexIssue]
         blocks, sums, units, elements, tiles, TILE=TILE, STEP=STEP
     )
-    return sums
+    return sums.sum(0, dtype=torch.float64)
 
 
 @triton.jit

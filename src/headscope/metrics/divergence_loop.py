@@ -17,18 +17,12 @@ from numpy.polynomial import Chebyshev, Polynomial
 DEGREE = 6  # ln(1+f)/f to 1e-8 on the interval: below what float32 can hold
 
 
-def divergence_of_blocks(
-    blocks: Float[np.ndarray, "block unit element"],
-) -> Float[np.ndarray, "unit unit"]:
-    """½(Σ p ln p + Σ q ln q) − Σ m ln m with m = (p+q)/2 for every pair of units."""
-    sums = _sums(np.multiply(blocks, np.float32(0.5)))
-    own = np.diag(sums)
-    upper = np.triu((own[:, None] + own[None, :]) / 2 - sums, 1)
-    return np.maximum(upper + upper.T, 0.0)
+def sum_middles(blocks: Float[np.ndarray, "block unit element"]) -> Float[np.ndarray, "unit unit"]:
+    """Σ m ln m with m = (p+q)/2 for every pair of units, upper triangle.
 
-
-def _sums(halves: Float[np.ndarray, "block unit element"]) -> Float[np.ndarray, "unit unit"]:
-    """Σ m ln m for every pair of units, upper triangle; each thread has rows of its own."""
+    Each thread has rows of its own.
+    """
+    halves = np.multiply(blocks, np.float32(0.5))
     units, threads = halves.shape[1], torch.get_num_threads()
     sums = np.zeros((units, units))
     if threads == 1:

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import CaptureError
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables, add
-from headscope.metrics.ratio import HeadSums, known
+from headscope.metrics.metric import Axis, Grid, Metric, Sums, Variables
+from headscope.metrics.ratio import add_terms, head_sums, head_variables, where_known
 from headscope.metrics.where.surface import CLS, PUNCT, SEP, has_label
 from headscope.model.attention import LayerAttention
 from headscope.model.inputs.batch import Batch
@@ -57,52 +57,44 @@ GRADIENT_MEAN_LOSS = Measure(
     more="matters more to the loss",
     axes={"target": "To"},
 )
-REDUCTIONS = {"sum": GRADIENT, "mean": GRADIENT_MEAN_LOSS}  # of the loss
 
 
 @dataclass(frozen=True)
-class HeadGradient:
+class HeadGradient(Metric):
     """Mean |∂L/∂a| of every head to [SEP], punctuation and all unmasked tokens."""
 
     grid: Grid
     seed: int
     share: float = MASKED_SHARE
     name: str = "gradient"
-    measures: tuple[Measure, ...] = tuple(REDUCTIONS.values())
-    merge = staticmethod(add)
+    measures: tuple[Measure, ...] = (GRADIENT, GRADIENT_MEAN_LOSS)
 
-    def zero(self, inputs: int) -> State:
-        return self._means.zero()
+    def zero(self) -> Sums:
+        """Of every target for the summed loss, then of every target for the mean loss."""
+        items = len(self.measures) * len(TARGETS)
+        return head_sums(self.grid, items, items)
 
-    def update_model(
-        self, state: State, model: "Model", batch: Batch, annotated: AnnotatedBatch
+    def see_model(
+        self, sums: Sums, model: "Model", batch: Batch, annotated: AnnotatedBatch
     ) -> None:
         """Differentiate the loss of every input of a batch."""
         ordinary = annotated.mask & ~has_label(annotated, CLS) & ~has_label(annotated, SEP)
         predicted = choose_predicted(annotated, ordinary, seed=self.seed, share=self.share)
-        sums = gradient_importance(model, batch, predicted, _keys(annotated, predicted))
+        importance = gradient_importance(model, batch, predicted, _keys(annotated, predicted))
         count = predicted[:, int(annotated.is_causal) :].sum(-1)[:, None, None]
-        for place, layer in enumerate(sums.masked_fill(count == 0, torch.nan)):
-            terms = known(torch.cat([layer, layer / count], dim=-1))
-            self._means.add(state, place, annotated.groups, *terms)
+        for index, layer in enumerate(importance.masked_fill(count == 0, torch.nan)):
+            both = torch.cat([layer, layer / count], dim=-1)
+            add_terms(sums, index, where_known(both), annotated.groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """gradient(layer, head, target) for the summed loss, gradient_mean_loss for the mean."""
-        both = self._means.compute(sums)
-        return {
-            name.replace("gradient", measure.name): values.sel(
-                item=[f"{reduction} {t}" for t in TARGETS]
-            )
-            .rename(item="target")
-            .assign_coords(target=list(TARGETS))
-            for reduction, measure in REDUCTIONS.items()
-            for name, values in both.items()
-        }
-
-    @property
-    def _means(self) -> HeadSums:
-        items = tuple(f"{reduction} {target}" for reduction in REDUCTIONS for target in TARGETS)
-        return HeadSums("gradient", self.grid, Axis("item", items), shared=False)
+        target = Axis("target", TARGETS)
+        variables: Variables = {}
+        for number, measure in enumerate(self.measures):
+            items = slice(number * len(TARGETS), (number + 1) * len(TARGETS))
+            of_loss = {name: values[..., items] for name, values in sums.items()}
+            variables |= head_variables(measure.name, of_loss, self.grid, target, shared=False)
+        return variables
 
 
 def _keys(
@@ -169,14 +161,14 @@ def gradient_importance(
     visible = batch.mask[:, :, None] & batch.mask[:, None, :]
     visible = visible.tril() if model.is_causal else visible
     pairs = visible.float() @ keys.float()  # per query, how many keys of the class it sees
-    found: dict[int, Float[Tensor, "batch head target"]] = {}
+    means: dict[int, Float[Tensor, "batch head target"]] = {}
 
     def reduce(layer: int, gradient: Float[Tensor, "batch head query key"]) -> None:
         size = gradient.abs().masked_fill(~visible[:, None], 0.0).sum(2)
-        found[layer] = (size @ keys.to(size.dtype)) / pairs.sum(1)[:, None]
+        means[layer] = (size @ keys.to(size.dtype)) / pairs.sum(1)[:, None]
 
     differentiate(model, batch, predicted, reduce)
-    return torch.stack([found[layer] for layer in model.stacks[0].attending])
+    return torch.stack([means[layer] for layer in model.stacks[0].attending])
 
 
 def differentiate(
@@ -237,8 +229,8 @@ def _backward(
 
     handle = model.network.get_input_embeddings().register_forward_hook(keep)
     try:
-        given = hide(model, batch, predicted)
-        logits = model.forward(given, observe, validate="shape", gradients=True).logits
+        shown = hide(model, batch, predicted)
+        logits = model.forward(shown, observe, validate="shape", gradients=True).logits
     finally:
         handle.remove()
     loss = losses(logits, batch.ids, predicted, causal=model.is_causal).sum()
@@ -252,5 +244,5 @@ def losses(
     if causal:
         logits, ids, predicted = logits[:, :-1], ids[:, 1:], predicted[:, 1:]
     scores = logits[predicted].to(torch.promote_types(logits.dtype, torch.float32))
-    found = functional.cross_entropy(scores, ids[predicted], reduction="none")
-    return found.new_zeros(predicted.shape).masked_scatter(predicted, found).sum(-1)
+    surprise = functional.cross_entropy(scores, ids[predicted], reduction="none")
+    return surprise.new_zeros(predicted.shape).masked_scatter(predicted, surprise).sum(-1)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -27,8 +26,8 @@ from headscope.metrics.gradient import (
     outside_inference,
     why_no_gradient,
 )
-from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
+from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.metrics.where.surface import CLS, SEP
 from headscope.model.capture.changes import (
     LayersAbove,
@@ -39,7 +38,6 @@ from headscope.model.capture.changes import (
 )
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
-from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch
@@ -100,7 +98,7 @@ MEASURES = (REMOVAL, MEAN_REPLACEMENT, GATE_IMPORTANCE)
 
 
 @dataclass(frozen=True)
-class HeadImportance:
+class HeadImportance(Metric):
     """Loss changes and gate gradients of every head."""
 
     grid: Grid
@@ -109,35 +107,34 @@ class HeadImportance:
     share: float = MASKED_SHARE
     name: str = "importance"
     measures: tuple[Measure, ...] = MEASURES
-    merge = staticmethod(add)
 
-    def zero(self, inputs: int) -> State:
-        of_heads = {each.name: np.zeros((GROUPS, *self.grid.shape)) for each in MEASURES}
-        return State(of_heads | {"tokens": np.zeros(GROUPS), "inputs": np.zeros(GROUPS)})
+    def zero(self) -> Sums:
+        of_heads = {measure.name: group_zeros(*self.grid.shape) for measure in MEASURES}
+        return of_heads | {"tokens": group_zeros(), "inputs": group_zeros()}
 
-    def update_model(
-        self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
+    def see_model(
+        self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
     ) -> None:
         """Run the batch without each head in turn."""
         predicted = predicted_tokens(annotated, self.seed, self.share)
         # Nothing predicts the first token of a causal model.
         counts = predicted[:, int(annotated.is_causal) :].sum(-1).double()
         with torch.no_grad():
-            found = loss_changes(model, batch, predicted, self.grid, self.means())
+            terms = loss_changes(model, batch, predicted, self.grid, self.means())
         gates = gate_gradients(model, batch, predicted, self.grid)
-        found["gate_importance"] = gates.abs() / counts.clamp(min=1)[:, None, None]
-        found |= {"tokens": counts, "inputs": (counts > 0).double()}
-        for name, values in found.items():
-            state.add(name, sum_by_group(values, annotated.groups))
+        terms["gate_importance"] = gates.abs() / counts.clamp(min=1)[:, None, None]
+        terms |= {"tokens": counts, "inputs": (counts > 0).double()}
+        for name, values in terms.items():
+            add_by_group(sums[name], values, annotated.groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """removal, mean_replacement and gate_importance(layer, head), with errors and sums."""
-        found: Variables = {}
+        variables: Variables = {}
         for measure in MEASURES:
             weight = sums["inputs" if measure is GATE_IMPORTANCE else "tokens"]
             x = label(sums[measure.name], GROUP, *self.grid.axes)
-            found |= ratio_variables(measure.name, x, label(weight, GROUP))
-        return found
+            variables |= ratio_variables(measure.name, x, label(weight, GROUP))
+        return variables
 
 
 def why_no_importance(model: "Model") -> str | None:
@@ -168,7 +165,7 @@ def loss_changes(
     is computed once, where the network allows it.
     """
     device, shape = batch.ids.device, (len(batch.ids), *grid.shape)
-    found = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
+    rises = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
     layers = _layers_above(model)
     # So few at a time that the states of all layers can be kept.
     most = max(1, ROOM[device.type != "cpu"] // batch.ids.shape[1])
@@ -176,8 +173,8 @@ def loss_changes(
         part, chosen = take_rows(batch, rows), predicted[rows]
         changes = _changes_of(model, layers, part, chosen, grid, means)
         for name, values in zip(REPLACED, changes, strict=True):
-            found[name][rows] = values
-    return found
+            rises[name][rows] = values
+    return rises
 
 
 def _changes_of(
@@ -189,18 +186,18 @@ def _changes_of(
     means: "Means",
 ) -> Float[Tensor, "kind batch layer head"]:
     """The changes of the loss of a few inputs."""
-    given = hide(model, batch, predicted)
-    earlier = None if layers is None else layers.record(given)
-    logits = model.forward(given).logits if earlier is None else earlier.logits
+    shown = hide(model, batch, predicted)
+    earlier = None if layers is None else layers.record(shown)
+    logits = model.forward(shown).logits if earlier is None else earlier.logits
     before = losses(logits, batch.ids, predicted, causal=model.is_causal).double()
-    found = before.new_zeros(len(REPLACED), len(before), *grid.shape)
+    rises = before.new_zeros(len(REPLACED), len(before), *grid.shape)
     most = max(1, ROOM[batch.ids.device.type != "cpu"] // (len(REPLACED) * batch.ids.numel()))
     for place, layer in enumerate(grid.layers):
         for heads in torch.arange(grid.heads).split(most):
             change = partial(_replace_each, layer, heads.tolist(), means[layer])
             copies = len(REPLACED) * len(heads)
             if layers is None or earlier is None:
-                logits = model.forward_changed(repeat(given, copies), change).logits
+                logits = model.forward_changed(repeat(shown, copies), change).logits
             else:
                 logits = layers.run(earlier, layer, copies, change)
             after = losses(
@@ -210,8 +207,8 @@ def _changes_of(
                 causal=model.is_causal,
             )
             rise = after.double().unflatten(0, (len(REPLACED), len(heads), -1)) - before
-            found[:, :, place, heads] = rise.transpose(1, 2)
-    return found
+            rises[:, :, place, heads] = rise.transpose(1, 2)
+    return rises
 
 
 def _replace_each(
@@ -227,13 +224,13 @@ def _replace_each(
     return changed.flatten(0, 2)
 
 
-_known: "WeakKeyDictionary[Model, LayersAbove | None]" = WeakKeyDictionary()
+_layers_of: "WeakKeyDictionary[Model, LayersAbove | None]" = WeakKeyDictionary()
 
 
 def _layers_above(model: "Model") -> "LayersAbove | None":
-    if model not in _known:
-        _known[model] = find_layers(model)
-    return _known[model]
+    if model not in _layers_of:
+        _layers_of[model] = find_layers(model)
+    return _layers_of[model]
 
 
 def gate_gradients(
@@ -250,11 +247,11 @@ def gate_gradients(
         def gate(layer: int, output: Tensor) -> Tensor:
             return output * gates[:, places[layer], None, :, None].to(output.dtype)
 
-        given = hide(model, copy, chosen)
-        logits = model.forward_changed(given, gate, gradients=True).logits
+        shown = hide(model, copy, chosen)
+        logits = model.forward_changed(shown, gate, gradients=True).logits
         loss = losses(logits, copy.ids, chosen, causal=model.is_causal).sum()
-        (found,) = torch.autograd.grad(loss, gates)
-    return found.double()
+        (gradient,) = torch.autograd.grad(loss, gates)
+    return gradient.double()
 
 
 def mean_outputs(
@@ -267,12 +264,12 @@ def mean_outputs(
         mask = batch.mask[:, :, None, None]
 
         def keep(layer: int, output: Tensor, mask: Tensor = mask) -> Tensor:
-            found = torch.where(mask, output, 0).sum((0, 1), dtype=torch.float64)
-            sums[layer] = sums.get(layer, 0) + found
+            total = torch.where(mask, output, 0).sum((0, 1), dtype=torch.float64)
+            sums[layer] = sums.get(layer, 0) + total
             return output
 
         predicted = predicted_tokens(annotated, seed, share)
         with torch.no_grad():
             model.forward_changed(hide(model, batch, predicted), keep, logits=False)
         tokens += float(batch.mask.sum())
-    return {layer: found / max(tokens, 1.0) for layer, found in sums.items()}
+    return {layer: total / max(tokens, 1.0) for layer, total in sums.items()}

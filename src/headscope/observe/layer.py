@@ -165,6 +165,16 @@ class Layer(ABC):
         """What a function makes of every row of kept weights."""
         return torch.cat([compute(block.kept) for block in self.blocks()], dim=2)
 
+    def once(self, name: str, make: Callable[[], Tensor]) -> Tensor:
+        """What several metrics make of the layer; made on first use."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    @cached_property
+    def _made(self) -> dict[str, Tensor]:
+        return {}
+
     def corner(
         self, size: int, query: Int[Tensor, "cell"], key: Int[Tensor, "cell"]
     ) -> Float[Tensor, "batch head cell"]:

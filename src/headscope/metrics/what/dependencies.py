@@ -3,11 +3,9 @@
 Two tokens are related if their words are: one the parent of the other. Pieces of one word are not
 related; a token with itself is not, but stays in the denominator.
 
-The alignment that a head's distances alone would give it, apart from what the words say.
-
 Near tokens are related far more often than distant ones, so a head that looks at the previous token
-follows many arcs without knowing any. Its weight at each offset times the chance of an arc there is
-what proximity explains; the rest is syntax.
+follows many arcs without knowing any. The alignment expected from its distances alone, whatever the
+words say, is its weight at each offset times the chance of an arc there; the rest is syntax.
 
 ```
 offset i − j        −1     0     1     2    …    64   further
@@ -24,20 +22,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
 from headscope.metrics.ratio import (
+    EVEN,
     KOBAYASHI,
     WEIGHTED,
-    HeadRatio,
-    MatrixRatio,
+    Ratio,
     Terms,
     TextRatio,
     TextTerms,
+    add_by_group,
     by_norms,
     contributions_of,
     pooled_variables,
     ratio_variables,
-    sum_by_group,
 )
 from headscope.observe.batch import (
     FORMS,
@@ -55,6 +62,7 @@ from headscope.results.replicates import GROUPS
 
 FORM = Axis("form", FORMS)
 LONGEST = 100  # separations shown one by one; longer ones count in the mean span only
+APART = 64  # offsets that `dependency_expected` keeps apart; hardly any arc is longer
 VIG = "GPT-2 small, Vig & Belinkov 2019"
 
 DEPENDENCY_ALIGNMENT = Measure(
@@ -68,8 +76,9 @@ DEPENDENCY_ALIGNMENT = Measure(
     more="follows dependency arcs more",
     axes={"form": "Form"},
     baselines=(
-        Baseline("dependency_baseline", "even attention"),
+        Baseline("dependency_alignment_even", EVEN),
         Baseline("dependency_expected", "expected from its distances"),
+        Baseline("dependency_baseline", "share of pairs"),
     ),
     role=Role(
         "relation",
@@ -94,11 +103,11 @@ DEPENDENCY_ALIGNMENT_NORM = Measure(
     cost="none beyond null_share_norm",
     more="follows dependency arcs more",
     axes={"form": "Form"},
-    baselines=(Baseline("dependency_baseline", "even attention"),),
+    baselines=(Baseline("dependency_alignment_even", EVEN),),
 )
 DEPENDENCY_BASELINE = Measure(
     "dependency_baseline",
-    title="Dependency alignment of even attention",
+    title="Share of related pairs",
     meaning="Share of the pairs that are related.",
     formula="Σ dep(i, j) / pairs that count",
     reference="Vig & Belinkov 2019, Fig. 8",
@@ -107,7 +116,7 @@ DEPENDENCY_BASELINE = Measure(
 )
 DEPENDENCY_BASELINE_WITHOUT_SELF = Measure(
     "dependency_baseline_without_self",
-    title="Dependency alignment of even attention to other tokens",
+    title="Share of related pairs of two different tokens",
     meaning="Share of the pairs of two different tokens that are related.",
     formula="Σ dep(i, j) / pairs that count and have i ≠ j",
     reference="Vig & Belinkov 2019, Fig. 8, the other reading of it",
@@ -150,6 +159,18 @@ MEAN_DEPENDENCY_SPAN = Measure(
     cost="none beyond dependency_probability",
     published=(Published("mean span", VIG, 3.89),),
 )
+DEPENDENCY_EXPECTED = Measure(
+    "dependency_expected",
+    title="Dependency alignment expected from distance",
+    meaning="The alignment of a head that looks as far as this one, whatever the words are.",
+    formula="Σ over offsets o of (share of attention at i − j = o)·(share of the pairs there that "
+    "are related); offsets beyond 64 count as one",
+    reference="Vig & Belinkov 2019, text on Figs. 8 and 11: relations become rare with distance",
+    range="0 to 1; either is the sum of the other two",
+    cost="n², one sum along diagonals",
+    more="would follow more arcs by its distances alone",
+    axes={"form": "Form"},
+)
 SPANS = (DEPENDENCY_PROBABILITY, DEPENDENCY_WITHIN, MEAN_DEPENDENCY_SPAN)
 
 
@@ -166,12 +187,12 @@ def baseline_terms(batch: AnnotatedBatch, with_self: bool) -> TextTerms:
     return _with_either(count_related(batch)), pairs
 
 
-def dependency_alignment(grid: Grid) -> HeadRatio:
+def dependency_alignment(grid: Grid) -> Ratio:
     """Share of attention between related tokens, by who is the parent."""
-    return HeadRatio(DEPENDENCY_ALIGNMENT, grid, alignment_terms, FORM)
+    return Ratio(DEPENDENCY_ALIGNMENT, grid, alignment_terms, FORM)
 
 
-def dependency_alignment_norm(grid: Grid) -> MatrixRatio:
+def dependency_alignment_norm(grid: Grid) -> Ratio:
     """Share taken between related tokens, by who is the parent."""
     return by_norms(dependency_alignment(grid), DEPENDENCY_ALIGNMENT_NORM)
 
@@ -192,7 +213,7 @@ def _with_either(directed: Float[Tensor, "*any two"]) -> Float[Tensor, "*any for
 
 
 @dataclass(frozen=True)
-class DependencySpan:
+class DependencySpan(Metric):
     """Fraction of token pairs at each separation that are related, and the spans of those.
 
     A pair of tokens is counted once, whichever of the two is the query.
@@ -200,34 +221,31 @@ class DependencySpan:
 
     name: str = "dependency_span"
     measures: tuple[Measure, ...] = SPANS
-    merge = staticmethod(add)
 
-    def zero(self, inputs: int) -> State:
-        sums = {name: np.zeros((GROUPS, LONGEST + 1)) for name in ("pairs", "related")}
-        return State(sums | {"arcs": np.zeros(GROUPS), "span": np.zeros(GROUPS)})
+    def zero(self) -> Sums:
+        return {
+            "pairs": group_zeros(LONGEST + 1),
+            "related": group_zeros(LONGEST + 1),
+            "arcs": group_zeros(),
+            "span": group_zeros(),
+        }
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        add_by_group(sums["pairs"], count_by_separation(batch, LONGEST), batch.groups)
         arcs = torch.cat(related_pairs(batch))
         arcs = each_once(arcs[arcs[:, 1] > arcs[:, 2]], batch.mask.shape[1])
         group, separation = batch.groups[arcs[:, 0]], arcs[:, 1] - arcs[:, 2]
-        near = separation <= LONGEST
-        related = torch.zeros(GROUPS, LONGEST + 1, dtype=torch.float64, device=arcs.device)
-        one = torch.ones(int(near.sum()), dtype=torch.float64, device=arcs.device)
-        related.index_put_((group[near], separation[near]), one, accumulate=True)
-        pairs = sum_by_group(count_by_separation(batch, LONGEST), batch.groups)
-        found = {
-            "pairs": pairs,
-            "related": related,
-            "arcs": torch.bincount(group, minlength=GROUPS),
-            "span": torch.bincount(group, separation.double(), minlength=GROUPS),
-        }
-        for name, values in found.items():
-            state.add(name, values)
+        sums["arcs"] += torch.bincount(group, minlength=GROUPS)
+        sums["span"] += torch.bincount(group, separation.double(), minlength=GROUPS)
+        place = (group * (LONGEST + 1) + separation)[separation <= LONGEST]
+        related = torch.bincount(place, minlength=sums["related"].numel())
+        sums["related"] += related.view_as(sums["related"])
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """P(dependency | separation), share of arcs within, mean span, with errors and sums."""
         axis = Axis("separation", range(1, LONGEST + 1))
-        pairs, related = (label(sums[name][:, 1:], GROUP, axis) for name in ("pairs", "related"))
+        pairs = label(sums["pairs"][:, 1:], GROUP, axis)
+        related = label(sums["related"][:, 1:], GROUP, axis)
         within = label(sums["related"][:, 1:].cumsum(1), GROUP, axis)
         arcs, span = label(sums["arcs"], GROUP), label(sums["span"], GROUP)
         return {
@@ -237,24 +255,8 @@ class DependencySpan:
         }
 
 
-APART = 64  # offsets kept apart; hardly any arc is longer
-
-DEPENDENCY_EXPECTED = Measure(
-    "dependency_expected",
-    title="Dependency alignment expected from distance",
-    meaning="The alignment of a head that looks as far as this one, whatever the words are.",
-    formula="Σ over offsets o of (share of attention at i − j = o)·(share of the pairs there that "
-    "are related); offsets beyond 64 count as one",
-    reference="Vig & Belinkov 2019, text on Figs. 8 and 11: relations become rare with distance",
-    range="0 to 1; either is the sum of the other two",
-    cost="n², one sum along diagonals",
-    more="would follow more arcs by its distances alone",
-    axes={"form": "Form"},
-)
-
-
 @dataclass(frozen=True)
-class ExpectedAlignment:
+class ExpectedAlignment(Metric):
     """Weight of every head by offset, and how often pairs at an offset are related."""
 
     grid: Grid
@@ -262,35 +264,29 @@ class ExpectedAlignment:
     longest: int = APART
     name: str = "dependency_expected"
     measures: tuple[Measure, ...] = (DEPENDENCY_EXPECTED,)
-    merge = staticmethod(add)
 
-    def zero(self, inputs: int) -> State:
+    def zero(self) -> Sums:
         bins = offset_bins(self.longest, is_causal=self.is_causal)
-        return State(
-            {
-                "weight": np.zeros((GROUPS, *self.grid.shape, bins)),
-                "pairs": np.zeros((GROUPS, bins)),
-                "arcs": np.zeros((GROUPS, 2, bins)),
-            }
-        )
-
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
-        """Count the pairs at every offset, and those that are related in each direction."""
-        found = {
-            "pairs": count_pairs_by_offset(batch, self.longest),
-            "arcs": count_arcs_by_offset(batch, self.longest),
+        return {
+            "weight": group_zeros(*self.grid.shape, bins),
+            "pairs": group_zeros(bins),
+            "arcs": group_zeros(2, bins),
         }
-        for name, values in found.items():
-            state.add(name, sum_by_group(values, batch.groups))
 
-    def update_layer(self, state: State, layer: Layer) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
+        """Count the pairs at every offset, and those that are related in each direction."""
+        add_by_group(sums["pairs"], count_pairs_by_offset(batch, self.longest), batch.groups)
+        add_by_group(sums["arcs"], count_arcs_by_offset(batch, self.longest), batch.groups)
+
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
         """Add the weight of one layer at every offset."""
-        weight = sum_by_group(layer.by_offset(self.longest), layer.batch.groups)
-        state.add("weight", weight, (slice(None), layer.index))
+        weight = layer.by_offset(self.longest)
+        add_by_group(sums["weight"][:, layer.index], weight, layer.batch.groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """dependency_expected(layer, head, form) with its errors; see `contributions`."""
-        x, y = contributions(sums["weight"], sums["pairs"], sums["arcs"])
+        weight, pairs, arcs = (sums[name].numpy() for name in ("weight", "pairs", "arcs"))
+        x, y = contributions(weight, pairs, arcs)
         numerator = label(x, GROUP, *self.grid.axes, FORM)
         return pooled_variables(self.name, numerator, label(y, GROUP, *self.grid.axes))
 
@@ -306,12 +302,12 @@ def contributions(
     its own; see `contributions_of`.
     """
     total = weight.sum(-1)  # group layer head
-    whole = _expected(weight.sum(0), pairs.sum(0), arcs.sum(0))
-    without = np.broadcast_to(whole, (len(total), *whole.shape)).copy()
+    estimate = _expected(weight.sum(0), pairs.sum(0), arcs.sum(0))
+    without = np.broadcast_to(estimate, (len(total), *estimate.shape)).copy()
     for group in np.flatnonzero(pairs.sum(1)):
-        parts = (each.sum(0) - each[group] for each in (weight, pairs, arcs))
-        without[group] = _expected(*parts)
-    return contributions_of(whole, without, total[..., None]), total
+        rest = (values.sum(0) - values[group] for values in (weight, pairs, arcs))
+        without[group] = _expected(*rest)
+    return contributions_of(estimate, without, total[..., None]), total
 
 
 def _expected(

@@ -4,23 +4,12 @@ A tag belongs to a word and is copied to each of its pieces. Each share stands n
 label occurs among the tokens, and to what a head would give it that spread its attention evenly.
 """
 
-from collections.abc import Callable
-
-from jaxtyping import Float
-from torch import Tensor
-
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import HeadRatio, Terms, TextRatio, TextTerms
-from headscope.observe.batch import (
-    AnnotatedBatch,
-    pairs_of_keys,
-    pairs_of_queries,
-    sum_by_label,
-)
+from headscope.metrics.ratio import EVEN, Ratio, Terms, TextRatio, TextTerms
+from headscope.observe.batch import AnnotatedBatch, sum_by_label
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Published, Role
 
-EVEN = "even attention"
 TAG_NAMES = {
     "ADJ": "adjectives",
     "ADP": "prepositions",
@@ -107,75 +96,32 @@ DEPREL_FREQUENCY = Measure(
     cost="n, once for all heads",
     axes=DEPREL_AXIS,
 )
-POS_TO_EVEN = Measure(
-    "pos_to_even",
-    title="Even attention to a tag",
-    meaning="What words of this tag receive from a head that spreads its attention evenly.",
-    formula="the one of pos_to with a := 1 over the same pairs",
-    reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Eq. 3",
-    cost="n·tags, once for all heads",
-    axes=TAG_AXIS,
-)
-POS_FROM_EVEN = Measure(
-    "pos_from_even",
-    title="Even attention from a tag",
-    meaning="What words of this tag pay in a head that spreads its attention evenly.",
-    formula="the one of pos_from with a := 1 over the same pairs",
-    reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Eq. 3",
-    cost="n·tags, once for all heads",
-    axes=TAG_AXIS,
-)
-DEPREL_TO_EVEN = Measure(
-    "deprel_to_even",
-    title="Even attention to a relation",
-    meaning="What words with this relation receive from a head that spreads its attention evenly.",
-    formula="the one of deprel_to with a := 1 over the same pairs",
-    reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Eq. 3",
-    cost="n·relations, once for all heads",
-    axes=DEPREL_AXIS,
-)
 
 
-def label_to(measure: Measure, grid: Grid, axis: Axis) -> HeadRatio:
+def label_to(measure: Measure, grid: Grid, axis: Axis) -> Ratio:
     """Share of attention that each label l receives: Σ a[i,j]·[label(j) = l] / Σ a[i,j]."""
 
     def terms(layer: Layer) -> Terms:
         return layer.columns @ layer.batch.one_hot(axis.name, len(axis)), layer.total[..., None]
 
-    return HeadRatio(measure, grid, terms, axis)
+    return Ratio(measure, grid, terms, axis)
 
 
-def label_from(measure: Measure, grid: Grid, axis: Axis) -> HeadRatio:
+def label_from(measure: Measure, grid: Grid, axis: Axis) -> Ratio:
     """Share of attention that each label l pays: Σ a[i,j]·[label(i) = l] / Σ a[i,j]."""
 
     def terms(layer: Layer) -> Terms:
         return layer.rows @ layer.batch.one_hot(axis.name, len(axis)), layer.total[..., None]
 
-    return HeadRatio(measure, grid, terms, axis)
+    return Ratio(measure, grid, terms, axis)
 
 
 def label_frequency(measure: Measure, axis: Axis) -> TextRatio:
     """Share of the content tokens that carry each label."""
-    return _of_tokens(measure, axis, lambda batch: batch.content.double())
-
-
-def even_to(measure: Measure, axis: Axis) -> TextRatio:
-    """`label_to` with every weight 1 over the same pairs: attention that is spread evenly."""
-    return _of_tokens(measure, axis, pairs_of_keys)
-
-
-def even_from(measure: Measure, axis: Axis) -> TextRatio:
-    """`label_from` with every weight 1 over the same pairs."""
-    return _of_tokens(measure, axis, pairs_of_queries)
-
-
-def _of_tokens(
-    measure: Measure, axis: Axis, weigh: Callable[[AnnotatedBatch], Float[Tensor, "batch token"]]
-) -> TextRatio:
-    """What the tokens that carry each label weigh, of what all tokens do."""
 
     def terms(batch: AnnotatedBatch) -> TextTerms:
-        weight = weigh(batch)
-        return sum_by_label(batch, axis.name, len(axis), weight), weight.sum(1, keepdim=True)
+        content = batch.content.double()
+        labelled = sum_by_label(batch, axis.name, len(axis), content)
+        return labelled, content.sum(1, keepdim=True)
 
     return TextRatio(measure, terms, axis)

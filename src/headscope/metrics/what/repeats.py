@@ -35,22 +35,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from headscope.metrics.metric import Axis, Grid
-from headscope.metrics.ratio import (
-    HeadRatio,
-    MatrixRatio,
-    Terms,
-    TextRatio,
-    TextTerms,
-    document_mean_of_matrices,
-)
-from headscope.metrics.where.positions import EVEN, HEADVIS, even_of
-from headscope.metrics.where.surface import even_weights
+from headscope.metrics.ratio import EVEN, Ratio, Terms, Values, document_mean
+from headscope.metrics.where.positions import HEADVIS
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Role
 
@@ -83,8 +74,6 @@ DUPLICATE = Measure(
     baselines=(Baseline("duplicate_even", EVEN),),
     role=Role("detector", "an earlier occurrence of the same token", of="attention"),
 )
-INDUCTION_EVEN, DUPLICATE_EVEN = even_of(INDUCTION), even_of(DUPLICATE)
-
 Pairs = Int[Tensor, "pair 3"]
 Find = Callable[[AnnotatedBatch], Pairs]
 MEANING = "On a random sequence said twice: weight on "
@@ -148,16 +137,12 @@ RETRIEVAL_AT = Measure(
 )
 
 
-def repeats(grid: Grid) -> list[HeadRatio | TextRatio]:
-    """Induction and duplicate tokens on text, and both of even attention."""
-    found: list[HeadRatio | TextRatio] = []
-    for measure, even, pairs in (
-        (INDUCTION, INDUCTION_EVEN, induction_pairs),
-        (DUPLICATE, DUPLICATE_EVEN, duplicate_pairs),
-    ):
-        found.append(HeadRatio(measure, grid, partial(pair_terms, pairs, LEAST)))
-        found.append(TextRatio(even, partial(even_terms, pairs)))
-    return found
+def repeats(grid: Grid) -> tuple[Ratio, Ratio]:
+    """Induction and duplicate tokens on text."""
+    return (
+        Ratio(INDUCTION, grid, partial(pair_terms, induction_pairs, LEAST)),
+        Ratio(DUPLICATE, grid, partial(pair_terms, duplicate_pairs, LEAST)),
+    )
 
 
 def duplicate_pairs(batch: AnnotatedBatch) -> Pairs:
@@ -176,50 +161,37 @@ def induction_pairs(batch: AnnotatedBatch) -> Pairs:
 def earlier_pairs(
     batch: AnnotatedBatch,
     wanted: Int[Tensor, "batch query"],
-    given: Int[Tensor, "batch key"],
+    offered: Int[Tensor, "batch key"],
 ) -> Pairs:
     """Pairs (input, query, key) whose key comes before and has the label that the query wants."""
     texts, tokens = batch.mask.shape
     wanted = wanted.masked_fill(~batch.content, NONE - 1)
-    given = given.masked_fill(~batch.content, NONE)
+    offered = offered.masked_fill(~batch.content, NONE)
     few = max(1, AT_ONCE // tokens**2)  # inputs at a time
     rows = max(1, AT_ONCE // tokens)  # or queries of one
-    found = []
+    pairs = []
     for text in range(0, texts, few):
         for start in range(0, tokens, rows):
             some = wanted[text : text + few, start : start + rows]
-            same = (some[:, :, None] == given[text : text + few, None]).tril(start - 1)
-            pairs = (same & (some >= 0)[..., None]).nonzero()
-            found.append(pairs + pairs.new_tensor([text, start, 0]))
-    return torch.cat(found)
+            same = (some[:, :, None] == offered[text : text + few, None]).tril(start - 1)
+            places = (same & (some >= 0)[..., None]).nonzero()
+            pairs.append(places + places.new_tensor([text, start, 0]))
+    return torch.cat(pairs)
 
 
 def pair_terms(find: Find, least: float, layer: Layer) -> Terms:
-    """Weight of the pairs, and how many queries have any."""
-    pairs, queries = _found(find, layer.batch)
-    weight = layer.on_pairs(pairs, least)
-    return weight[..., None], queries[:, None, None].expand(-1, weight.shape[1], -1).float()
-
-
-def even_terms(find: Find, batch: AnnotatedBatch) -> TextTerms:
-    """The same with every weight 1 / the number of tokens that the query sees."""
-    pairs, queries = _found(find, batch)
-    text, query, _ = pairs.unbind(-1)
-    weights = even_weights(batch)[text, query]
-    paid = torch.bincount(text, weights=weights, minlength=len(queries))
-    return paid[:, None], queries[:, None].double()
-
-
-def _found(find: Find, batch: AnnotatedBatch) -> tuple[Pairs, Float[Tensor, "batch"]]:
-    """The pairs of a batch, and how many queries of every input have any."""
+    """Weight of the pairs, and how many queries of every input have any."""
+    batch = layer.batch
     pairs = find(batch)
 
-    def count() -> Tensor:
-        has = torch.zeros_like(batch.mask)
-        has[pairs[:, 0], pairs[:, 1]] = True
-        return has.sum(1)
+    def count_queries() -> Int[Tensor, "batch"]:
+        has_pair = torch.zeros_like(batch.mask)
+        has_pair[pairs[:, 0], pairs[:, 1]] = True
+        return has_pair.sum(1)
 
-    return pairs, batch.once(f"queries of {find.__name__}", count)
+    weight = layer.on_pairs(pairs, least)
+    queries = batch.once(f"queries of {find.__name__}", count_queries)
+    return weight[..., None], queries[:, None, None].expand(-1, weight.shape[1], -1).float()
 
 
 def repeated_sequences(
@@ -231,43 +203,43 @@ def repeated_sequences(
     return np.concatenate([half, half], axis=1)
 
 
-def repetition_scores(
-    weights: Float[Tensor, "batch head query key"], period: int, start: int
-) -> Float[Tensor, "batch head score"]:
-    """Mean weight of the queries in the second half on the three keys of SCORES.
+def repetitions(grid: Grid, period: int, start: int) -> tuple[Ratio, ...]:
+    """The three scores as metrics.
 
     The repeated part begins at token `start`; tokens before and after it are special ones.
     """
-    second = torch.arange(start + period, start + 2 * period, device=weights.device)
-    keys = (second - 1, second - period, second - period + 1)
-    return torch.stack([weights[:, :, second, key].mean(-1) for key in keys], dim=-1)
-
-
-def repetitions(grid: Grid, period: int, start: int) -> tuple[MatrixRatio, ...]:
-    """The three scores as metrics."""
     return tuple(
-        document_mean_of_matrices(measure, grid, partial(_score, place, period, start))
-        for place, measure in enumerate(SCORES)
+        document_mean(measure, grid, partial(repetition_score, back, period, start), has_even=False)
+        for measure, back in zip(SCORES, (1, period, period - 1), strict=True)
     )
 
 
-def _score(
-    place: int, period: int, start: int, layer: DenseLayer
-) -> Float[Tensor, "batch head item"]:
-    return repetition_scores(layer.weights, period, start)[..., [place]]
+def repetition_score(back: int, period: int, start: int, layer: Layer) -> Values:
+    """Mean weight of the queries in the second half on the key so many tokens back."""
+
+    def find_pairs() -> Pairs:
+        texts, device = len(layer.batch.mask), layer.batch.mask.device
+        second = torch.arange(start + period, start + 2 * period, device=device)
+        text = torch.arange(texts, device=device).repeat_interleave(period)
+        query = second.repeat(texts)
+        return torch.stack([text, query, query - back], dim=-1)
+
+    pairs = layer.batch.once(f"{back} back, from {start} with period {period}", find_pairs)
+    return layer.on_pairs(pairs, 0.0)[..., None] / period
 
 
-def retrieval(grid: Grid, depths: Sequence[float]) -> list[HeadRatio]:
+def retrieval(grid: Grid, depths: Sequence[float]) -> tuple[Ratio, Ratio]:
     """The weight on what is to be copied, over all depths and at each."""
-    axis = Axis("depth", tuple(depths))
+    everywhere = partial(pair_terms, needle_pairs, 0.0)
     by_depth = partial(_terms_by_depth, len(depths))
-    return [
-        HeadRatio(RETRIEVAL, grid, partial(pair_terms, needle_pairs, 0.0)),
-        HeadRatio(RETRIEVAL_AT, grid, by_depth, axis, shared=False),
-    ]
+    axis = Axis("depth", tuple(depths))
+    return (
+        Ratio(RETRIEVAL, grid, everywhere, has_even=False),
+        Ratio(RETRIEVAL_AT, grid, by_depth, axis, shared=False, has_even=False),
+    )
 
 
-def needle_pairs(batch: AnnotatedBatch) -> Int[Tensor, "pair 3"]:
+def needle_pairs(batch: AnnotatedBatch) -> Pairs:
     """Every copying position and the token that it copies."""
     labels = batch.labels
     return batch.once("needle pairs", lambda: earlier_pairs(batch, labels[WANTED], labels[NEEDLE]))

@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import pooled_variables, ratio_variables, sum_by_group
+from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
+from headscope.metrics.ratio import add_by_group, pooled_variables, ratio_variables
 from headscope.model.attention import LayerAttention, widen
 from headscope.model.writes import Readout, output_part, require_readout
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Baseline, Measure, Role
-from headscope.results.replicates import GROUPS
 
 if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch
@@ -72,40 +70,48 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Successor:
+class Successor(Metric):
     """How often each head writes the successor of what it looks at."""
 
     grid: Grid
     series: tuple[Series, ...]
     name: str = "successor"
     measures: tuple[Measure, ...] = (SUCCESSOR, SUCCESSOR_EVEN)
-    merge = staticmethod(add)
 
-    def zero(self, inputs: int) -> State:
-        heads = np.zeros((GROUPS, *self.grid.shape))
-        return State({"right": heads, "even": np.zeros(GROUPS), "items": np.zeros(GROUPS)})
+    def zero(self) -> Sums:
+        return {
+            "right": group_zeros(*self.grid.shape),
+            "even": group_zeros(),
+            "items": group_zeros(),
+        }
 
     @cached_property
     def tokens(self) -> Int[Tensor, "member"]:
         """All members of all series."""
-        return torch.tensor([token for each in self.series for token in each.tokens])
+        return torch.tensor([token for series in self.series for token in series.tokens])
 
     @cached_property
     def candidates(self) -> Bool[Tensor, "item member"]:
         """The members that compete for every item: those of its own series."""
-        rows = [place for place, each in enumerate(self.series) for _ in each.successors]
-        members = [place for place, each in enumerate(self.series) for _ in each.tokens]
-        return torch.tensor(rows)[:, None] == torch.tensor(members)
+        of_item: list[int] = []  # the number of its series
+        of_member: list[int] = []
+        for number, series in enumerate(self.series):
+            of_item += [number] * len(series.successors)
+            of_member += [number] * len(series.tokens)
+        return torch.tensor(of_item)[:, None] == torch.tensor(of_member)
 
     @cached_property
     def wanted(self) -> Int[Tensor, "item"]:
         """The place of the successor of every item among all members."""
-        starts = np.cumsum([0, *(len(each.tokens) for each in self.series)])
-        pairs = zip(starts.tolist(), self.series, strict=False)
-        return torch.tensor([start + at for start, each in pairs for _, at in each.successors])
+        places: list[int] = []
+        start = 0
+        for series in self.series:
+            places += [start + place for _, place in series.successors]
+            start += len(series.tokens)
+        return torch.tensor(places)
 
-    def update_model(
-        self, state: State, model: "Model", batch: "Batch", annotated: AnnotatedBatch
+    def see_model(
+        self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
     ) -> None:
         """Look at what every head writes of every item."""
         item, place = annotated.labels[ITEM].max(1)
@@ -120,14 +126,12 @@ class Successor:
         with readout.watching() as residuals:
             model.forward(batch, keep, logits=False)
         residual = widen(residuals[-1][rows, place])
-        found = [
-            self._judge(model, readout, residual, values[layer], layer, item)
-            for layer in self.grid.layers
-        ]
+        for index, layer in enumerate(self.grid.layers):
+            right = self._judge(model, readout, residual, values[layer], layer, item)
+            add_by_group(sums["right"][:, index], right, annotated.groups)
         even = 1 / self.candidates.sum(1).double().to(item.device)[item]
-        sums = {"right": torch.stack(found, 1), "even": even, "items": torch.ones_like(even)}
-        for name, terms in sums.items():
-            state.add(name, sum_by_group(terms, annotated.groups))
+        add_by_group(sums["even"], even, annotated.groups)
+        add_by_group(sums["items"], torch.ones_like(even), annotated.groups)
 
     def _judge(
         self,
@@ -152,7 +156,7 @@ class Successor:
             right.append(logits.masked_fill(others, -torch.inf).argmax(-1) == wanted)
         return torch.stack(right, -1).double()
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """successor(layer, head) and successor_even, with errors over the items."""
         items = label(sums["items"], GROUP)
         right = label(sums["right"], GROUP, *self.grid.axes)

@@ -21,40 +21,39 @@ share of attention  .05   .60   .20   .10    .05        distance 2.2, spread 2.6
 Distance and entropy have the terms of `headscope.metrics.where.spread`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
 from headscope.metrics.ratio import (
-    HeadRatio,
+    EVEN,
+    Ratio,
     Terms,
-    TextRatio,
-    TextTerms,
+    add_by_group,
     contributions_of,
     pooled_variables,
-    sum_by_group,
 )
 from headscope.metrics.where import spread
-from headscope.metrics.where.surface import (
-    SINK_THRESHOLD,
-    even_on_offset,
-    even_received,
-    even_weights,
-)
-from headscope.observe.batch import AnnotatedBatch
+from headscope.metrics.where.surface import SINK_THRESHOLD
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import separation_starts
 from headscope.results.measure import Baseline, Measure, Role
-from headscope.results.replicates import GROUPS
 
 DELIMITER = 0  # the code of delimiters in the label of that name
-EVEN = "even attention"
 HEADVIS = "Luger, Kamath et al. 2026 (HeadVis)"
 
 
@@ -71,24 +70,6 @@ def _declare(
         more=f"looks more at {whom}",
         baselines=(Baseline(f"{name}_even", EVEN),),
         role=role,
-    )
-
-
-def even_of(measure: Measure) -> Measure:
-    """The baseline of a measure: what attention that is the same everywhere gives."""
-    return replace(
-        measure,
-        name=f"{measure.name}_even",
-        title=f"{measure.title}, even attention",
-        meaning=f"The {measure.name} of a head that spreads its attention evenly.",
-        formula=f"the one of {measure.name} with a[i, j] := 1 / the number of tokens that i sees, "
-        "however small that is",
-        reference="as beside Clark et al. 2019, Fig. 4, the uniform line",
-        cost=f"{measure.cost}, once for all heads",
-        more="",
-        baselines=(),
-        published=(),
-        role=None,
     )
 
 
@@ -134,64 +115,48 @@ DELIMITER_SHARE = _declare(
     Role("special", "line breaks and punctuation", of="attention"),
     "n, from the sums over columns",
 )
-DECLARED = (SELF_SHARE, PREVIOUS_SHARE, NEXT_SHARE, FIRST_SHARE, DELIMITER_SHARE)
-EVENS = tuple(map(even_of, DECLARED))
-
-# What a head pays to the keys of a share, and the same of even attention, for every input.
-Paid = Callable[[Layer], Float[Tensor, "batch head"]]
-EvenlyPaid = Callable[[AnnotatedBatch], Float[Tensor, "batch"]]
 
 
-def shares(grid: Grid, *, is_causal: bool) -> list[HeadRatio | TextRatio]:
-    """All shares that a head can have, and those of even attention; a causal one sees no next."""
-    found: list[HeadRatio | TextRatio] = []
-    for measure, even, (missing, paid, evenly) in zip(DECLARED, EVENS, _SHARES, strict=True):
-        if not (is_causal and measure is NEXT_SHARE):
-            found.append(HeadRatio(measure, grid, partial(_terms, paid, missing)))
-            found.append(TextRatio(even, partial(_even_terms, evenly, missing)))
-    return found
+def shares(grid: Grid, *, is_causal: bool) -> list[Ratio]:
+    """All shares that a head can have; a causal one sees no next token."""
+    shares = [Ratio(SELF_SHARE, grid, to_itself), Ratio(PREVIOUS_SHARE, grid, to_previous)]
+    if not is_causal:
+        shares.append(Ratio(NEXT_SHARE, grid, to_next))
+    shares.append(Ratio(FIRST_SHARE, grid, to_first))
+    shares.append(Ratio(DELIMITER_SHARE, grid, to_delimiters))
+    return shares
 
 
-def _terms(paid: Paid, missing: int, layer: Layer) -> Terms:
-    """What is paid, and how many rows can pay it: all, or all but one of every input."""
-    found, rows = paid(layer), _rows(layer.batch, missing)[:, None, None]
-    return found[..., None], rows.expand(-1, found.shape[1], -1).to(found.dtype)
+def to_itself(layer: Layer) -> Terms:
+    """Σ a[i, i] over all rows."""
+    return _per_row(layer, layer.self_weight.sum(-1))
 
 
-def _even_terms(evenly: EvenlyPaid, missing: int, batch: AnnotatedBatch) -> TextTerms:
-    return evenly(batch)[:, None], _rows(batch, missing)[:, None].double()
+def to_previous(layer: Layer) -> Terms:
+    """Σ a[i, i−1] over the rows after the first."""
+    return _per_row(layer, layer.on_offset(-1), without=1)
 
 
-def _rows(batch: AnnotatedBatch, missing: int) -> Float[Tensor, "batch"]:
-    return (batch.mask.sum(1) - missing).clamp(min=0)
+def to_next(layer: Layer) -> Terms:
+    """Σ a[i, i+1] over the rows before the last."""
+    return _per_row(layer, layer.on_offset(1), without=1)
 
 
-def to_delimiters(layer: Layer) -> Float[Tensor, "batch head"]:
-    """Σ a[i, j] over the keys that are delimiters."""
-    return torch.einsum("bhk,bk->bh", layer.columns, _is_delimiter(layer.batch).to(torch.float32))
+def to_first(layer: Layer) -> Terms:
+    """Σ a[i, 0] over the rows after the first."""
+    return _per_row(layer, layer.columns[..., 0] - layer.self_weight[..., 0], without=1)
 
 
-def even_to_delimiters(batch: AnnotatedBatch) -> Float[Tensor, "batch"]:
-    """`to_delimiters` of attention that is the same everywhere."""
-    return (even_received(batch) * _is_delimiter(batch)).sum(1)
+def to_delimiters(layer: Layer) -> Terms:
+    """Σ a[i, j] over all rows and the keys that are delimiters."""
+    is_delimiter = layer.batch.one_hot("delimiter", 1)[..., DELIMITER]
+    return _per_row(layer, torch.einsum("bhk,bk->bh", layer.columns, is_delimiter))
 
 
-def _is_delimiter(batch: AnnotatedBatch) -> Float[Tensor, "batch token"]:
-    return batch.one_hot("delimiter", 1)[..., DELIMITER]
-
-
-# In the order of DECLARED: how many rows of an input cannot pay it, and what is paid.
-_SHARES: tuple[tuple[int, Paid, EvenlyPaid], ...] = (
-    (0, lambda layer: layer.self_weight.sum(-1), lambda batch: even_weights(batch).sum(1)),
-    (1, lambda layer: layer.on_offset(-1), lambda batch: even_on_offset(batch, -1)),
-    (1, lambda layer: layer.on_offset(1), lambda batch: even_on_offset(batch, 1)),
-    (
-        1,
-        lambda layer: layer.columns[..., 0] - layer.self_weight[..., 0],
-        lambda batch: even_weights(batch)[:, 1:].sum(1),
-    ),
-    (0, to_delimiters, even_to_delimiters),
-)
+def _per_row(layer: Layer, paid: Float[Tensor, "batch head"], without: int = 0) -> Terms:
+    """What is paid, and how many rows can pay it: all of an input but so many."""
+    rows = (layer.batch.mask.sum(1) - without).clamp(min=0)
+    return paid[..., None], rows[:, None, None].expand(-1, paid.shape[1], -1).to(paid.dtype)
 
 
 MOMENTS = ("weight", "distance", "squares")
@@ -234,7 +199,7 @@ DISTANCE_HISTOGRAM = Measure(
     axes={"separation": "Distance from"},
     baselines=(Baseline("distance_histogram_even", EVEN),),
 )
-DISTANCE_EVEN, ENTROPY_EVEN, HISTOGRAM_EVEN = map(even_of, (DISTANCE, ENTROPY, DISTANCE_HISTOGRAM))
+
 BINS = 50
 PEAK = Axis("peak", tuple(place / BINS for place in range(BINS)))
 
@@ -252,113 +217,53 @@ PEAK_HISTOGRAM = Measure(
 )
 
 
-def distance(grid: Grid) -> HeadRatio:
+def distance(grid: Grid) -> Ratio:
     """Mean distance of attention in tokens."""
-    return HeadRatio(DISTANCE, grid, spread.distance_terms)
+    return Ratio(DISTANCE, grid, spread.distance_terms)
 
 
-def entropy(grid: Grid) -> HeadRatio:
+def entropy(grid: Grid) -> Ratio:
     """Mean entropy of the rows."""
-    return HeadRatio(ENTROPY, grid, spread.entropy_terms)
+    return Ratio(ENTROPY, grid, spread.entropy_terms)
 
 
-def distance_histogram(grid: Grid, tokens: int) -> HeadRatio:
+def distance_histogram(grid: Grid, tokens: int) -> Ratio:
     """Share of attention by separation, of inputs of at most so many tokens."""
-    axis = separation_axis(tokens)
-    return HeadRatio(DISTANCE_HISTOGRAM, grid, partial(_histogram_terms, len(axis)), axis)
+    axis = Axis("separation", separation_starts(tokens))
 
+    def terms(layer: Layer) -> Terms:
+        weight = layer.spans.weight
+        missing = len(axis) - weight.shape[-1]  # a batch of shorter inputs has fewer
+        return pad(weight, (0, missing)), layer.total[..., None]
 
-def separation_axis(tokens: int) -> Axis:
-    """The least separation of every share."""
-    return Axis("separation", separation_starts(tokens))
-
-
-def _histogram_terms(bins: int, layer: Layer) -> Terms:
-    found = layer.spans.weight
-    missing = bins - found.shape[-1]  # a batch of shorter inputs has fewer
-    return torch.nn.functional.pad(found, (0, missing)), layer.total[..., None]
-
-
-def even_lines(tokens: int) -> list[TextRatio]:
-    """Distance, entropy and histogram of attention that is the same everywhere."""
-    axis = separation_axis(tokens)
-    return [
-        TextRatio(DISTANCE_EVEN, partial(_per_row, _even_distance)),
-        TextRatio(ENTROPY_EVEN, partial(_per_row, _even_entropy)),
-        TextRatio(HISTOGRAM_EVEN, partial(_per_row, partial(_even_histogram, axis)), axis),
-    ]
-
-
-Rows = Callable[[AnnotatedBatch], Float[Tensor, "batch query item"]]
-
-
-def _per_row(values: Rows, batch: AnnotatedBatch) -> TextTerms:
-    """The values of all rows added up, and how many rows there are."""
-    real = batch.mask[..., None]
-    return (values(batch) * real).sum(1), real.sum(1).double()
-
-
-def _even_distance(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
-    before, after = _around(batch)
-    steps = (before * (before + 1) + after * (after + 1)) / 2
-    return (steps * even_weights(batch))[..., None]
-
-
-def _even_entropy(batch: AnnotatedBatch) -> Float[Tensor, "batch query one"]:
-    return -torch.where(batch.mask, even_weights(batch), 1.0).log()[..., None]
-
-
-def _even_histogram(axis: Axis, batch: AnnotatedBatch) -> Float[Tensor, "batch query bin"]:
-    starts = torch.tensor(axis.labels, device=batch.mask.device, dtype=torch.float64)
-    last = torch.where(starts == 0, 0.0, 2 * starts - 1)
-
-    def reached(far: Float[Tensor, "batch query"]) -> Float[Tensor, "batch query bin"]:
-        return (torch.minimum(far[..., None], last) - starts + 1).clamp(min=0)
-
-    before, after = _around(batch)
-    both = reached(before) + reached(after)
-    both[..., 0] = 1  # the token itself
-    return both * even_weights(batch)[..., None]
-
-
-def _around(batch: AnnotatedBatch) -> tuple[Float[Tensor, "batch query"], ...]:
-    """How many tokens before and after it every token sees."""
-    before = (batch.mask.double().cumsum(1) - 1).clamp(min=0)
-    after = batch.mask.double().sum(1, keepdim=True) - 1 - before
-    return before, torch.zeros_like(before) if batch.is_causal else after.clamp(min=0)
+    return Ratio(DISTANCE_HISTOGRAM, grid, terms, axis)
 
 
 @dataclass(frozen=True)
-class DistanceSpread:
+class DistanceSpread(Metric):
     """The standard deviation of the distance: of all pairs of a head, not input by input."""
 
     grid: Grid
     name: str = "distance_spread"
     measures: tuple[Measure, ...] = (DISTANCE_SPREAD,)
-    merge = staticmethod(add)
 
-    def zero(self, inputs: int) -> State:
-        return State({name: np.zeros((GROUPS, *self.grid.shape)) for name in MOMENTS})
+    def zero(self) -> Sums:
+        return {name: group_zeros(*self.grid.shape) for name in MOMENTS}
 
-    def update_layer(self, state: State, layer: Layer) -> None:
-        found = torch.stack([layer.total.double(), layer.distance.double(), layer.spans.squares], 1)
-        moments = sum_by_group(found, layer.batch.groups)
-        state.receive(partial(_add, state, layer.index), moments)
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
+        moments = (layer.total, layer.distance, layer.spans.squares)
+        for name, values in zip(MOMENTS, moments, strict=True):
+            add_by_group(sums[name][:, layer.index], values, layer.batch.groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """distance_spread(layer, head) with its errors, and its value for every layer."""
-        moments = [sums[name] for name in MOMENTS]
-        total = moments[0]
-        whole = _deviation(*(each.sum(0) for each in moments))
-        without = _deviation(*(each.sum(0) - each for each in moments))
-        numerator = contributions_of(whole, without, total)
+        moments = [sums[name].numpy() for name in MOMENTS]
+        weight = moments[0]
+        of_all = _deviation(*(values.sum(0) for values in moments))
+        without = _deviation(*(values.sum(0) - values for values in moments))
+        numerator = contributions_of(of_all, without, weight)
         axes = (GROUP, *self.grid.axes)
-        return pooled_variables(self.name, label(numerator, *axes), label(total, *axes))
-
-
-def _add(state: State, index: int, moments: Float[np.ndarray, "group moment head"]) -> None:
-    for place, name in enumerate(MOMENTS):
-        state.sums[name][:, index] += moments[:, place]
+        return pooled_variables(self.name, label(numerator, *axes), label(weight, *axes))
 
 
 def _deviation(
@@ -370,14 +275,14 @@ def _deviation(
     return np.sqrt(np.maximum(squares * weight - distance**2, 0.0))
 
 
-def peak_histogram(grid: Grid) -> HeadRatio:
+def peak_histogram(grid: Grid) -> Ratio:
     """Shares of inputs by the largest weight of a head."""
-    return HeadRatio(PEAK_HISTOGRAM, grid, peak_terms, PEAK)
+    return Ratio(PEAK_HISTOGRAM, grid, peak_terms, PEAK, has_even=False)
 
 
 def peak_terms(layer: Layer) -> Terms:
     """One for the bin of every input's largest weight, and one for every input."""
     weight = layer.largest(with_self=True)
-    places = (weight * BINS).long().clamp(0, BINS - 1)
-    found = places[..., None] == torch.arange(BINS, device=places.device)
-    return found.float(), torch.ones_like(weight)[..., None]
+    bins = (weight * BINS).long().clamp(0, BINS - 1)
+    in_bin = bins[..., None] == torch.arange(BINS, device=bins.device)
+    return in_bin.float(), torch.ones_like(weight)[..., None]

@@ -1,11 +1,8 @@
-"""How far and how widely each head looks (Vig & Belinkov 2019, Figs. 11 and 12).
+"""How far and how widely heads look, and how much goes to null tokens (Vig & Belinkov 2019).
 
-Distance and entropy go together in the paper's model, and distance goes against alignment: the
-correlations over heads are here too.
-
-How much attention goes to null tokens (Vig & Belinkov 2019, Fig. 5).
-
-Null is the first token of a causal model's input, the delimiters of a bidirectional one.
+Null is the first token of a causal model's input, the delimiters of a bidirectional one. Distance
+and entropy go together in the paper's model, and distance goes against alignment: the correlations
+over heads are here too.
 """
 
 import numpy as np
@@ -14,17 +11,14 @@ from scipy import stats
 
 from headscope.metrics.metric import Axis, Grid, Variables, label
 from headscope.metrics.ratio import (
+    EVEN,
     KOBAYASHI,
     WEIGHTED,
     WEIGHTED_COST,
-    HeadRatio,
-    MatrixRatio,
+    Ratio,
     Terms,
-    TextRatio,
-    TextTerms,
     by_norms,
 )
-from headscope.observe.batch import AnnotatedBatch, pairs_of_queries
 from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Published, Role
 
@@ -39,7 +33,7 @@ DISTANCE = Measure(
     reference="Vig & Belinkov 2019, Eq. 6, Fig. 11",
     unit="tokens",
     range="0 to the longest input, in tokens",
-    cost="n², one product with the pair features that alignment shares",
+    cost="n², one product with the separations",
     more="looks further",
     published=(Published("highest, in L5H1", VIG, 14.2),),
 )
@@ -56,6 +50,37 @@ ENTROPY = Measure(
     cost="n² with a logarithm for every weight",
     more="spreads its attention more widely",
     published=(Published("of L5H1, the head with the longest distance", VIG, 0.41),),
+)
+NULL_SHARE = Measure(
+    "null_share",
+    title="Null attention",
+    meaning="Share of attention to the first token or the delimiters.",
+    formula="Σ a[i, null] / Σ a[i, j] over the queries i that are not null",
+    reference="Vig & Belinkov 2019, Fig. 5",
+    cost="n², one product with the null mask that other metrics share",
+    more="puts more of its attention on null tokens",
+    baselines=(Baseline("null_share_even", EVEN),),
+    role=Role("null", "the first token or the delimiters", of="attention"),
+    published=(Published("mean over heads; some exceed 0.97", VIG, 0.57),),
+)
+NULL_SHARE_ALL_QUERIES = Measure(
+    "null_share_all_queries",
+    title="Null attention, all rows",
+    meaning="Share of attention to the first token or the delimiters, over every query.",
+    formula="Σ a[i, null] / Σ a[i, j] over all queries",
+    reference="Vig & Belinkov 2019, Fig. 5, the other reading of it",
+    cost="n², one sum of the weights",
+    more="puts more of its attention on null tokens",
+)
+NULL_SHARE_NORM = Measure(
+    "null_share_norm",
+    title="Null attention by what it gives",
+    meaning="Share of what is taken from the first token or the delimiters.",
+    formula=f"the one of null_share {WEIGHTED}",
+    reference=KOBAYASHI,
+    cost=WEIGHTED_COST,
+    more="takes more from null tokens",
+    baselines=(Baseline("null_share_even", EVEN),),
 )
 CORRELATION = Measure(
     "correlation",
@@ -91,9 +116,9 @@ def distance_terms(layer: Layer) -> Terms:
     return layer.distance[..., None], layer.total[..., None]
 
 
-def distance(grid: Grid) -> HeadRatio:
+def distance(grid: Grid) -> Ratio:
     """Mean distance of attention in tokens."""
-    return HeadRatio(DISTANCE, grid, distance_terms)
+    return Ratio(DISTANCE, grid, distance_terms, has_even=False)
 
 
 def entropy_terms(layer: Layer) -> Terms:
@@ -101,71 +126,9 @@ def entropy_terms(layer: Layer) -> Terms:
     return layer.entropy_sum[..., None], layer.counted.sum(-1, keepdim=True).float()
 
 
-def entropy(grid: Grid) -> HeadRatio:
+def entropy(grid: Grid) -> Ratio:
     """Mean entropy of the rows, null weight dropped and the rest renormalised."""
-    return HeadRatio(ENTROPY, grid, entropy_terms)
-
-
-def correlation(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
-    """Pearson's r and its p over the heads that have both values; NaN where it is undefined."""
-    left, right = np.ravel(left), np.ravel(right)
-    known = np.isfinite(left) & np.isfinite(right)
-    left, right = left[known], right[known]
-    if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return np.nan, np.nan
-    r, p = stats.pearsonr(left, right)
-    return float(r), float(p)  # pyright: ignore[reportArgumentType]
-
-
-def correlations(pairs: dict[str, tuple[xr.DataArray, xr.DataArray]]) -> Variables:
-    """`correlation(pair)` and `correlation_p(pair)` of the named pairs of variables."""
-    found = np.array([correlation(a.values, b.values) for a, b in pairs.values()]).reshape(-1, 2)
-    axis = Axis("pair", tuple(pairs))
-    return {"correlation": label(found[:, 0], axis), "correlation_p": label(found[:, 1], axis)}
-
-
-NULL_SHARE = Measure(
-    "null_share",
-    title="Null attention",
-    meaning="Share of attention to the first token or the delimiters.",
-    formula="Σ a[i, null] / Σ a[i, j] over the queries i that are not null",
-    reference="Vig & Belinkov 2019, Fig. 5",
-    cost="n², one product with the null mask that other metrics share",
-    more="puts more of its attention on null tokens",
-    baselines=(Baseline("null_share_even", "even attention"),),
-    role=Role("null", "the first token or the delimiters", of="attention"),
-    published=(
-        Published("mean over heads; some exceed 0.97", "GPT-2 small, Vig & Belinkov 2019", 0.57),
-    ),
-)
-NULL_SHARE_ALL_QUERIES = Measure(
-    "null_share_all_queries",
-    title="Null attention, all rows",
-    meaning="Share of attention to the first token or the delimiters, over every query.",
-    formula="Σ a[i, null] / Σ a[i, j] over all queries",
-    reference="Vig & Belinkov 2019, Fig. 5, the other reading of it",
-    cost="n², one sum of the weights",
-    more="puts more of its attention on null tokens",
-)
-
-NULL_SHARE_EVEN = Measure(
-    "null_share_even",
-    title="Null attention of even attention",
-    meaning="What null tokens receive from a head that spreads its attention evenly.",
-    formula="the one of null_share with a := 1 over the same pairs",
-    reference="Vig & Belinkov 2019, Fig. 8, its baseline applied to Fig. 5",
-    cost="n, once for all heads",
-)
-NULL_SHARE_NORM = Measure(
-    "null_share_norm",
-    title="Null attention by what it gives",
-    meaning="Share of what is taken from the first token or the delimiters.",
-    formula=f"the one of null_share {WEIGHTED}",
-    reference=KOBAYASHI,
-    cost=WEIGHTED_COST,
-    more="takes more from null tokens",
-    baselines=(Baseline("null_share_even", "even attention"),),
-)
+    return Ratio(ENTROPY, grid, entropy_terms, has_even=False)
 
 
 def null_terms(layer: Layer) -> Terms:
@@ -180,29 +143,36 @@ def null_terms_of_all_queries(layer: Layer) -> Terms:
     return layer.to_null.sum(-1)[..., None], layer.row_total.sum(-1)[..., None]
 
 
-def even_terms(batch: AnnotatedBatch) -> TextTerms:
-    """The terms of `null_terms` with every weight 1 over the same pairs."""
-    null = (batch.null & batch.mask).double()
-    seen = null.cumsum(1) if batch.is_causal else null.sum(1, keepdim=True)
-    paid = (batch.content.double() * seen).sum(1, keepdim=True)
-    return paid, paid + pairs_of_queries(batch).sum(1, keepdim=True)
-
-
-def null_share(grid: Grid) -> HeadRatio:
+def null_share(grid: Grid) -> Ratio:
     """Share of attention on null tokens, from the other tokens."""
-    return HeadRatio(NULL_SHARE, grid, null_terms)
+    return Ratio(NULL_SHARE, grid, null_terms)
 
 
-def null_share_norm(grid: Grid) -> MatrixRatio:
+def null_share_norm(grid: Grid) -> Ratio:
     """Share taken from null tokens, by the other tokens."""
     return by_norms(null_share(grid), NULL_SHARE_NORM)
 
 
-def null_share_of_all_queries(grid: Grid) -> HeadRatio:
+def null_share_of_all_queries(grid: Grid) -> Ratio:
     """Share of attention on null tokens, null queries included."""
-    return HeadRatio(NULL_SHARE_ALL_QUERIES, grid, null_terms_of_all_queries)
+    return Ratio(NULL_SHARE_ALL_QUERIES, grid, null_terms_of_all_queries, has_even=False)
 
 
-def null_share_even() -> TextRatio:
-    """Share of null tokens in attention that is the same everywhere."""
-    return TextRatio(NULL_SHARE_EVEN, even_terms)
+def correlation(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    """Pearson's r and its p over the heads that have both values; NaN where it is undefined."""
+    left, right = np.ravel(left), np.ravel(right)
+    finite = np.isfinite(left) & np.isfinite(right)
+    left, right = left[finite], right[finite]
+    if len(left) < FEWEST or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return np.nan, np.nan
+    r, p = stats.pearsonr(left, right)
+    return float(r), float(p)  # pyright: ignore[reportArgumentType]
+
+
+def correlations(pairs: dict[str, tuple[xr.DataArray, xr.DataArray]]) -> Variables:
+    """`correlation(pair)` and `correlation_p(pair)` of the named pairs of variables."""
+    r, p = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
+    for place, (left, right) in enumerate(pairs.values()):
+        r[place], p[place] = correlation(left.values, right.values)
+    axis = Axis("pair", tuple(pairs))
+    return {"correlation": label(r, axis), "correlation_p": label(p, axis)}

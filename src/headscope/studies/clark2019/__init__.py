@@ -118,7 +118,7 @@ BEHAVIOUR = Measure(
     cost="from the variables alone",
     with_errors=False,
 )
-LINES = ("uniform_entropy", "visible_uniform_entropy")
+LINES = ("uniform_entropy",)
 
 MEASURES = (BEHAVIOUR, SINK_RATE)
 
