@@ -20,7 +20,7 @@ from jaxtyping import Bool, Int
 from headscope.errors import AlignmentError
 from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.probes.words import Frame, encode_pieces, own_frame
+from headscope.studies.shared.words import Frame, encode_pieces, own_frame
 from headscope.studies.study import Inputs, Setup
 from headscope.text.alignment import (
     NO_WORD,

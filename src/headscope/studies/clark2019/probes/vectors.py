@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.errors import CorpusError
 from headscope.model.model import Model
-from headscope.probes.words import WordTokens
+from headscope.studies.shared.words import WordTokens
 from headscope.wording import is_number
 
 

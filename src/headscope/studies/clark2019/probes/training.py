@@ -21,7 +21,8 @@ from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.loading.network import entries_of, quiet
 from headscope.model.model import Model
 from headscope.model.writes import Reading
-from headscope.probes.trained_probes import (
+from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
+from headscope.studies.clark2019.probes.trained_probes import (
     LEARNING_RATE,
     AttentionProbe,
     AttentionWordsProbe,
@@ -34,7 +35,7 @@ from headscope.probes.trained_probes import (
     restore,
     save,
 )
-from headscope.probes.trees import (
+from headscope.studies.clark2019.probes.trees import (
     Classes,
     GoldTrees,
     ParseBatch,
@@ -44,9 +45,14 @@ from headscope.probes.trees import (
     right_branching,
     tree_fault,
 )
-from headscope.probes.vectors import VectorSource
-from headscope.probes.words import From, WordTokens, all_word_maps, encode_words, token_units
-from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
+from headscope.studies.clark2019.probes.vectors import VectorSource
+from headscope.studies.shared.words import (
+    From,
+    WordTokens,
+    all_word_maps,
+    encode_words,
+    token_units,
+)
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 from headscope.text.sharing import Sharing

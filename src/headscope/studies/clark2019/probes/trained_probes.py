@@ -27,7 +27,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headscope.files import pack_arrays, seal, unpack_arrays, unseal, write_bytes
-from headscope.probes.trees import (
+from headscope.studies.clark2019.probes.trees import (
     ParseBatch,
     as_control,
     count_attached,
@@ -35,7 +35,7 @@ from headscope.probes.trees import (
     parse,
     take_sentences,
 )
-from headscope.probes.words import END, EXTRA, START
+from headscope.studies.shared.words import END, EXTRA, START
 
 HIDDEN = 256
 FEATURES = 8
