@@ -19,7 +19,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ORDER = (
     "errors", "wording", "progress", "files", "head", "theme", "workers",
     "text", "results",
-    "model", "views", "observe", "metrics", "probes", "plots", "engine", "studies", "report",
+    "model", "views", "observe", "metrics", "plots", "engine", "studies", "report",
     "exports", "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
 

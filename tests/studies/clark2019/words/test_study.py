@@ -13,22 +13,22 @@ import headscope as hs
 from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.errors import CorpusError, RunError
-from headscope.probes.mentions import phrases
-from headscope.probes.trained_probes import Learner
-from headscope.probes.training import PROBES
-from headscope.probes.trees import ALL
-from headscope.probes.words import WordTokens, encode_words, find_frame
 from headscope.report.parts import show_table
 from headscope.results.run import read_exemplars
 from headscope.studies import find_study
+from headscope.studies.clark2019.probes.mentions import phrases
+from headscope.studies.clark2019.probes.trained_probes import Learner
+from headscope.studies.clark2019.probes.training import PROBES
+from headscope.studies.clark2019.probes.trees import ALL
 from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
+from headscope.studies.shared.words import WordTokens, encode_words, find_frame
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence
 from tests.engine.tiny import MODELS, make_sentences
-from tests.probes.test_words import plain_map
 from tests.studies.plain_treebank import read_tokens
+from tests.studies.shared.test_words import plain_map
 
 FAST: dict[str, Any] = {"gradients": False, "repeated_sequences": 2, "period": 8}
 CHEAP: dict[str, Any] = {**FAST, "probe_seeds": 1}

@@ -1,6 +1,6 @@
 import pytest
 
-from headscope.probes.mentions import (
+from headscope.studies.clark2019.probes.mentions import (
     Agreement,
     antecedents,
     candidates,

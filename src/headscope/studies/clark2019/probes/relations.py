@@ -27,7 +27,8 @@ from headscope.metrics.metric import (
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.probes.trees import (
+from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.studies.clark2019.probes.trees import (
     CONTENT,
     Classes,
     GoldTrees,
@@ -39,8 +40,7 @@ from headscope.probes.trees import (
     interval_variable,
     make_gold,
 )
-from headscope.probes.words import From, word_layer
-from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.studies.shared.words import From, word_layer
 from headscope.text.sentence import ROOT
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")

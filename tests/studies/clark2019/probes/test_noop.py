@@ -13,13 +13,13 @@ from headscope.metrics.gradient import differentiate
 from headscope.metrics.metric import Grid
 from headscope.model.model import Model
 from headscope.observe.inputs import Columns
-from headscope.probes.noop import Noop, NoopGradient, mean_gradient, pairs_to_null
-from headscope.probes.trees import Classes, is_punctuation
-from headscope.probes.words import WordTokens, encode_words, word_example
+from headscope.studies.clark2019.probes.noop import Noop, NoopGradient, mean_gradient, pairs_to_null
+from headscope.studies.clark2019.probes.trees import Classes, is_punctuation
+from headscope.studies.shared.words import WordTokens, encode_words, word_example
 from headscope.text.sentence import ROOT, Sentence
 from tests.engine.tiny import MODELS, make_sentences
 from tests.metrics.inputs import plain_batch
-from tests.probes.random_text import (
+from tests.studies.shared.random_text import (
     LABELS,
     make_batch,
     make_layer,

@@ -22,6 +22,7 @@ Attention *to* a split word is the sum over its pieces, attention *from* it the 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
@@ -125,10 +126,13 @@ def encode_words(
         ids.update(pieces.ids)
     # Readable names cost more than the tokens themselves, and most tokens are repeated.
     names = dict(zip(sorted(ids), display(tokenizer, sorted(ids)), strict=True))
-    return [
-        _word_tokens(sentence, pieces, names, model.max_length, sharing)
-        for sentence, pieces in zip(sentences, pieces_of, strict=True)
-    ]
+    made: list[WordTokens | SkipError] = []
+    for sentence, pieces in zip(sentences, pieces_of, strict=True):
+        if model.max_length is not None and len(pieces) > model.max_length:
+            made.append(SkipError(TOO_LONG))
+        else:
+            made.append(_align(sentence, _encoded(sentence.text, pieces, names), sharing))
+    return made
 
 
 @dataclass(frozen=True)
@@ -194,16 +198,7 @@ def _pieces(spans: Sequence[Span], encodings: Iterable[Tokenized], frame: Frame)
     return Pieces([*ids, *frame.after], offsets + [(0, 0)] * after, special)
 
 
-def _word_tokens(
-    sentence: Sentence,
-    pieces: Pieces,
-    names: Mapping[int, str],
-    limit: int | None,
-    sharing: Sharing,
-) -> WordTokens | SkipError:
-    if limit is not None and len(pieces) > limit:
-        return SkipError(TOO_LONG)
-    encoded = _encoded(sentence.text, pieces, names)
+def _align(sentence: Sentence, encoded: Encoded, sharing: Sharing) -> WordTokens | SkipError:
     spelled = tuple(word.text for word in sentence.words)
     try:
         alignment = align(sentence.words, sentence.text, encoded.offsets, encoded.special)
@@ -251,6 +246,11 @@ class Units:
     def width(self) -> int:
         """How many words the longest sentence has; the units behind them are the extra ones."""
         return self.words.shape[1]
+
+    @cached_property
+    def padding(self) -> Bool[Tensor, "batch token"]:
+        """Tokens that are part of no unit."""
+        return ~self.keys.any(-1)
 
 
 def units_of(word_of_token: Sequence[int]) -> list[int]:
@@ -315,8 +315,9 @@ def word_maps(
     batch, heads, queries, keys = weights.shape
     to_units = weights.reshape(batch, heads * queries, keys) @ units.keys.to(weights.dtype)
     from_tokens = to_units.reshape(batch, heads, queries, -1).transpose(1, 2)
-    from_tokens = torch.where(units.keys.any(-1)[:, :, None, None], from_tokens, 0.0)
-    maps = units.queries.to(weights.dtype) @ from_tokens.reshape(batch, queries, -1)
+    from_tokens = from_tokens.reshape(batch, queries, -1)
+    from_tokens.masked_fill_(units.padding[..., None], 0.0)
+    maps = units.queries.to(weights.dtype) @ from_tokens
     return maps.reshape(batch, maps.shape[1], heads, -1).transpose(1, 2)
 
 

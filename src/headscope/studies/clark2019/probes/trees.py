@@ -26,8 +26,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from headscope.metrics.metric import Axis
-from headscope.probes.words import EXTRA
 from headscope.results.replicates import aligned, informed, share_interval
+from headscope.studies.shared.words import EXTRA
 from headscope.text.sentence import ROOT, Sentence, Word
 
 ALL = "all"

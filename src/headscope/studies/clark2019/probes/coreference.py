@@ -26,11 +26,18 @@ from headscope.metrics.metric import (
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.probes.mentions import SYSTEMS, Phrase, antecedents, candidates, phrases, resolve
-from headscope.probes.relations import CLARK, SUMS
-from headscope.probes.trees import accuracy, counted, interval_variable
-from headscope.probes.words import From, word_layer
 from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.studies.clark2019.probes.mentions import (
+    SYSTEMS,
+    Phrase,
+    antecedents,
+    candidates,
+    phrases,
+    resolve,
+)
+from headscope.studies.clark2019.probes.relations import CLARK, SUMS
+from headscope.studies.clark2019.probes.trees import accuracy, counted, interval_variable
+from headscope.studies.shared.words import From, word_layer
 from headscope.text.sentence import Sentence
 
 CANDIDATES = ("words", "mentions")

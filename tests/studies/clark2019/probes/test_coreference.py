@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Grid
-from headscope.probes.coreference import (
+from headscope.studies.clark2019.probes.coreference import (
     CANDIDATES,
     KINDS,
     CorefAccuracy,
@@ -15,10 +15,10 @@ from headscope.probes.coreference import (
     find_resolved,
     make_queries,
 )
-from headscope.probes.mentions import SYSTEMS, Phrase, phrases, resolve
-from headscope.probes.words import word_layer
+from headscope.studies.clark2019.probes.mentions import SYSTEMS, Phrase, phrases, resolve
+from headscope.studies.shared.words import word_layer
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
-from tests.probes.random_text import (
+from tests.studies.shared.random_text import (
     make_batch,
     make_layer,
     padded,

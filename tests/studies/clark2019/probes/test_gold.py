@@ -1,7 +1,14 @@
 import pytest
 import torch
 
-from headscope.probes.trees import ALL, CONTENT, NO_HEAD, Classes, make_gold, tree_fault
+from headscope.studies.clark2019.probes.trees import (
+    ALL,
+    CONTENT,
+    NO_HEAD,
+    Classes,
+    make_gold,
+    tree_fault,
+)
 from headscope.text.sentence import ROOT, Sentence, Word
 
 

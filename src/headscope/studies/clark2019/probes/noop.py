@@ -31,10 +31,10 @@ from headscope.metrics.metric import (
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
-from headscope.probes.relations import SUMS, scored_words
-from headscope.probes.trees import Classes, GoldTrees, make_gold
-from headscope.probes.words import From, Units, units_in
 from headscope.results.measure import Measure
+from headscope.studies.clark2019.probes.relations import SUMS, scored_words
+from headscope.studies.clark2019.probes.trees import Classes, GoldTrees, make_gold
+from headscope.studies.shared.words import From, Units, units_in
 
 if TYPE_CHECKING:
     from headscope.model.inputs.batch import Batch

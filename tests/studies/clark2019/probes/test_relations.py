@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Grid
-from headscope.probes.relations import (
+from headscope.studies.clark2019.probes.relations import (
     DIRECTIONS,
     OFFSETS,
     RelationAccuracy,
@@ -14,10 +14,17 @@ from headscope.probes.relations import (
     predict,
     scored_words,
 )
-from headscope.probes.trees import ALL, CONTENT, Classes, count_arcs, is_punctuation, make_gold
-from headscope.probes.words import word_layer
+from headscope.studies.clark2019.probes.trees import (
+    ALL,
+    CONTENT,
+    Classes,
+    count_arcs,
+    is_punctuation,
+    make_gold,
+)
+from headscope.studies.shared.words import word_layer
 from headscope.text.sentence import ROOT, Sentence, Word
-from tests.probes.random_text import (
+from tests.studies.shared.random_text import (
     LABELS,
     make_batch,
     make_layer,

@@ -4,8 +4,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.words import BETWEEN, END, START, From, make_units, units_of, word_maps
-from tests.probes.random_text import padded, random_pieces, random_weights
+from headscope.studies.shared.words import (
+    BETWEEN,
+    END,
+    START,
+    From,
+    make_units,
+    units_of,
+    word_maps,
+)
+from tests.studies.shared.random_text import padded, random_pieces, random_weights
 
 
 def plain_map(weights: np.ndarray, pieces: list[int], words: int, row: str) -> np.ndarray:

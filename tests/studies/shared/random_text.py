@@ -5,8 +5,8 @@ import torch
 
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import BlockLayer
-from headscope.probes.words import WORD
 from headscope.results.replicates import GROUPS
+from headscope.studies.shared.words import WORD
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 LABELS = ("det", "nmod:poss", "nsubj", "punct")
