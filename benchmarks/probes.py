@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from headscope.probes.relations import count_correct, predict, scored_words
-from headscope.probes.trees import Classes, make_gold
-from headscope.probes.words import make_units, word_maps
+from headscope.studies.clark2019.probes.relations import count_correct, predict, scored_words
+from headscope.studies.clark2019.probes.trees import Classes, make_gold
+from headscope.studies.shared.words import make_units, word_maps
 from headscope.text.sentence import ROOT, Sentence, Word
 
 LAYERS, HEADS = 12, 12

@@ -82,7 +82,7 @@ Anything else derives from `Metric` in `metrics/metric.py`: `zero`, then `see_la
 `tests/contracts/test_metrics.py` holds every metric of every study to the same laws.
 """
 
-PACKAGES = ("headscope.metrics", "headscope.probes", "headscope.studies")
+PACKAGES = ("headscope.metrics", "headscope.studies")
 SEVERAL, NEITHER, OWN = "Several studies", "Other measures", "Your own"
 CITED = re.compile(r" \([^()]*\d{4}[^()]*\)")
 

@@ -186,7 +186,7 @@ def test_a_run_that_has_computed_nothing_may_be_started_with_other_options(
             hs.study("vig2019", causal_model(), treebank(40), tmp_path, exemplars=2)
     assert json.loads((tmp_path / "run.json").read_text())["options"]["exemplars"] == 2
     found = hs.study("vig2019", causal_model(), treebank(40), tmp_path, exemplars=3)
-    assert found.sizes["rank"] == 3
+    assert found.sizes["pick"] == 3
     assert json.loads((tmp_path / "run.json").read_text())["options"]["exemplars"] == 3
 
 

@@ -117,14 +117,15 @@ def test_a_shard_of_another_run_is_computed_again(
     assert "Shard 2" in caplog.text
 
 
-def test_damaged_examples_are_repaired_as_the_message_says(run: Path) -> None:
-    file, right = run / EXAMPLES, (run / EXAMPLES).read_bytes()
+@pytest.mark.parametrize("name", [EXAMPLES, INPUTS])
+def test_damaged_examples_are_repaired_as_the_message_says(run: Path, name: str) -> None:
+    file, content = run / name, (run / name).read_bytes()
     written = (run / "shards" / "00000.npz").stat().st_mtime_ns
     for spoil in (lambda: file.write_bytes(b"PAR1 nonsense"), file.unlink):
         spoil()
         assert "run the study again into the same RUN" in read_run(run).notes[-1]
         run_study(run)
-        assert file.read_bytes() == right and read_run(run).notes == ()
+        assert file.read_bytes() == content and read_run(run).notes == ()
     assert (run / "shards" / "00000.npz").stat().st_mtime_ns == written
 
 

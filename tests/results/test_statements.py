@@ -8,7 +8,6 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.probes.relations import RELATION_ACCURACY, published_relation
 from headscope.results.dataset import load, save
 from headscope.results.findings import Finding
 from headscope.results.statements import (
@@ -20,6 +19,7 @@ from headscope.results.statements import (
     write_statements,
 )
 from headscope.results.tables import Column, head_rows, layer_rows
+from headscope.studies.clark2019.probes.relations import RELATION_ACCURACY, published_relation
 from tests.engine.tiny import MODELS
 from tests.report.results import make_result
 from tests.studies.clark2019.words.test_study import annotated

@@ -8,8 +8,8 @@ import xarray as xr
 
 from headscope.metrics.what import labels
 from headscope.metrics.where import surface
-from headscope.probes.relations import RELATION_ACCURACY
 from headscope.results.replicates import GROUPS
+from headscope.studies.clark2019.probes.relations import RELATION_ACCURACY
 from tests.results.grouped import with_sums
 
 TAGS = ("DET", "NOUN", "VERB", "ADP")

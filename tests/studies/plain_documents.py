@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headscope.model.model import Model
-from headscope.probes.mentions import Phrase, phrases
+from headscope.studies.clark2019.probes.mentions import Phrase, phrases
 from headscope.text.segments import indented, join
 from headscope.text.sentence import ROOT, Sentence
 from tests.studies.plain_treebank import is_tree, read_tokens, read_units

@@ -181,9 +181,11 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
         (path / "shards").mkdir(parents=True, exist_ok=True)
         clear_unfinished(path)
         clear_unfinished(path / "shards")
-        if not computed:
-            write_settings(path, {**described, "versions": _versions()})
-        return RunFolder(path, read_settings(path))
+        if computed:
+            return RunFolder(path, read_settings(path))
+        begun = {**described, "versions": _versions()}
+        write_settings(path, begun)
+        return RunFolder(path, begun)
 
 
 def _refuse_changes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

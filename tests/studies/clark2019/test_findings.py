@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.probes.relations import DIRECTIONS, OFFSETS
-from headscope.probes.trees import ALL
 from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import GROUPS, replicated
+from headscope.studies.clark2019.probes.relations import DIRECTIONS, OFFSETS
+from headscope.studies.clark2019.probes.trees import ALL
 from headscope.studies.clark2019.surface.findings import FINDINGS as SURFACE
 from headscope.studies.clark2019.words.choices import clear_relations, name_linguistic
 from headscope.studies.clark2019.words.findings import FINDINGS as WORDS

@@ -32,8 +32,8 @@ from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
 from headscope.model.inputs.tokens import display_text
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.probes.words import Frame, own_frame
 from headscope.results.replicates import group_of
+from headscope.studies.shared.words import Frame, own_frame
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 from headscope.text.sentence import Sentence

@@ -26,7 +26,6 @@ from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
 from headscope.model.writes import why_no_writes
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.probes.words import find_frame, own_frame
 from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.results.replicates import group_of
 from headscope.studies import additions
@@ -39,6 +38,7 @@ from headscope.studies.clark2019.surface import (
 )
 from headscope.studies.luger2026.inputs import text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
+from headscope.studies.shared.words import find_frame, own_frame
 from headscope.text.sentence import Sentence
 
 Tokens = Int[np.ndarray, "token"]
@@ -265,7 +265,6 @@ def _of_texts(setup: Setup) -> list[Metric]:
         positions.distance(grid),
         positions.DistanceSpread(grid),
         positions.distance_histogram(grid, setup.options["context"]),
-        *positions.even_lines(setup.options["context"]),
         *repeats.repeats(grid),
         positions.peak_histogram(grid),
     ]

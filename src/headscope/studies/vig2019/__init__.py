@@ -101,7 +101,6 @@ def _of_attention(setup: Setup) -> list[Metric]:
     ]
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
-        metrics.append(spread.null_share_even())
         if setup.reading == "both":
             metrics.append(spread.null_share_norm(grid))
     return metrics
@@ -123,15 +122,12 @@ def _of_labels(setup: Setup) -> list[Metric]:
             labels.label_to(labels.POS_TO, setup.grid, axis),
             labels.label_from(labels.POS_FROM, setup.grid, axis),
             labels.label_frequency(labels.TAG_FREQUENCY, axis),
-            labels.even_to(labels.POS_TO_EVEN, axis),
-            labels.even_from(labels.POS_FROM_EVEN, axis),
         ]
     if "deprel" in setup.labels:
         axis = Axis("deprel", setup.labels["deprel"])
         found += [
             labels.label_to(labels.DEPREL_TO, setup.grid, axis),
             labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
-            labels.even_to(labels.DEPREL_TO_EVEN, axis),
         ]
     return found
 

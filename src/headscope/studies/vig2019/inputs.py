@@ -23,8 +23,8 @@ from headscope.engine.setup import Setup
 from headscope.errors import AlignmentError, RunError
 from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.probes.words import Frame, encode_pieces, own_frame
 from headscope.studies.draw import draw_sentences
+from headscope.studies.shared.words import Frame, encode_pieces, own_frame
 from headscope.text.alignment import (
     NO_WORD,
     FlatTokens,

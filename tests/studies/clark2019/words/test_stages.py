@@ -10,12 +10,12 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine.setup import Setup
-from headscope.probes import training
-from headscope.probes.trained_probes import Learner
-from headscope.probes.training import GROUPS, PROBES, Outcome
-from headscope.probes.trees import ParseBatch
 from headscope.results import replicates
 from headscope.studies import find_study
+from headscope.studies.clark2019.probes import training
+from headscope.studies.clark2019.probes.trained_probes import Learner
+from headscope.studies.clark2019.probes.training import GROUPS, PROBES, Outcome
+from headscope.studies.clark2019.probes.trees import ParseBatch
 from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
 from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
 from headscope.text.corpus import Corpus

@@ -13,24 +13,24 @@ import headscope as hs
 from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.errors import CorpusError, RunError
-from headscope.probes.mentions import phrases
-from headscope.probes.trained_probes import Learner
-from headscope.probes.training import PROBES
-from headscope.probes.trees import ALL
-from headscope.probes.words import WordTokens, encode_words, find_frame
+from headscope.head import Head
 from headscope.report.parts import show_table
-from headscope.results.examples import exemplars_of
-from headscope.results.measure import heads_of
+from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
 from headscope.studies import find_study
+from headscope.studies.clark2019.probes.mentions import phrases
+from headscope.studies.clark2019.probes.trained_probes import Learner
+from headscope.studies.clark2019.probes.training import PROBES
+from headscope.studies.clark2019.probes.trees import ALL
 from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
+from headscope.studies.shared.words import WordTokens, encode_words, find_frame
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence
 from tests.engine.tiny import MODELS, make_sentences
-from tests.probes.test_words import plain_map
 from tests.studies.plain_treebank import read_tokens
+from tests.studies.shared.test_words import plain_map
 
 FAST: dict[str, Any] = {"gradients": False, "repeated_sequences": 2, "period": 8}
 CHEAP: dict[str, Any] = {**FAST, "probe_seeds": 1}
@@ -308,13 +308,14 @@ def test_every_head_keeps_the_sentences_in_which_it_is_surest(
         sentences = [replace(sentence, words=()) for sentence in sentences]
     model, corpus = MODELS[kind](), Corpus.from_sentences(sentences)
     hs.study("clark2019", model, corpus, tmp_path / "run", **FAST, probes=False, exemplars=2)
-    run = read_run(tmp_path / "run")
-    kept = [(head, one) for head in heads_of(run.data) for one in exemplars_of(run.records, head)]
-    layers, heads = model.layers, model.heads
-    assert len(kept) == 2 * layers * heads
-    for (layer, head), one in kept[::3]:
+    records = read_run(tmp_path / "run").records
+    exemplars: list[tuple[Head, Exemplar]] = []
+    for layer, head in np.ndindex(model.layers, model.heads):
+        exemplars += [(Head(layer, head), one) for one in exemplars_of(records, Head(layer, head))]
+    assert len(exemplars) == 2 * model.layers * model.heads
+    for head, one in exemplars[::3]:
         trace = model.trace(one.text)
-        weights = trace.weights[layer][head].clone()
+        weights = trace.weights[head.layer][head.head].clone()
         assert weights[one.query, one.key] == pytest.approx(one.weight, abs=1e-6)
         null = [0, len(trace.tokens) - 1] if kind == "bidirectional" else [0]
         weights[:, null] = 0

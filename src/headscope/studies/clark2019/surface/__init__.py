@@ -297,17 +297,14 @@ def _of_surface(setup: Setup) -> list[Metric]:
     grid = setup.grid
     metrics: list[Metric] = [
         surface.offset_shares(grid, offsets(setup)),
-        surface.even_offset_shares(offsets(setup)),
         surface.special_shares(grid, find_delimiters(setup.model).absent),
-        surface.even_special_shares(),
         surface.sep_to_sep(grid),
         surface.other_to_sep(grid),
         surface.entropies(grid),
         surface.entropies_from_cls(grid),
         surface.confidences(grid),
         surface.first_token_shares(grid),
-        surface.even_first_token_share(),
-        *surface.uniform_lines(is_causal=setup.model.is_causal),
+        surface.uniform_entropy(),
     ]
     if setup.reading == "both":
         metrics.append(surface.special_shares_norm(grid, find_delimiters(setup.model).absent))

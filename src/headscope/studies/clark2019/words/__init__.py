@@ -15,13 +15,15 @@ from headscope.errors import CorpusError
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Metric
 from headscope.observe.inputs import Example
-from headscope.probes.coreference import CorefAccuracy, make_queries
-from headscope.probes.noop import Noop, NoopGradient
-from headscope.probes.relations import RelationAccuracy
-from headscope.probes.trained_probes import LEARNING_RATE
-from headscope.probes.trees import Classes, tree_fault
-from headscope.probes.vectors import check_vectors
-from headscope.probes.words import (
+from headscope.studies.clark2019.probes.coreference import CorefAccuracy, make_queries
+from headscope.studies.clark2019.probes.noop import Noop, NoopGradient
+from headscope.studies.clark2019.probes.relations import RelationAccuracy
+from headscope.studies.clark2019.probes.trained_probes import LEARNING_RATE
+from headscope.studies.clark2019.probes.trees import Classes, tree_fault
+from headscope.studies.clark2019.probes.vectors import check_vectors
+from headscope.studies.clark2019.surface import why_no_gradients
+from headscope.studies.option import NO_TREES, Option
+from headscope.studies.shared.words import (
     Frame,
     SkipError,
     WordTokens,
@@ -30,8 +32,6 @@ from headscope.probes.words import (
     find_frame,
     word_example,
 )
-from headscope.studies.clark2019.surface import why_no_gradients
-from headscope.studies.option import NO_TREES, Option
 from headscope.studies.vig2019.inputs import inputs_again as sentences_again
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard

@@ -12,11 +12,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.probes.noop import SIDES
-from headscope.probes.relations import DIRECTIONS, OFFSETS
-from headscope.probes.trees import ALL, CONTENT, PUNCTUATION, accuracy
 from headscope.results.findings import DIFFERENCE, SHARE, Found, find_interval
 from headscope.results.held_out import hold_out, ratio_over_groups, sums_at
+from headscope.studies.clark2019.probes.noop import SIDES
+from headscope.studies.clark2019.probes.relations import DIRECTIONS, OFFSETS
+from headscope.studies.clark2019.probes.trees import ALL, CONTENT, PUNCTUATION, accuracy
 
 Chosen = tuple[int, int, int]  # layer, head, direction, each by its place
 

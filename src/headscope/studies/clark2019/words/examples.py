@@ -14,15 +14,22 @@ from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
-from headscope.probes.coreference import make_queries
-from headscope.probes.trees import tree_fault
-from headscope.probes.words import END, START, WordTokens, all_word_maps, encode_words, token_units
 from headscope.results.measure import Measure
+from headscope.studies.clark2019.probes.coreference import make_queries
+from headscope.studies.clark2019.probes.trees import tree_fault
 from headscope.studies.clark2019.words.choices import (
     BestHead,
     best_resolver,
     clear_relations,
     layer_number,
+)
+from headscope.studies.shared.words import (
+    END,
+    START,
+    WordTokens,
+    all_word_maps,
+    encode_words,
+    token_units,
 )
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
@@ -97,7 +104,7 @@ class Watching(WithModel):
 class ExampleStage(Stage[Shown]):
     """Makes Figure 5: one piece for every head that is shown."""
 
-    name: str = "examples"
+    name: str = "figure5"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
         """The clearest heads for relations, and the best one for coreference."""

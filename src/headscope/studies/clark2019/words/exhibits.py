@@ -14,13 +14,13 @@ from headscope.head import name_head, name_in_paper
 from headscope.plots import add_axes, add_bar
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
-from headscope.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
-from headscope.probes.relations import DIRECTIONS, published_relation
-from headscope.probes.trees import PUNCTUATION
 from headscope.results.findings import DIFFERENCE, Found, find_interval, top_heads, whole
 from headscope.results.held_out import hold_out
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
+from headscope.studies.clark2019.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
+from headscope.studies.clark2019.probes.relations import DIRECTIONS, published_relation
+from headscope.studies.clark2019.probes.trees import PUNCTUATION
 from headscope.studies.clark2019.words.choices import (
     ENOUGH,
     GRADIENT,

@@ -10,8 +10,6 @@ import numpy as np
 import xarray as xr
 
 from headscope.head import name_in_paper
-from headscope.probes.relations import SAME_RELATION, TABLE1
-from headscope.probes.trees import ALL
 from headscope.results.findings import (
     DIFFERENCE,
     PERCENT,
@@ -23,6 +21,8 @@ from headscope.results.findings import (
     percent,
     whole,
 )
+from headscope.studies.clark2019.probes.relations import SAME_RELATION, TABLE1
+from headscope.studies.clark2019.probes.trees import ALL
 from headscope.studies.clark2019.words.choices import (
     ENOUGH,
     GRADIENT,

@@ -15,9 +15,10 @@ from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
-from headscope.probes.relations import CLARK, DIRECTION, SUMS
-from headscope.probes.trained_probes import Seeds
-from headscope.probes.training import (
+from headscope.results.measure import Measure, Published
+from headscope.studies.clark2019.probes.relations import CLARK, DIRECTION, SUMS
+from headscope.studies.clark2019.probes.trained_probes import Seeds
+from headscope.studies.clark2019.probes.training import (
     CONTROL,
     GROUPS,
     PROBES,
@@ -32,11 +33,10 @@ from headscope.probes.training import (
     split_documents,
     train,
 )
-from headscope.probes.trees import accuracy, interval_variable
-from headscope.probes.vectors import InputEmbeddings, VectorSource, read_vectors
-from headscope.probes.words import find_frame
-from headscope.results.measure import Measure, Published
+from headscope.studies.clark2019.probes.trees import accuracy, interval_variable
+from headscope.studies.clark2019.probes.vectors import InputEmbeddings, VectorSource, read_vectors
 from headscope.studies.clark2019.words import why_no_probes
+from headscope.studies.shared.words import find_frame
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted

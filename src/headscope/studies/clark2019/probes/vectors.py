@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.errors import CorpusError
 from headscope.model.model import Model
-from headscope.probes.words import WordTokens
+from headscope.studies.shared.words import WordTokens
 from headscope.wording import is_number
 
 
@@ -50,11 +50,12 @@ class WordVectors:
 
     def look_up(self, words: Sequence[str]) -> Float[np.ndarray, "word dim"]:
         """The vectors of some words."""
-        places = [self.places.get(word.lower(), -1) for word in words]
-        found = np.zeros((len(words), self.size), dtype=np.float32)
-        known = np.array(places, dtype=int) >= 0
-        found[known] = self.table[[place for place in places if place >= 0]]
-        return found
+        vectors = np.zeros((len(words), self.size), dtype=np.float32)
+        for row, word in enumerate(words):
+            place = self.places.get(word.lower())
+            if place is not None:
+                vectors[row] = self.table[place]
+        return vectors
 
     def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
         return torch.from_numpy(self.look_up(tokens.names))
@@ -85,9 +86,9 @@ class InputEmbeddings:
 
     def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
         """The mean embedding of each word's pieces."""
-        ids = torch.tensor(tokens.encoded.ids)
-        pieces = [self.table[ids[list(word)]] for word in tokens.alignment.tokens_of_word]
-        return torch.stack([piece.mean(0) for piece in pieces])
+        pieces = self.table[list(tokens.encoded.ids)]
+        means = [pieces[list(word)].mean(0) for word in tokens.alignment.tokens_of_word]
+        return torch.stack(means)
 
 
 def read_vectors(path: str | Path, words: frozenset[str] | None = None) -> WordVectors:
@@ -124,15 +125,15 @@ def check_vectors(path: str | Path) -> None:
 
 def _array_pairs(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     table = np.load(path, allow_pickle=False, mmap_mode="r")
-    files = path.with_suffix(".txt"), path.with_suffix(".words")
-    beside = next((file for file in files if file.is_file()), None)
-    if beside is None:
+    files = [path.with_suffix(end) for end in (".txt", ".words")]
+    lists = [file for file in files if file.is_file()]
+    if not lists:
         names = " or ".join(file.name for file in files)
         raise CorpusError(f"{path} has no words beside it; put them, one on a line, into {names}.")
-    words = beside.read_text(encoding="utf-8").splitlines()
+    words = lists[0].read_text(encoding="utf-8").splitlines()
     if table.ndim != 2 or len(words) != len(table):
         raise CorpusError(
-            f"{path} has the shape {table.shape} but {beside.name} has {len(words)} words; "
+            f"{path} has the shape {table.shape} but {lists[0].name} has {len(words)} words; "
             "one row for every word is needed."
         )
     return ((word, np.asarray(row, np.float32)) for word, row in zip(words, table, strict=True))

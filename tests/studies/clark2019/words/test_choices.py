@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from headscope.probes.trees import accuracy
+from headscope.studies.clark2019.probes.trees import accuracy
 from headscope.studies.clark2019.words.choices import RelationCounts, best_heads, choose
 
 

@@ -10,16 +10,25 @@ that the head could see; the share of scored words is the coverage that stands n
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
+from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
-from headscope.probes.trees import (
+from headscope.observe.layer import Layer
+from headscope.results.measure import Baseline, Measure, Published, Role
+from headscope.studies.clark2019.probes.trees import (
     CONTENT,
     Classes,
     GoldTrees,
@@ -31,9 +40,7 @@ from headscope.probes.trees import (
     interval_variable,
     make_gold,
 )
-from headscope.probes.words import From, word_layer
-from headscope.results.measure import Baseline, Measure, Published, Role
-from headscope.results.replicates import GROUPS
+from headscope.studies.shared.words import From, word_layer
 from headscope.text.sentence import ROOT
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")
@@ -168,7 +175,7 @@ MEASURES = (RELATION_ACCURACY, OFFSET_ACCURACY, RELATION_COUNT, TREE_ACCURACY, T
 
 
 @dataclass(frozen=True)
-class RelationAccuracy:
+class RelationAccuracy(Metric):
     """How often every head points at the governor, by relation, next to fixed offsets; and UUAS."""
 
     grid: Grid
@@ -177,44 +184,38 @@ class RelationAccuracy:
     row: From = "mean"
     name: str = "relations"
     measures: tuple[Measure, ...] = MEASURES
-    merge = staticmethod(add)
+    needs_matrices: bool = True
 
-    def zero(self, inputs: int) -> State:
+    def zero(self) -> Sums:
         directions, classes = len(DIRECTIONS), len(self.classes)
-        return State(
-            {
-                "correct": np.zeros((GROUPS, *self.grid.shape, directions, classes)),
-                "scored": np.zeros((GROUPS, directions, classes)),
-                "words": np.zeros((GROUPS, classes)),
-                "offset_correct": np.zeros((GROUPS, directions, len(OFFSETS), classes)),
-                "arcs_found": np.zeros((GROUPS, *self.grid.shape)),
-                "arcs": np.zeros(GROUPS),
-                "arcs_of_neighbours": np.zeros(GROUPS),
-            }
-        )
+        return {
+            "correct": group_zeros(*self.grid.shape, directions, classes),
+            "scored": group_zeros(directions, classes),
+            "words": group_zeros(classes),
+            "offset_correct": group_zeros(directions, len(OFFSETS), classes),
+            "arcs_found": group_zeros(*self.grid.shape),
+            "arcs": group_zeros(),
+            "arcs_of_neighbours": group_zeros(),
+        }
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
         """Count words, what can be scored, and the baselines."""
         gold = self._gold(batch)
-        found = {
-            **count_offsets(gold, self._scored(gold)),
-            "arcs": counted_arcs(gold).sum(1),
-            "arcs_of_neighbours": count_neighbours(gold),
-        }
-        for name, values in found.items():
-            state.add(name, sum_by_group(values, batch.groups))
+        counts = count_offsets(gold, self._scored(gold))
+        counts["arcs"] = counted_arcs(gold).sum(1)
+        counts["arcs_of_neighbours"] = count_neighbours(gold)
+        for name, values in counts.items():
+            add_by_group(sums[name], values, batch.groups)
 
-    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
         """Count what the heads of one layer get right."""
-        gold = self._gold(layer.batch)
+        gold, groups = self._gold(layer.batch), layer.batch.groups
         maps = word_layer(layer, self.row)
         correct = count_correct(predict(maps, gold.words), gold, self._scored(gold))
-        found = {"correct": correct, "arcs_found": count_arcs(maps, gold)}
-        for name, values in found.items():
-            place = (slice(None), layer.index)
-            state.add(name, sum_by_group(values, layer.batch.groups), place)
+        add_by_group(sums["correct"][:, layer.index], correct, groups)
+        add_by_group(sums["arcs_found"][:, layer.index], count_arcs(maps, gold), groups)
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """Accuracies with intervals, baselines and coverage, and the counts of every group."""
         relation = Axis("relation", self.classes.names)
         return {
@@ -224,10 +225,10 @@ class RelationAccuracy:
         }
 
     def _gold(self, batch: AnnotatedBatch) -> GoldTrees:
-        device = batch.mask.device
-        return batch.once(
-            self.name, lambda: make_gold(batch.sentences, self.classes, device=device)
-        )
+        def make() -> GoldTrees:
+            return make_gold(batch.sentences, self.classes, device=batch.mask.device)
+
+        return batch.once(self.name, make)
 
     def _scored(self, gold: GoldTrees) -> Tensor:
         return scored_words(gold.heads, gold.words, is_causal=self.is_causal)
@@ -235,8 +236,9 @@ class RelationAccuracy:
     def _accuracies(self, sums: Sums, relation: Axis) -> Variables:
         correct = label(sums["correct"], GROUP, *self.grid.axes, DIRECTION, relation)
         scored = label(sums["scored"], GROUP, DIRECTION, relation)
-        found = ratio_variables("relation_accuracy", correct, scored)
-        return {**found, "relation_accuracy_ci": interval_variable(found, "relation_accuracy")}
+        variables = ratio_variables("relation_accuracy", correct, scored)
+        interval = interval_variable(variables, "relation_accuracy")
+        return {**variables, "relation_accuracy_ci": interval}
 
     def _baselines(self, sums: Sums, relation: Axis) -> Variables:
         """Over all words, as in the paper, and over the words that each direction could score."""
@@ -245,8 +247,8 @@ class RelationAccuracy:
         words = label(sums["words"], GROUP, relation)
         # The directions of a causal model share the words out; elsewhere both score them all.
         all_hits = hits.sum("direction") if self.is_causal else hits.isel(direction=0, drop=True)
-        total = counted(sums["words"].sum(0))
-        covered = accuracy(sums["scored"].sum(0), total)
+        total = counted(sums["words"].sum(0).numpy())
+        covered = accuracy(sums["scored"].sum(0).numpy(), total)
         return {
             **ratio_variables("offset_accuracy", all_hits, words),
             **ratio_variables("offset_accuracy_scored", hits, scored),
@@ -256,9 +258,9 @@ class RelationAccuracy:
 
     def _trees(self, sums: Sums) -> Variables:
         arcs, chain = label(sums["arcs"], GROUP), label(sums["arcs_of_neighbours"], GROUP)
-        found = label(sums["arcs_found"], GROUP, *self.grid.axes)
+        hits = label(sums["arcs_found"], GROUP, *self.grid.axes)
         return {
-            **ratio_variables("tree_accuracy", found, arcs),
+            **ratio_variables("tree_accuracy", hits, arcs),
             **ratio_variables("tree_baseline", chain, arcs),
         }
 
@@ -298,12 +300,12 @@ def count_correct(
     scored: Bool[Tensor, "direction batch word"],
 ) -> Float[Tensor, "batch head direction class"]:
     """How many words of each class every head gets right in every sentence."""
-    correct = _class_counts(predicted == gold.heads[:, None], gold.own, scored)
-    if gold.following.any():
-        heads = gold.heads[:, None]
+    heads = gold.heads[:, None]
+    correct = _class_counts(predicted == heads, gold.by_itself, scored)
+    if gold.by_next.any():
         # The last word has no next one; -1 is no governor that a word of the class could have.
-        shifted = torch.nn.functional.pad(predicted[..., 1:], (0, 1), value=-1)
-        correct = correct + _class_counts(shifted == heads, gold.following, scored)
+        by_next = torch.nn.functional.pad(predicted[..., 1:], (0, 1), value=-1)
+        correct = correct + _class_counts(by_next == heads, gold.by_next, scored)
     return correct
 
 
@@ -314,12 +316,12 @@ def count_offsets(
 
     Where the next word's prediction counts, the offset is from there.
     """
-    own = _offset_hits(gold, 0, gold.own, scored)
-    following = _offset_hits(gold, 1, gold.following, scored)
+    by_itself = _offset_hits(gold, 0, gold.by_itself, scored)
+    by_next = _offset_hits(gold, 1, gold.by_next, scored)
     return {
         "words": torch.einsum("bw,bwc->bc", gold.words.float(), gold.classes),
         "scored": torch.einsum("dbw,bwc->bdc", scored.float(), gold.classes),
-        "offset_correct": own + following,
+        "offset_correct": by_itself + by_next,
     }
 
 
@@ -342,5 +344,5 @@ def _class_counts(
     classes: Float[Tensor, "batch word class"],
     scored: Bool[Tensor, "direction batch word"],
 ) -> Float[Tensor, "batch head direction class"]:
-    counted = (hits & scored[:, :, None]).float()
-    return (counted @ classes).permute(1, 2, 0, 3)
+    """Scored hits by the class of the word."""
+    return ((hits & scored[:, :, None]).float() @ classes).permute(1, 2, 0, 3)

@@ -48,7 +48,6 @@ _PLURAL = "people men women children police folks parents guys"
 _PLURALS = frozenset(_PLURAL.split())
 _NUMBER_OF_TAG = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
 _NUMBER_OF_FEATURE = {"Sing": "Sing", "Plur": "Plur", "Ptan": "Plur"}
-SYSTEMS = ("nearest", "head_match", "rules")
 
 
 @dataclass(frozen=True)
@@ -99,23 +98,23 @@ class Phrase:
 
 def phrases(window: Sentence) -> list[Phrase]:
     """The mentions of a window in reading order: by first word, then the shorter one first."""
-    found = [_phrase(mention, window.words) for mention in window.mentions]
-    return sorted(found, key=lambda phrase: (phrase.start, phrase.end))
+    mentions = [_phrase(mention, window.words) for mention in window.mentions]
+    return sorted(mentions, key=lambda phrase: (phrase.start, phrase.end))
 
 
-def antecedents(found: Sequence[Phrase], index: int) -> list[int]:
+def antecedents(mentions: Sequence[Phrase], index: int) -> list[Phrase]:
     """Earlier mentions of the same entity.
 
     A mention with the same head word ("[[Ada], the engineer]" as two mentions) is none: a head
     word cannot point at itself.
     """
-    phrase = found[index]
-    return [place for place in candidates(found, index) if found[place].entity == phrase.entity]
+    entity = mentions[index].entity
+    return [earlier for earlier in candidates(mentions, index) if earlier.entity == entity]
 
 
-def candidates(found: Sequence[Phrase], index: int) -> list[int]:
+def candidates(mentions: Sequence[Phrase], index: int) -> list[Phrase]:
     """Earlier mentions of any entity that have another head word."""
-    return [place for place in range(index) if found[place].head != found[index].head]
+    return [earlier for earlier in mentions[:index] if earlier.head != mentions[index].head]
 
 
 def head_word(words: Sequence[Word], spans: Sequence[tuple[int, int]]) -> int:
@@ -149,12 +148,12 @@ def kind_of(word: Word) -> Kind | None:
 def agreement(inside: Sequence[Word], head: Word, place: int) -> Agreement:
     """Agreement of a phrase: its words, its head word and the place of that in the sentence."""
     features = _features(head.feats)
-    known = PRONOUNS.get(head.text.lower(), Agreement())
-    joined = any(word.deprel == "conj" and word.head == place for word in inside)
+    pronoun = PRONOUNS.get(head.text.lower(), Agreement())
+    is_list = any(word.deprel == "conj" and word.head == place for word in inside)
     return Agreement(
-        number="Plur" if joined else _number(head, features) or known.number,
-        gender=features.get("Gender") or known.gender or _gender(inside, head),
-        person=features.get("Person") or known.person or "3",
+        number="Plur" if is_list else _number(head, features) or pronoun.number,
+        gender=features.get("Gender") or pronoun.gender or _gender(inside, head),
+        person=features.get("Person") or pronoun.person or "3",
     )
 
 
@@ -179,14 +178,18 @@ def _last_before_modifier(words: Sequence[Word], inside: Sequence[int]) -> int:
         if (words[index].xpos or words[index].upos) in _AFTER_HEAD:
             end = place
             break
-    kept = [place for place in inside[:end] if words[place].xpos != _POSSESSIVE_TAG]
-    return (kept or list(inside))[-1]
+    before = [index for index in inside[:end] if words[index].xpos != _POSSESSIVE_TAG]
+    return (before or inside)[-1]
 
 
 def _features(feats: str | None) -> dict[str, str]:
     """The features of a word in CoNLL-U notation."""
-    pairs = (pair.partition("=") for pair in (feats or "").split("|") if "=" in pair)
-    return {name: value for name, _, value in pairs}
+    features: dict[str, str] = {}
+    for pair in (feats or "").split("|"):
+        name, equals, value = pair.partition("=")
+        if equals:
+            features[name] = value
+    return features
 
 
 def _number(head: Word, features: dict[str, str]) -> str | None:
@@ -203,28 +206,34 @@ def _gender(inside: Sequence[Word], head: Word) -> str | None:
     return _GENDERS.get(inside[0].text.lower()) if is_name else None
 
 
-Test = Callable[[Phrase, Phrase], bool]
-
-
-# What an earlier mention must have in common with the one that is resolved.
-TESTS: dict[str, Test] = {
-    "words": lambda mention, earlier: mention.text == earlier.text,
-    "head word": lambda mention, earlier: mention.head_text == earlier.head_text,
-    "agreement": lambda mention, earlier: mention.agreement.allows(earlier.agreement),
-    "nothing": lambda mention, earlier: True,
-}
-SIEVES = {
-    "nearest": ("nothing",),
-    "head_match": ("head word", "nothing"),
-    "rules": ("words", "head word", "agreement", "nothing"),
-}
-
-
-def resolve(system: str, found: Sequence[Phrase], index: int) -> int | None:
-    """The place of the earlier mention that a system picks; None where there is none."""
-    near_first = candidates(found, index)[::-1]
-    for test in SIEVES[system]:
-        for place in near_first:
-            if TESTS[test](found[index], found[place]):
-                return place
+def resolve(system: str, mentions: Sequence[Phrase], index: int) -> Phrase | None:
+    """The earlier mention that a system picks; None where there is none."""
+    for passes in SIEVES[system]:
+        for earlier in reversed(candidates(mentions, index)):  # the nearest first
+            if passes(mentions[index], earlier):
+                return earlier
     return None
+
+
+def _same_words(mention: Phrase, earlier: Phrase) -> bool:
+    return mention.text == earlier.text
+
+
+def _same_head_word(mention: Phrase, earlier: Phrase) -> bool:
+    return mention.head_text == earlier.head_text
+
+
+def _no_clash(mention: Phrase, earlier: Phrase) -> bool:
+    return mention.agreement.allows(earlier.agreement)
+
+
+def _anything(mention: Phrase, earlier: Phrase) -> bool:
+    return True
+
+
+SIEVES: dict[str, tuple[Callable[[Phrase, Phrase], bool], ...]] = {
+    "nearest": (_anything,),
+    "head_match": (_same_head_word, _anything),
+    "rules": (_same_words, _same_head_word, _no_clash, _anything),
+}
+SYSTEMS = tuple(SIEVES)

@@ -1,6 +1,7 @@
 """Attention to delimiters, and its gradients, equal plain loops over words and their pieces."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,16 +12,21 @@ from hypothesis import strategies as st
 from headscope.metrics.gradient import differentiate
 from headscope.metrics.metric import Grid
 from headscope.model.model import Model
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Columns
-from headscope.probes.noop import Noop, NoopGradient, gradient_to
-from headscope.probes.trees import Classes, is_punctuation
-from headscope.probes.words import WORD, WordTokens, encode_words, word_example
-from headscope.results.replicates import GROUPS
+from headscope.studies.clark2019.probes.noop import Noop, NoopGradient, mean_gradient, pairs_to_null
+from headscope.studies.clark2019.probes.trees import Classes, is_punctuation
+from headscope.studies.shared.words import WordTokens, encode_words, word_example
 from headscope.text.sentence import ROOT, Sentence
 from tests.engine.tiny import MODELS, make_sentences
-from tests.probes.random_text import LABELS, random_pieces, random_sentence, random_weights
+from tests.metrics.inputs import plain_batch
+from tests.studies.shared.random_text import (
+    LABELS,
+    make_batch,
+    make_layer,
+    random_pieces,
+    random_sentence,
+    random_weights,
+)
 
 CLASSES = Classes.of([*LABELS, "root"])
 HEADS = 3
@@ -93,28 +99,14 @@ def test_shares_to_delimiters_equal_plain_loops(seed: int, is_causal: bool) -> N
     rng = np.random.default_rng(seed)
     sentences = [random_sentence(rng) for _ in range(3)]
     pieces = [random_pieces(rng, len(s.words), special=not is_causal) for s in sentences]
-    null = [[i == 0 if is_causal else w < 0 and i in (0, len(words) - 1)
-             for i, w in enumerate(words)] for words in pieces]  # fmt: skip
     weights = [random_weights(rng, HEADS, len(words), is_causal=is_causal) for words in pieces]
-    size = max(map(len, pieces))
-    batch = AnnotatedBatch(
-        numbers=np.arange(3),
-        rows=np.arange(3),
-        groups=torch.arange(3) % GROUPS,
-        mask=torch.tensor([[i < len(words) for i in range(size)] for words in pieces]),
-        null=torch.tensor([[*each, *[False] * (size - len(each))] for each in null]),
-        is_causal=is_causal,
-        labels={WORD: torch.tensor([[*words, *[-1] * (size - len(words))] for words in pieces])},
-        sentences=tuple(sentences),
-    )
-    padded = np.zeros((3, HEADS, size, size), np.float32)
-    for row, each in enumerate(weights):
-        padded[row, :, : each.shape[1], : each.shape[2]] = each
+    batch = make_batch(sentences, pieces, is_causal=is_causal)
+    null = [row[: len(words)] for row, words in zip(batch.null.tolist(), pieces, strict=True)]
     metric = Noop(GRID, CLASSES, is_causal)
-    state = metric.zero(3)
-    metric.update_text(state, batch)
-    metric.update_layer(state, DenseLayer(0, torch.from_numpy(padded), batch))
-    found = metric.compute(state.sums, lambda: iter(()))
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer(weights, batch))
+    found = metric.compute(sums)
     paid = [
         np.stack([[sum(a[h, t, j] for j, is_null in enumerate(nothing) if is_null)
                    for t in range(a.shape[1])] for h in range(HEADS)])
@@ -126,17 +118,23 @@ def test_shares_to_delimiters_equal_plain_loops(seed: int, is_causal: bool) -> N
         )
 
 
-def test_the_gradient_of_a_query_is_the_mean_over_the_keys_that_it_sees() -> None:
-    gradient = torch.arange(-9.0, 9.0).reshape(1, 2, 3, 3)
-    keys = torch.tensor([[True, False, True]])
-    both = gradient_to(gradient, keys, is_causal=False)
-    seen = gradient_to(gradient, keys, is_causal=True)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_gradient_of_a_query_is_the_mean_over_the_null_tokens_that_it_sees(
+    is_causal: bool,
+) -> None:
+    """Two null tokens around a word, and one token of padding."""
+    batch = plain_batch(torch.tensor([[True, True, True, False]]))
+    null = torch.tensor([[True, False, True, True]])
+    batch = replace(batch, null=null, is_causal=is_causal)
+    gradient = torch.arange(-16.0, 16.0).reshape(1, 2, 4, 4)
+    gradient[:, :, 3] = torch.nan
+    means = mean_gradient(gradient, pairs_to_null(batch))
     for head in range(2):
         for i in range(3):
-            row = gradient[0, head, i].abs()
-            assert float(both[0, head, i]) == pytest.approx(float(row[0] + row[2]) / 2)
-            wanted = (row[0] + row[2]) / 2 if i == 2 else row[0]
-            assert float(seen[0, head, i]) == pytest.approx(float(wanted))
+            keys = [j for j in (0, 2) if j <= i or not is_causal]
+            wanted = sum(float(gradient[0, head, i, j].abs()) for j in keys) / len(keys)
+            assert float(means[0, head, i]) == pytest.approx(wanted)
+        assert float(means[0, head, 3]) == 0
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -147,9 +145,9 @@ def test_gradients_to_delimiters_equal_plain_loops(kind: str) -> None:
     examples = [word_example(n, each, is_causal=model.is_causal) for n, each in enumerate(made)]
     cut = Columns.of(examples).cut(range(len(made)), pad=model.pad, is_causal=model.is_causal)
     metric = NoopGradient(Grid(tuple(range(model.layers)), model.heads), classes, model.is_causal)
-    state = metric.zero(len(made))
-    metric.update_model(state, model, cut.batch, cut.annotated)
-    found = metric.compute(state.sums, lambda: iter(()))
+    sums = metric.zero()
+    metric.see_model(sums, model, cut.batch, cut.annotated)
+    found = metric.compute(sums)
     slopes = _slopes(model, cut, metric)
     for name in ("det", "obj"):
         for governors in (False, True):
@@ -181,5 +179,5 @@ def _slopes(model: Model, cut: object, metric: NoopGradient) -> np.ndarray:
         kept[layer] = gradient.abs().numpy()
 
     batch, annotated = cut.batch, cut.annotated  # pyright: ignore[reportAttributeAccessIssue]
-    differentiate(model, batch, metric._predicted(annotated), keep)
+    differentiate(model, batch, metric.predicted(annotated), keep)
     return np.stack([kept[layer] for layer in range(model.layers)])

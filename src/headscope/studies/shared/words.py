@@ -20,8 +20,10 @@ Attention *to* a split word is the sum over its pieces, attention *from* it the 
     units      4     0      0      1      5        a batch whose longest sentence has 4 words
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
 
 import torch
@@ -32,13 +34,13 @@ from transformers import PreTrainedTokenizerBase
 from headscope.errors import AlignmentError
 from headscope.model.attention import LayerAttention
 from headscope.model.inputs.batch import Batch
-from headscope.model.inputs.encode import Encoded, encode_all
+from headscope.model.inputs.encode import Encoded, Span, Tokenized, encode_all
 from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
 from headscope.observe.inputs import Example
+from headscope.observe.layer import Layer
 from headscope.text.alignment import Alignment, align
 from headscope.text.sentence import Sentence
 from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing, join
@@ -117,23 +119,28 @@ def encode_words(
     model: Model, sentences: Sequence[Sentence], sharing: Sharing = "overlap"
 ) -> list[WordTokens | SkipError]:
     """The tokens of every sentence, or why it has none."""
-    tokenizer, frame = model.tokenizer, find_frame(model.tokenizer)
-    pieces = encode_pieces(tokenizer, sentences, frame, apart=sharing != "overlap")
-    used = sorted({index for each in pieces for index in each.ids})
+    tokenizer, apart = model.tokenizer, sharing != "overlap"
+    pieces_of = encode_pieces(tokenizer, sentences, find_frame(tokenizer), apart=apart)
+    ids: set[int] = set()
+    for pieces in pieces_of:
+        ids.update(pieces.ids)
     # Readable names cost more than the tokens themselves, and most tokens are repeated.
-    names = dict(zip(used, display(tokenizer, used), strict=True))
-    return [
-        _word_tokens(each, piece, names, model.max_length, sharing)
-        for each, piece in zip(sentences, pieces, strict=True)
-    ]
+    names = dict(zip(sorted(ids), display(tokenizer, sorted(ids)), strict=True))
+    made: list[WordTokens | SkipError] = []
+    for sentence, pieces in zip(sentences, pieces_of, strict=True):
+        if model.max_length is not None and len(pieces) > model.max_length:
+            made.append(SkipError(TOO_LONG))
+        else:
+            made.append(_align(sentence, _encoded(sentence.text, pieces, names), sharing))
+    return made
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """The tokens of one sentence between special ones, by the names that an `Encoding` has."""
+    """The tokens of one sentence between special ones, by the names of `Tokenized`."""
 
     ids: list[int]
-    offsets: list[tuple[int, int]]
+    offsets: list[Span]
     special_tokens_mask: list[int]
 
     def __len__(self) -> int:
@@ -155,62 +162,43 @@ def encode_pieces(
 ) -> list[Pieces]:
     """The tokens of every sentence, its words one by one if `apart` and the tokenizer can."""
     by_word = apart and keeps_words_apart(tokenizer)
-    cuts = [_cuts(each) if by_word else [(0, len(each.text))] for each in sentences]
-    return [_framed(ids, offsets, frame) for ids, offsets in _encode(tokenizer, sentences, cuts)]
+    spans_of = [_cut(s) if by_word else [(0, len(s.text))] for s in sentences]
+    texts: list[str] = []
+    for sentence, spans in zip(sentences, spans_of, strict=True):
+        texts += [sentence.text[start:end] for start, end in spans]
+    # One call for the pieces of text of all sentences.
+    encodings = iter(encode_all(tokenizer, texts, special=False) if texts else ())
+    return [_pieces(spans, islice(encodings, len(spans)), frame) for spans in spans_of]
 
 
-def _cuts(sentence: Sentence) -> list[tuple[int, int]]:
+def _cut(sentence: Sentence) -> list[Span]:
     """Spans of the text to encode one by one: each word with the space before it."""
-    cuts: list[tuple[int, int]] = []
+    spans: list[Span] = []
     end = 0
     for word in sentence.words:
-        if cuts and word.start < end:  # two words are written as one
-            cuts[-1] = (cuts[-1][0], max(word.end, end))
+        if spans and word.start < end:  # two words are written as one
+            spans[-1] = (spans[-1][0], max(word.end, end))
         else:
             gap = sentence.text[end : word.start]
             start = word.start - (len(gap) - len(gap.rstrip()))
-            cuts.append((start, max(word.end, start)))
-        end = cuts[-1][1]
-    return cuts if sentence.words else [(0, len(sentence.text))]
+            spans.append((start, max(word.end, start)))
+        end = spans[-1][1]
+    return spans if sentence.words else [(0, len(sentence.text))]
 
 
-def _encode(
-    tokenizer: PreTrainedTokenizerBase,
-    sentences: Sequence[Sentence],
-    cuts: Sequence[Sequence[tuple[int, int]]],
-) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
-    """Ids and spans of every sentence, all pieces of text encoded in one call."""
-    texts = [
-        each.text[start:end]
-        for each, own in zip(sentences, cuts, strict=True)
-        for start, end in own
-    ]
-    made = iter(encode_all(tokenizer, texts, special=False) if texts else ())
-    for own in cuts:
-        ids: list[int] = []
-        offsets: list[tuple[int, int]] = []
-        for start, _ in own:
-            piece = next(made)
-            ids += piece.ids
-            offsets += [(start + a, start + b) for a, b in piece.offsets]
-        yield ids, offsets
-
-
-def _framed(ids: list[int], offsets: list[tuple[int, int]], frame: Frame) -> Pieces:
+def _pieces(spans: Sequence[Span], encodings: Iterable[Tokenized], frame: Frame) -> Pieces:
+    """The tokens of spans of one sentence, which were encoded one by one, in their frame."""
     before, after = len(frame.before), len(frame.after)
-    return Pieces(
-        [*frame.before, *ids, *frame.after],
-        [*[(0, 0)] * before, *offsets, *[(0, 0)] * after],
-        [*[1] * before, *[0] * len(ids), *[1] * after],
-    )
+    ids = [*frame.before]
+    offsets = [(0, 0)] * before
+    for (first, _), encoding in zip(spans, encodings, strict=True):
+        ids += encoding.ids
+        offsets += [(first + start, first + end) for start, end in encoding.offsets]
+    special = [1] * before + [0] * (len(ids) - before) + [1] * after
+    return Pieces([*ids, *frame.after], offsets + [(0, 0)] * after, special)
 
 
-def _word_tokens(
-    sentence: Sentence, piece: Pieces, names: Mapping[int, str], limit: int | None, sharing: Sharing
-) -> WordTokens | SkipError:
-    if limit is not None and len(piece) > limit:
-        return SkipError(TOO_LONG)
-    encoded = _encoded(sentence.text, piece, names)
+def _align(sentence: Sentence, encoded: Encoded, sharing: Sharing) -> WordTokens | SkipError:
     spelled = tuple(word.text for word in sentence.words)
     try:
         alignment = align(sentence.words, sentence.text, encoded.offsets, encoded.special)
@@ -219,24 +207,30 @@ def _word_tokens(
         if sharing == "strict":
             return SkipError(f"alignment: {error.reason}")
     try:
-        made = join(sentence, encoded.offsets, encoded.special)
+        joined = join(sentence, encoded.offsets, encoded.special)
     except AlignmentError as error:
         return SkipError(f"alignment: {error.reason}")
-    tops = tuple(spelled[top] for top in made.tops)
-    counts = {"words": len(spelled), "several": made.several, "joined": made.merged}
-    return WordTokens(made.sentence, encoded, made.alignment, tops, **counts)
+    return WordTokens(
+        joined.sentence,
+        encoded,
+        joined.alignment,
+        names=tuple(spelled[top] for top in joined.tops),
+        words=len(spelled),
+        several=joined.several,
+        joined=joined.merged,
+    )
 
 
-def _encoded(text: str, piece: Pieces, names: Mapping[int, str]) -> Encoded:
+def _encoded(text: str, pieces: Pieces, names: Mapping[int, str]) -> Encoded:
     return Encoded(
         text=text,
         pair=None,
-        ids=tuple(piece.ids),
-        tokens=tuple(names[index] for index in piece.ids),
-        offsets=tuple(piece.offsets),
-        segments=tuple(piece.type_ids),
-        special=tuple(map(bool, piece.special_tokens_mask)),
-        sequence=tuple(piece.sequence_ids),
+        ids=tuple(pieces.ids),
+        tokens=tuple(names[index] for index in pieces.ids),
+        offsets=tuple(pieces.offsets),
+        segments=tuple(pieces.type_ids),
+        special=tuple(map(bool, pieces.special_tokens_mask)),
+        sequence=tuple(pieces.sequence_ids),
     )
 
 
@@ -253,19 +247,30 @@ class Units:
         """How many words the longest sentence has; the units behind them are the extra ones."""
         return self.words.shape[1]
 
+    @cached_property
+    def padding(self) -> Bool[Tensor, "batch token"]:
+        """Tokens that are part of no unit."""
+        return ~self.keys.any(-1)
+
 
 def units_of(word_of_token: Sequence[int]) -> list[int]:
     """The unit of every token of one sentence, with START − EXTRA … for tokens of no word.
 
     Negative numbers count from the end of a batch's units, as indices of lists do.
     """
-    tokens = [token for token, word in enumerate(word_of_token) if word >= 0]
-    first, last = (tokens[0], tokens[-1]) if tokens else (len(word_of_token), len(word_of_token))
-
-    def extra(token: int) -> int:
-        return (START if token < first else END if token > last else BETWEEN) - EXTRA
-
-    return [word if word >= 0 else extra(token) for token, word in enumerate(word_of_token)]
+    spelling = [token for token, word in enumerate(word_of_token) if word >= 0]
+    first, last = (spelling[0], spelling[-1]) if spelling else (len(word_of_token),) * 2
+    units: list[int] = []
+    for token, word in enumerate(word_of_token):
+        if word >= 0:
+            units.append(word)
+        elif token < first:
+            units.append(START - EXTRA)
+        elif token > last:
+            units.append(END - EXTRA)
+        else:
+            units.append(BETWEEN - EXTRA)
+    return units
 
 
 def make_units(
@@ -284,13 +289,14 @@ def make_units(
     """
     width = max(words, default=0)
     length = max(map(len, word_of_token), default=0) if tokens is None else tokens
-    unit = torch.full((len(word_of_token), length), PADDING)
+    unit_of_token = torch.full((len(word_of_token), length), PADDING)
     for index, sentence in enumerate(word_of_token):
-        placed = [u if u >= 0 else width + EXTRA + u for u in units_of(sentence)]
-        start = length - len(placed) if side == "left" else 0
-        unit[index, start : start + len(placed)] = torch.tensor(placed, dtype=torch.long)
+        units = torch.tensor(units_of(sentence), dtype=torch.long)
+        start = length - len(units) if side == "left" else 0
+        placed = torch.where(units < 0, units + width + EXTRA, units)
+        unit_of_token[index, start : start + len(units)] = placed
     places = torch.arange(width + EXTRA, device=device)
-    keys = (unit.to(device)[..., None] == places).float()
+    keys = (unit_of_token.to(device)[..., None] == places).float()
     pieces = keys if row == "mean" else keys * (keys.cumsum(1) == 1)  # the first of every unit
     queries = pieces.transpose(1, 2)
     queries = queries / queries.sum(-1, keepdim=True).clamp(min=1)
@@ -303,12 +309,15 @@ def word_maps(
 ) -> Float[Tensor, "batch head unit unit"]:
     """Attention between units: two matrix products for all heads of a layer.
 
-    The first `units.width` rows and columns are words, then START, END and BETWEEN.
+    The first `units.width` rows and columns are words, then START, END and BETWEEN. Rows of padding
+    may hold anything, NaN included.
     """
     batch, heads, queries, keys = weights.shape
     to_units = weights.reshape(batch, heads * queries, keys) @ units.keys.to(weights.dtype)
     from_tokens = to_units.reshape(batch, heads, queries, -1).transpose(1, 2)
-    maps = units.queries.to(weights.dtype) @ from_tokens.reshape(batch, queries, -1)
+    from_tokens = from_tokens.reshape(batch, queries, -1)
+    from_tokens.masked_fill_(units.padding[..., None], 0.0)
+    maps = units.queries.to(weights.dtype) @ from_tokens
     return maps.reshape(batch, maps.shape[1], heads, -1).transpose(1, 2)
 
 
@@ -327,10 +336,11 @@ def word_example(
     )
 
 
-def word_layer(layer: DenseLayer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
+def word_layer(layer: Layer, row: From = "mean") -> Float[Tensor, "batch head word word"]:
     """Attention between the words of a batch; special tokens are dropped, nothing renormalised."""
     units = units_in(layer.batch, row)
-    return word_maps(layer.weights.float(), units)[..., : units.width, : units.width]
+    weights = layer.weights(0, layer.batch.mask.shape[1])
+    return word_maps(weights, units)[..., : units.width, : units.width]
 
 
 def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
@@ -339,7 +349,7 @@ def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
     def make() -> Units:
         lengths, words = batch.mask.sum(1).tolist(), batch.labels[WORD].tolist()
         return make_units(
-            [row_words[:length] for row_words, length in zip(words, lengths, strict=True)],
+            [words[text][:length] for text, length in enumerate(lengths)],
             [len(sentence.words) for sentence in batch.sentences],
             tokens=batch.mask.shape[1],
             row=row,
@@ -352,8 +362,8 @@ def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
 def token_units(tokens: Sequence[WordTokens], batch: Batch, row: From = "mean") -> Units:
     """The units of a batch of tokenized sentences."""
     return make_units(
-        [each.alignment.word_of_token for each in tokens],
-        [len(each.sentence.words) for each in tokens],
+        [sentence.alignment.word_of_token for sentence in tokens],
+        [len(sentence.sentence.words) for sentence in tokens],
         tokens=batch.ids.shape[1],
         side=batch.side,
         row=row,

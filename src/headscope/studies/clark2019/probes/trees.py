@@ -26,8 +26,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from headscope.metrics.metric import Axis
-from headscope.probes.words import EXTRA
 from headscope.results.replicates import aligned, informed, share_interval
+from headscope.studies.shared.words import EXTRA
 from headscope.text.sentence import ROOT, Sentence, Word
 
 ALL = "all"
@@ -60,11 +60,14 @@ class Classes:
 
 @dataclass(frozen=True)
 class GoldTrees:
-    """What is known of the words of a batch."""
+    """The trees of a batch, and in which classes its words are counted.
+
+    A word is judged by its own prediction, or in some classes by that of the clitic after it.
+    """
 
     heads: Int[Tensor, "batch word"]  # ROOT for roots, NO_HEAD for padding
-    own: Float[Tensor, "batch word class"]  # 1 where the word's own prediction counts
-    following: Float[Tensor, "batch word class"]  # 1 where the next word's prediction counts
+    by_itself: Float[Tensor, "batch word class"]  # 1 where the word's own prediction counts
+    by_next: Float[Tensor, "batch word class"]  # 1 where the next word's prediction counts
     punctuation: Bool[Tensor, "batch word"]
 
     @property
@@ -75,7 +78,7 @@ class GoldTrees:
     @property
     def classes(self) -> Float[Tensor, "batch word class"]:
         """1 where the word belongs to the class."""
-        return self.own + self.following
+        return self.by_itself + self.by_next
 
 
 def make_gold(
@@ -88,17 +91,19 @@ def make_gold(
     width = max((len(sentence.words) for sentence in sentences), default=0)
     shape = len(sentences), width
     heads = np.full(shape, NO_HEAD, dtype=np.int64)
+    by_itself = np.zeros((*shape, len(classes)), dtype=np.float32)
+    by_next = np.zeros_like(by_itself)
     punctuation = np.zeros(shape, dtype=bool)
-    own, following = (np.zeros((*shape, len(classes)), dtype=np.float32) for _ in range(2))
     places = {name: place for place, name in enumerate(classes.names)}
     for row, sentence in enumerate(sentences):
         for index, word in enumerate(sentence.words):
             heads[row, index] = ROOT if word.head is None else word.head
             punctuation[row, index] = is_punctuation(word)
-            for name, is_own in _memberships(sentence.words, index, classes.clitics):
+            for name, is_by_itself in _classes_of(sentence.words, index, classes.clitics):
                 if name in places:
-                    (own if is_own else following)[row, index, places[name]] = 1
-    tables = (heads, own, following, punctuation)
+                    table = by_itself if is_by_itself else by_next
+                    table[row, index, places[name]] = 1
+    tables = (heads, by_itself, by_next, punctuation)
     return GoldTrees(*(torch.from_numpy(table).to(device) for table in tables))
 
 
@@ -109,11 +114,9 @@ def is_punctuation(word: Word) -> bool:
 
 def tree_fault(words: Sequence[Word]) -> str | None:
     """Why the words are no tree: "no tree", "several roots" or "cycle"; None if they are one."""
-    heads = [word.head for word in words]
-    if not words or any(
-        head is None or word.deprel is None for head, word in zip(heads, words, strict=True)
-    ):
+    if not words or any(word.head is None or word.deprel is None for word in words):
         return "no tree"
+    heads = [word.head for word in words]
     if heads.count(ROOT) > 1:
         return "several roots"
     return "cycle" if _reached(heads) < len(words) else None
@@ -131,19 +134,19 @@ def _reached(heads: Sequence[int | None]) -> int:
     return reached
 
 
-def _memberships(words: Sequence[Word], index: int, clitics: bool) -> list[tuple[str, bool]]:
+def _classes_of(words: Sequence[Word], index: int, clitics: bool) -> list[tuple[str, bool]]:
     """The classes of a word, each with whether its own prediction counts or the next word's."""
     word = words[index]
     relation = word.deprel or ""
     has_clitic = index + 1 < len(words) and words[index + 1].text in CLITICS
     is_marked = relation in POSSESSIVE and has_clitic
     in_sums = not (clitics and is_marked)
-    found = [(ALL, in_sums), (relation, True)]
+    classes = [(ALL, in_sums), (relation, True)]
     if word.head != ROOT and not is_punctuation(word):
-        found.append((CONTENT, in_sums))
+        classes.append((CONTENT, in_sums))
     if relation in POSSESSIVE:
-        found.append((f"{relation} with 's", not is_marked))
-    return found
+        classes.append((f"{relation} with 's", not is_marked))
+    return classes
 
 
 def spanning_parents(
@@ -179,8 +182,8 @@ def count_arcs(
     """Gold arcs of each sentence in each head's tree; arcs to punctuation do not count."""
     batch, heads, size, _ = maps.shape
     words = gold.words[:, None].expand(-1, heads, -1).reshape(-1, size)
-    parents = spanning_parents(torch.maximum(maps, maps.mT).reshape(-1, size, size), words)
-    parents = parents.reshape(batch, heads, size)
+    weights = torch.maximum(maps, maps.mT).reshape(-1, size, size)
+    parents = spanning_parents(weights, words).reshape(batch, heads, size)
     return (_is_edge(parents, gold.heads) & counted_arcs(gold)[:, None]).sum(2).double()
 
 
@@ -215,10 +218,10 @@ def accuracy(correct: np.ndarray, total: np.ndarray) -> np.ndarray:
     return np.divide(correct, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 
-def interval_variable(found: Mapping[str, xr.DataArray], name: str) -> xr.DataArray:
+def interval_variable(variables: Mapping[str, xr.DataArray], name: str) -> xr.DataArray:
     """The 95 % interval of a share of counted words along a last dimension `bound`."""
-    share, error = found[name], found[f"{name}_se"].values
-    _, words = aligned(found[f"{name}_numerator"], found[f"{name}_denominator"])
+    share, error = variables[name], variables[f"{name}_se"].values
+    _, words = aligned(variables[f"{name}_numerator"], variables[f"{name}_denominator"])
     ends = share_interval(share.values, error, informed(words), words.sum(0), counted=True)
     wide = share.expand_dims({BOUND.name: list(BOUND.labels)}, axis=-1)
     return wide.copy(data=np.stack(ends, axis=-1))

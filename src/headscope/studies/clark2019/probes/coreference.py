@@ -6,25 +6,38 @@ are either all other words, or the head words of all earlier mentions: the paper
 the second is the easier task. Of equal weights the first word wins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import GROUP, Axis, Grid, Records, State, Sums, Variables, add, label
-from headscope.metrics.ratio import ratio_variables, sum_by_group
+from headscope.metrics.metric import (
+    GROUP,
+    Axis,
+    Grid,
+    Metric,
+    Sums,
+    Variables,
+    group_zeros,
+    label,
+)
+from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
-from headscope.probes.mentions import SYSTEMS, Phrase, antecedents, candidates, phrases, resolve
-from headscope.probes.relations import CLARK, SUMS
-from headscope.probes.trees import accuracy, counted, interval_variable
-from headscope.probes.words import From, word_layer
+from headscope.observe.layer import Layer
 from headscope.results.measure import Baseline, Measure, Published, Role
-from headscope.results.replicates import GROUPS
+from headscope.studies.clark2019.probes.mentions import (
+    SYSTEMS,
+    Phrase,
+    antecedents,
+    candidates,
+    phrases,
+    resolve,
+)
+from headscope.studies.clark2019.probes.relations import CLARK, SUMS
+from headscope.studies.clark2019.probes.trees import accuracy, counted, interval_variable
+from headscope.studies.shared.words import From, word_layer
 from headscope.text.sentence import Sentence
 
 CANDIDATES = ("words", "mentions")
@@ -73,10 +86,11 @@ COREF_BASELINE = Measure(
     cost="mentions², once for all heads",
     axes={"system": "System", "mention": "Mention"},
     published=tuple(
-        Published(system.replace("_", " "), CLARK, percent / 100, at)
+        Published(
+            system.replace("_", " "), CLARK, percent / 100, {"system": system, "mention": kind}
+        )
         for system in SYSTEMS
         for kind, percent in zip(KINDS, TABLE2[system], strict=True)
-        for at in ({"system": system, "mention": kind},)
     ),
     with_errors=False,
     also=tuple(f"coref_baseline{end}" for end in SUMS),
@@ -114,7 +128,7 @@ class Queries:
 
 
 @dataclass(frozen=True)
-class CorefAccuracy:
+class CorefAccuracy(Metric):
     """How often every head finds an antecedent, by kind of mention, next to three baselines."""
 
     grid: Grid
@@ -122,52 +136,51 @@ class CorefAccuracy:
     row: From = "mean"
     name: str = "coreference"
     measures: tuple[Measure, ...] = MEASURES
-    merge = staticmethod(add)
+    needs_matrices: bool = True
 
-    def zero(self, inputs: int) -> State:
-        return State(
-            {
-                "correct": np.zeros((GROUPS, *self.grid.shape, len(CANDIDATES), len(KINDS))),
-                "scored": np.zeros((GROUPS, len(KINDS))),
-                "unseen": np.zeros((GROUPS, len(KINDS))),
-                "baseline": np.zeros((GROUPS, len(SYSTEMS), len(KINDS))),
-            }
-        )
+    def zero(self) -> Sums:
+        return {
+            "correct": group_zeros(*self.grid.shape, len(CANDIDATES), len(KINDS)),
+            "scored": group_zeros(len(KINDS)),
+            "unseen": group_zeros(len(KINDS)),
+            "baseline": group_zeros(len(SYSTEMS), len(KINDS)),
+        }
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
         """Count mentions and what the baselines resolve."""
         queries = self._queries(batch)
         groups = batch.groups[queries.window]
-        state.add("scored", sum_by_group(queries.kinds, groups))
-        state.add("unseen", sum_by_group(queries.unseen, batch.groups))
-        state.add("baseline", sum_by_group(find_baselines(queries), groups))
+        add_by_group(sums["scored"], queries.kinds, groups)
+        add_by_group(sums["unseen"], queries.unseen, batch.groups)
+        add_by_group(sums["baseline"], find_baselines(queries), groups)
 
-    def update_matrix(self, state: State, layer: DenseLayer) -> None:
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
         """Count what the heads of one layer resolve."""
         queries = self._queries(layer.batch)
         resolved = find_resolved(word_layer(layer, self.row), queries)
-        groups = layer.batch.groups[queries.window]
-        state.add("correct", sum_by_group(resolved, groups), (slice(None), layer.index))
+        add_by_group(sums["correct"][:, layer.index], resolved, layer.batch.groups[queries.window])
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """Accuracies with intervals, baselines and coverage, and the counts of every group."""
         correct = label(sums["correct"], GROUP, *self.grid.axes, CANDIDATE, MENTION)
         scored = label(sums["scored"], GROUP, MENTION)
-        found = ratio_variables("coref_accuracy", correct, scored)
+        accuracies = ratio_variables("coref_accuracy", correct, scored)
         baseline = label(sums["baseline"], GROUP, SYSTEM, MENTION)
-        seen = sums["scored"].sum(0)
-        total = counted(seen + sums["unseen"].sum(0))
+        seen = sums["scored"].sum(0).numpy()
+        total = counted(seen + sums["unseen"].sum(0).numpy())
         return {
-            **found,
-            "coref_accuracy_ci": interval_variable(found, "coref_accuracy"),
+            **accuracies,
+            "coref_accuracy_ci": interval_variable(accuracies, "coref_accuracy"),
             **ratio_variables("coref_baseline", baseline, scored),
             "coref_count": label(total, MENTION),
             "coref_coverage": label(accuracy(seen, total), MENTION),
         }
 
     def _queries(self, batch: AnnotatedBatch) -> Queries:
-        make = partial(make_queries, is_causal=self.is_causal, device=batch.mask.device)
-        return batch.once(self.name, lambda: make(batch.sentences))
+        def make() -> Queries:
+            return make_queries(batch.sentences, is_causal=self.is_causal, device=batch.mask.device)
+
+        return batch.once(self.name, make)
 
 
 def make_queries(
@@ -177,23 +190,26 @@ def make_queries(
     device: torch.device | str = "cpu",
 ) -> Queries:
     """The scored mentions of windows; a causal head is asked only for what it could see."""
-    rows = [row for place, window in enumerate(windows) for row in _rows(place, window)]
-    seen = [row for row in rows if not is_causal or min(row.targets) < row.phrase.head]
+    seen: list[_Query] = []
     unseen = torch.zeros(len(windows), len(KINDS))
-    for row in rows:
-        if is_causal and min(row.targets) > row.phrase.head:
-            unseen[row.window] += torch.tensor(_kinds(row.phrase))
-    size = max((len(window.words) for window in windows), default=0)
-    tables = (
-        torch.tensor([row.window for row in seen], dtype=torch.long),
-        torch.tensor([row.phrase.head for row in seen], dtype=torch.long),
-        _marked([row.targets for row in seen], size),
-        _marked([row.earlier for row in seen], size),
-        torch.tensor([_kinds(row.phrase) for row in seen]).reshape(-1, len(KINDS)),
-        torch.tensor([row.right for row in seen], dtype=torch.bool).reshape(-1, len(SYSTEMS)),
-        unseen,
+    for place, window in enumerate(windows):
+        for query in _queries_of(place, window):
+            if is_causal and min(query.targets) > query.mention.head:
+                unseen[place] += torch.tensor(_kinds(query.mention))
+            else:
+                seen.append(query)
+    words = max((len(window.words) for window in windows), default=0)
+    kinds = torch.tensor([_kinds(query.mention) for query in seen])
+    right = torch.tensor([query.right for query in seen], dtype=torch.bool)
+    return Queries(
+        window=torch.tensor([query.window for query in seen], dtype=torch.long).to(device),
+        head=torch.tensor([query.mention.head for query in seen], dtype=torch.long).to(device),
+        targets=_marked([query.targets for query in seen], words).to(device),
+        earlier=_marked([query.earlier for query in seen], words).to(device),
+        kinds=kinds.reshape(-1, len(KINDS)).to(device),
+        right=right.reshape(-1, len(SYSTEMS)).to(device),
+        unseen=unseen.to(device),
     )
-    return Queries(*(table.to(device) for table in tables))
 
 
 def find_resolved(
@@ -216,40 +232,34 @@ def find_baselines(queries: Queries) -> Float[Tensor, "mention system kind"]:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Query:
     window: int
-    phrase: Phrase
+    mention: Phrase
     targets: list[int]
     earlier: list[int]
     right: list[bool]
 
 
-def _rows(place: int, window: Sentence) -> list[_Row]:
-    found = phrases(window)
-    return [
-        _Row(
-            place,
-            found[index],
-            targets,
-            [found[i].head for i in candidates(found, index)],
-            # Judged as heads are: by the head word that the system points at.
-            [
-                (chosen := resolve(system, found, index)) is not None
-                and found[chosen].head in targets
-                for system in SYSTEMS
-            ],
-        )
-        for index in range(len(found))
-        if (targets := [found[i].head for i in antecedents(found, index)])
-    ]
+def _queries_of(place: int, window: Sentence) -> Iterator[_Query]:
+    """The mentions of a window that have an antecedent."""
+    mentions = phrases(window)
+    for index, mention in enumerate(mentions):
+        targets = [antecedent.head for antecedent in antecedents(mentions, index)]
+        if not targets:
+            continue
+        earlier = [candidate.head for candidate in candidates(mentions, index)]
+        # Systems are judged as heads are: by the head word that they point at.
+        picked = [resolve(system, mentions, index) for system in SYSTEMS]
+        right = [phrase is not None and phrase.head in targets for phrase in picked]
+        yield _Query(place, mention, targets, earlier, right)
 
 
-def _kinds(phrase: Phrase) -> list[float]:
-    return [float(kind in ("all", phrase.kind)) for kind in KINDS]
+def _kinds(mention: Phrase) -> list[float]:
+    return [float(kind in ("all", mention.kind)) for kind in KINDS]
 
 
 def _marked(places: Sequence[Sequence[int]], width: int) -> Bool[Tensor, "mention word"]:
     table = torch.zeros(len(places), width, dtype=torch.bool)
-    for row, marked in enumerate(places):
-        table[row, list(marked)] = True
+    for row, words in enumerate(places):
+        table[row, list(words)] = True
     return table

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import CorpusError
-from headscope.probes.vectors import read_vectors
+from headscope.studies.clark2019.probes.vectors import read_vectors
 
 TEXT = "the 0.5 1 -2\nDog 3 4 5\ndog 9 9 9\n"
 

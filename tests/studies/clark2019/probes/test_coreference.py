@@ -6,16 +6,26 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.coreference import (
+from headscope.metrics.metric import Grid
+from headscope.studies.clark2019.probes.coreference import (
     CANDIDATES,
     KINDS,
+    CorefAccuracy,
     find_baselines,
     find_resolved,
     make_queries,
 )
-from headscope.probes.mentions import SYSTEMS, Phrase, phrases, resolve
+from headscope.studies.clark2019.probes.mentions import SYSTEMS, Phrase, phrases, resolve
+from headscope.studies.shared.words import word_layer
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
-from tests.probes.random_text import padded, random_sentence, random_weights
+from tests.studies.shared.random_text import (
+    make_batch,
+    make_layer,
+    padded,
+    random_pieces,
+    random_sentence,
+    random_weights,
+)
 
 HEADS = 2
 
@@ -91,15 +101,41 @@ def test_accuracies_and_baselines_equal_plain_loops(seed: int, is_causal: bool) 
     np.testing.assert_array_equal(queries.unseen, unseen)
 
 
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_the_metric_has_the_counts_of_every_layer_in_the_group_of_the_window(
+    seed: int, is_causal: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    windows = [random_sentence(rng, 10, document=f"d{n}", mentions=6) for n in range(3)]
+    pieces = [random_pieces(rng, len(w.words), special=not is_causal) for w in windows]
+    weights = [random_weights(rng, HEADS, len(p), is_causal=is_causal) for p in pieces]
+    batch = make_batch(windows, pieces, is_causal=is_causal)
+    layer = make_layer(weights, batch, index=1)
+    metric = CorefAccuracy(Grid((4, 7), HEADS), is_causal)
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, layer)
+    maps = word_layer(layer).numpy()
+    for row, window in enumerate(windows):
+        heads, systems, scored, unseen = plain_counts([window], [maps[row]], is_causal)
+        np.testing.assert_array_equal(sums["correct"][row, 1], heads)
+        np.testing.assert_array_equal(sums["baseline"][row], systems)
+        np.testing.assert_array_equal(sums["scored"][row], scored)
+        np.testing.assert_array_equal(sums["unseen"][row], unseen[0])
+    assert not sums["correct"][3:].any() and not sums["correct"][:, 0].any()
+    words = sums["scored"].sum(0).numpy()
+    expected = sums["correct"].sum(0)[1].numpy() / np.where(words > 0, words, np.nan)
+    np.testing.assert_allclose(metric.compute(sums)["coref_accuracy"].sel(layer=7), expected)
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(SYSTEMS))
 def test_sieves_equal_a_plain_reading(seed: int, system: str) -> None:
     rng = np.random.default_rng(seed)
     found = phrases(random_sentence(rng, 12, mentions=8))
     for index in range(len(found)):
-        chosen = resolve(system, found, index)
-        expected = plain_resolve(system, found, index)
-        assert (None if chosen is None else found[chosen]) == expected
+        assert resolve(system, found, index) == plain_resolve(system, found, index)
 
 
 def tagged(text: str, upos: str) -> Word:
@@ -139,7 +175,7 @@ def test_the_rules_pass_over_a_mention_that_clashes_in_number(number: str, rules
     chosen = resolve("rules", found, 2)
     nearest = resolve("nearest", found, 2)
     assert chosen is not None and nearest is not None
-    assert (found[chosen].head, found[nearest].head) == (rules, 2)
+    assert (chosen.head, nearest.head) == (rules, 2)
 
 
 def test_a_window_without_a_scored_mention_counts_nothing() -> None:

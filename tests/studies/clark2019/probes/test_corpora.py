@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from headscope.probes.coreference import (
+from headscope.studies.clark2019.probes.coreference import (
     KINDS,
     find_baselines,
     make_queries,
 )
-from headscope.probes.mentions import SYSTEMS, phrases
+from headscope.studies.clark2019.probes.mentions import SYSTEMS, phrases
 from headscope.text.read import read_corpus
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence

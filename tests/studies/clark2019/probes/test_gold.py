@@ -1,7 +1,14 @@
 import pytest
 import torch
 
-from headscope.probes.trees import ALL, CONTENT, NO_HEAD, Classes, make_gold, tree_fault
+from headscope.studies.clark2019.probes.trees import (
+    ALL,
+    CONTENT,
+    NO_HEAD,
+    Classes,
+    make_gold,
+    tree_fault,
+)
 from headscope.text.sentence import ROOT, Sentence, Word
 
 
@@ -26,20 +33,20 @@ def test_classes_are_the_sums_then_the_labels_of_the_corpus_then_the_clitic_rule
 def test_every_word_is_in_all_and_neither_punctuation_nor_root_in_the_other() -> None:
     classes = Classes.of(LABELS)
     gold = make_gold([Sentence("Ada's book.", BOOK)], classes)
-    assert members(ALL, classes, gold.own) == [0, 1, 2, 3]
-    assert members(CONTENT, classes, gold.own) == [0, 1]
+    assert members(ALL, classes, gold.by_itself) == [0, 1, 2, 3]
+    assert members(CONTENT, classes, gold.by_itself) == [0, 1]
     assert gold.punctuation.tolist() == [[False, False, False, True]]
 
 
 def test_the_clitic_answers_for_the_possessor_in_the_class_with_s_only() -> None:
     classes = Classes.of(LABELS)
     gold = make_gold([Sentence("Ada's book.", BOOK)], classes)
-    assert members("nmod:poss", classes, gold.own) == [0]
-    assert members("nmod:poss with 's", classes, gold.following) == [0]
-    assert members("nmod:poss with 's", classes, gold.own) == []
+    assert members("nmod:poss", classes, gold.by_itself) == [0]
+    assert members("nmod:poss with 's", classes, gold.by_next) == [0]
+    assert members("nmod:poss with 's", classes, gold.by_itself) == []
     bare = words(("her", 1, "nmod:poss"), ("book", ROOT, "root"))
     gold = make_gold([Sentence("her book", bare)], classes)
-    assert members("nmod:poss with 's", classes, gold.own) == [0]
+    assert members("nmod:poss with 's", classes, gold.by_itself) == [0]
 
 
 def test_padding_has_no_head() -> None:

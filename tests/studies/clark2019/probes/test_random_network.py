@@ -7,9 +7,9 @@ import torch
 from transformers import T5Config, T5EncoderModel
 
 from headscope.model.model import Model
-from headscope.probes.training import is_embedding, randomise
-from headscope.probes.vectors import InputEmbeddings
-from headscope.probes.words import WordTokens, encode_words
+from headscope.studies.clark2019.probes.training import is_embedding, randomise
+from headscope.studies.clark2019.probes.vectors import InputEmbeddings
+from headscope.studies.shared.words import WordTokens, encode_words
 from tests.engine.tiny import MODELS, make_sentences
 
 

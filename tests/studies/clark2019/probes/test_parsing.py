@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.trained_probes import (
+from headscope.studies.clark2019.probes.trained_probes import (
     AttentionProbe,
     AttentionWordsProbe,
     DistanceWordsProbe,
@@ -16,7 +16,7 @@ from headscope.probes.trained_probes import (
     count_parameters,
     distance_features,
 )
-from headscope.probes.trees import (
+from headscope.studies.clark2019.probes.trees import (
     Classes,
     ParseBatch,
     count_attached,
@@ -28,9 +28,9 @@ from headscope.probes.trees import (
     right_branching,
     take_sentences,
 )
-from headscope.probes.words import END, EXTRA, START
+from headscope.studies.shared.words import END, EXTRA, START
 from headscope.text.sentence import ROOT, Sentence
-from tests.probes.random_text import LABELS, random_heads, random_sentence
+from tests.studies.shared.random_text import LABELS, random_heads, random_sentence
 
 CLASSES = Classes.of([*LABELS, "root"])
 HEADS, SIZE = 3, 4

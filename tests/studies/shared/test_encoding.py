@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headscope.errors import AlignmentError
 from headscope.model.model import Model
-from headscope.probes.words import (
+from headscope.studies.shared.words import (
     Frame,
     SkipError,
     WordTokens,

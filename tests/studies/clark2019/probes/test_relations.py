@@ -4,17 +4,35 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.relations import (
+from headscope.metrics.metric import Grid
+from headscope.studies.clark2019.probes.relations import (
     DIRECTIONS,
     OFFSETS,
+    RelationAccuracy,
     count_correct,
     count_offsets,
     predict,
     scored_words,
 )
-from headscope.probes.trees import ALL, CONTENT, Classes, is_punctuation, make_gold
+from headscope.studies.clark2019.probes.trees import (
+    ALL,
+    CONTENT,
+    Classes,
+    count_arcs,
+    is_punctuation,
+    make_gold,
+)
+from headscope.studies.shared.words import word_layer
 from headscope.text.sentence import ROOT, Sentence, Word
-from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
+from tests.studies.shared.random_text import (
+    LABELS,
+    make_batch,
+    make_layer,
+    padded,
+    random_pieces,
+    random_sentence,
+    random_weights,
+)
 
 CLASSES = Classes.of([*LABELS, "root"])
 CLITICS = Classes.of([*LABELS, "root"], clitics=True)
@@ -98,6 +116,38 @@ def test_accuracies_and_baselines_equal_plain_loops(
     np.testing.assert_array_equal(offsets["scored"], expected[1])
     np.testing.assert_array_equal(offsets["offset_correct"], expected[2])
     assert offsets["words"][:, 0].sum() == sum(len(s.words) for s in sentences)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_the_metric_has_the_counts_of_every_layer_in_the_group_of_the_sentence(
+    seed: int, is_causal: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    sentences = [random_sentence(rng) for _ in range(3)]
+    pieces = [random_pieces(rng, len(s.words), special=not is_causal) for s in sentences]
+    weights = [random_weights(rng, HEADS, len(p), is_causal=is_causal) for p in pieces]
+    batch = make_batch(sentences, pieces, is_causal=is_causal)
+    layer = make_layer(weights, batch, index=1)
+    metric = RelationAccuracy(Grid((4, 7), HEADS), CLASSES, is_causal)
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, layer)
+    maps = word_layer(layer)
+    of_sentences = [
+        m[:, : len(s.words), : len(s.words)].numpy() for m, s in zip(maps, sentences, strict=True)
+    ]
+    correct, scored, offsets = plain_counts(sentences, of_sentences, is_causal, clitics=False)
+    np.testing.assert_array_equal(sums["correct"][:3, 1], correct)
+    np.testing.assert_array_equal(sums["scored"][:3], scored)
+    np.testing.assert_array_equal(sums["offset_correct"][:3], offsets)
+    arcs = count_arcs(maps, make_gold(sentences, CLASSES))
+    np.testing.assert_array_equal(sums["arcs_found"][:3, 1], arcs)
+    assert not sums["correct"][3:].any() and not sums["correct"][:, 0].any()
+    accuracy = metric.compute(sums)["relation_accuracy"].sel(layer=7).transpose("head", ...)
+    words = scored.sum(0)
+    expected = np.where(words > 0, correct.sum(0) / np.maximum(words, 1), np.nan)
+    np.testing.assert_allclose(accuracy, expected)
 
 
 @given(st.integers(0, 2**32 - 1))

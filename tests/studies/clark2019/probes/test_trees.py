@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from headscope.probes.trees import (
+from headscope.studies.clark2019.probes.trees import (
     Classes,
     count_arcs,
     count_neighbours,
@@ -13,7 +13,7 @@ from headscope.probes.trees import (
     spanning_parents,
 )
 from headscope.text.sentence import ROOT
-from tests.probes.random_text import LABELS, padded, random_sentence, random_weights
+from tests.studies.shared.random_text import LABELS, padded, random_sentence, random_weights
 
 CLASSES = Classes.of([*LABELS, "root"])
 

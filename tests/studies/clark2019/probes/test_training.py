@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.probes import training
-from headscope.probes.trained_probes import Learner, Seeds
-from headscope.probes.training import (
+from headscope.studies.clark2019.probes import training
+from headscope.studies.clark2019.probes.trained_probes import Learner, Seeds
+from headscope.studies.clark2019.probes.training import (
     GROUPS,
     Group,
     Outcome,
@@ -22,8 +22,8 @@ from headscope.probes.training import (
     split_documents,
     train,
 )
-from headscope.probes.trees import make_gold
-from headscope.probes.vectors import InputEmbeddings
+from headscope.studies.clark2019.probes.trees import make_gold
+from headscope.studies.clark2019.probes.vectors import InputEmbeddings
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import bidirectional_model, make_sentences
 

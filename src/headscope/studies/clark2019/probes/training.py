@@ -7,7 +7,7 @@ once; the groups are independent of each other.
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,8 @@ from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.loading.network import entries_of, quiet
 from headscope.model.model import Model
 from headscope.model.writes import Reading
-from headscope.probes.trained_probes import (
+from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
+from headscope.studies.clark2019.probes.trained_probes import (
     LEARNING_RATE,
     AttentionProbe,
     AttentionWordsProbe,
@@ -30,10 +31,11 @@ from headscope.probes.trained_probes import (
     Probe,
     Seeds,
     count_parameters,
+    count_right,
     restore,
     save,
 )
-from headscope.probes.trees import (
+from headscope.studies.clark2019.probes.trees import (
     Classes,
     GoldTrees,
     ParseBatch,
@@ -43,9 +45,14 @@ from headscope.probes.trees import (
     right_branching,
     tree_fault,
 )
-from headscope.probes.vectors import VectorSource
-from headscope.probes.words import From, WordTokens, all_word_maps, encode_words, token_units
-from headscope.results.replicates import GROUPS as REPLICATE_GROUPS
+from headscope.studies.clark2019.probes.vectors import VectorSource
+from headscope.studies.shared.words import (
+    From,
+    WordTokens,
+    all_word_maps,
+    encode_words,
+    token_units,
+)
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
 from headscope.text.sharing import Sharing
@@ -88,12 +95,12 @@ class Schedule:
 
     def chunks(self, corpus: Corpus) -> list[Shard]:
         """Every epoch's pieces of the corpus, each epoch in an order of its own."""
-        found: list[Shard] = []
+        chunks: list[Shard] = []
         for epoch in range(self.epochs):
             shards = corpus.shards(CHUNK)
             random.Random(f"{self.seed} {epoch}").shuffle(shards)
-            found += shards
-        return found
+            chunks += shards
+        return chunks
 
 
 @dataclass(frozen=True)
@@ -116,34 +123,35 @@ class ProbeStream:
 
         The shortest come first, or a random order if one is given.
         """
-        places = [place for place, each in enumerate(sentences) if tree_fault(each.words) is None]
-        made = encode_words(self.model, [sentences[place] for place in places], self.sharing)
-        known = [
-            (place, each)
-            for place, each in zip(places, made, strict=True)
-            if isinstance(each, WordTokens)
+        trees = [place for place, s in enumerate(sentences) if tree_fault(s.words) is None]
+        encodings = encode_words(self.model, [sentences[place] for place in trees], self.sharing)
+        usable = [
+            (place, tokens)
+            for place, tokens in zip(trees, encodings, strict=True)
+            if isinstance(tokens, WordTokens)
         ]
-        encoded = [each.encoded for _, each in known]
-        found = buckets([len(each) for each in encoded], self.batch_tokens)
+        encoded = [tokens.encoded for _, tokens in usable]
+        batches = buckets([len(tokens) for tokens in encoded], self.batch_tokens)
         if order is not None:
-            order.shuffle(found)
-        for rows in found:
+            order.shuffle(batches)
+        for rows in batches:
             batch = self.model.batch(encoded, rows)
-            parsed = self._parse_batch(batch, [known[row][1] for row in batch.rows])
-            yield parsed, [known[row][0] for row in batch.rows]
+            places, tokens = zip(*(usable[row] for row in batch.rows), strict=True)
+            yield self._parse_batch(batch, tokens), list(places)
 
     def _parse_batch(self, batch: Batch, tokens: Sequence[WordTokens]) -> ParseBatch:
-        gold = make_gold([each.sentence for each in tokens], NO_CLASSES, device=batch.ids.device)
+        sentences = [words.sentence for words in tokens]
+        gold = make_gold(sentences, NO_CLASSES, device=batch.ids.device)
         vectors = torch.zeros(*gold.heads.shape, self.vectors.size)
-        for place, each in enumerate(tokens):
-            vectors[place, : len(each.sentence.words)] = self.vectors.of(each)
+        for row, words in enumerate(tokens):
+            vectors[row, : len(words.sentence.words)] = self.vectors.of(words)
         maps = None
         if self.network is not None:
             units = token_units(tokens, batch, self.row)
             maps = all_word_maps(self.network, batch, units, self.reading)
         control = None
         if self.control_seed is not None:
-            control = control_heads([each.sentence for each in tokens], gold, self.control_seed)
+            control = control_heads(sentences, gold, self.control_seed)
         return make_parse_batch(gold, maps, vectors.to(batch.ids.device), control)
 
 
@@ -158,9 +166,11 @@ def control_heads(
     heads = gold.heads.clone()
     for row, sentence in enumerate(sentences):
         last = len(sentence.words) - 1
-        rules = [zlib.crc32(f"{seed} {word.text.lower()}".encode()) for word in sentence.words]
-        chosen = [(place, 0, last)[rule % 3] for place, rule in enumerate(rules)]
-        heads[row, : last + 1] = torch.tensor(chosen, device=heads.device)
+        governors: list[int] = []
+        for place, word in enumerate(sentence.words):
+            rule = zlib.crc32(f"{seed} {word.text.lower()}".encode()) % 3
+            governors.append((place, 0, last)[rule])
+        heads[row, : last + 1] = torch.tensor(governors, device=heads.device)
     return heads
 
 
@@ -179,20 +189,20 @@ class Outcome:
         """The outcome as the content of a file."""
         arrays = {"words": self.words, "vectors": np.array(self.vectors)}
         for kind in BY_PROBE:
-            found = getattr(self, kind).items()
-            arrays |= {f"{kind}/{name}": np.asarray(value) for name, value in found}
+            for name, value in getattr(self, kind).items():
+                arrays[f"{kind}/{name}"] = np.asarray(value)
         return pack_arrays(arrays)
 
     @classmethod
     def unpack(cls, content: bytes) -> "Outcome":
         """The outcome that `pack` was called on."""
         arrays = unpack_arrays(content)
-        found: dict[str, Any] = {kind: {} for kind in BY_PROBE}
+        by_probe: dict[str, Any] = {kind: {} for kind in BY_PROBE}
         for key, array in arrays.items():
             kind, _, name = key.partition("/")
             if name:
-                found[kind][name] = int(array) if kind == "parameters" else array
-        return cls(words=arrays["words"], vectors=str(arrays["vectors"]), **found)
+                by_probe[kind][name] = int(array) if kind == "parameters" else array
+        return cls(words=arrays["words"], vectors=str(arrays["vectors"]), **by_probe)
 
 
 def make_learners(
@@ -217,11 +227,11 @@ def make_learners(
             return AttentionProbe(maps, seeds, has_special=has_special)
         return AttentionWordsProbe(maps, size, seeds, has_special=has_special)
 
-    return {
-        f"{name}{end}": Learner.of(make(name), rate, is_control=end == CONTROL)
-        for end in (("", CONTROL) if has_control else ("",))
-        for name in GROUPS[group]
-    }
+    learners = {name: Learner.of(make(name), rate) for name in GROUPS[group]}
+    if has_control:
+        for name in GROUPS[group]:
+            learners[f"{name}{CONTROL}"] = Learner.of(make(name), rate, is_control=True)
+    return learners
 
 
 def train(
@@ -255,7 +265,7 @@ def train(
 
 
 def _remember(learners: Mapping[str, Learner], share: float) -> None:
-    """Keep what the probes know after the shares of the training that are told."""
+    """Keep what the probes have learned at each of SHARES but the last."""
     for learner in learners.values():
         while not learner.is_control and share >= SHARES[len(learner.earlier)] < 1:
             learner.remember()
@@ -268,16 +278,46 @@ def evaluate(
     group: Callable[[Sentence, int], int] = lambda sentence, number: number % REPLICATE_GROUPS,
 ) -> Outcome:
     """Count what the probes, and right-branching, get right; `group` says that of a sentence."""
-    counts = _Counts()
+    right: dict[str, np.ndarray] = {}
+    curve: dict[str, np.ndarray] = {}
+    arc_weights: dict[str, np.ndarray] = {}
+    words, arcs = np.zeros(REPLICATE_GROUPS), 0
+
+    def add_right(name: str, attached: Float[Tensor, "seed batch"], groups: np.ndarray) -> None:
+        total = right.setdefault(name, np.zeros((REPLICATE_GROUPS, len(attached))))
+        np.add.at(total, groups, attached.T.cpu().numpy())
+
     for shard in corpus.shards(CHUNK):
         sentences = corpus.read(shard)
         for batch, places in stream.read(sentences):
-            groups = [group(sentences[place], shard.start + place) for place in places]
-            counts.add(learners, batch, np.array(groups))
-    means = {name: total / max(counts.arcs, 1) for name, total in counts.relied.items()}
-    trained = {name: each for name, each in learners.items() if not each.is_control}
-    sizes = {name: count_parameters(learner.probe) for name, learner in trained.items()}
-    return Outcome(counts.right, counts.words, counts.curve, means, sizes, stream.vectors.source)
+            groups = np.array([group(sentences[place], shard.start + place) for place in places])
+            attached, asked = count_attached(right_branching(batch.words), batch)
+            np.add.at(words, groups, asked.cpu().numpy())
+            arcs += int((batch.heads >= 0).sum())
+            add_right(RIGHT_BRANCHING, attached, groups)
+            for name, learner in learners.items():
+                attached, _ = learner.count(batch)
+                add_right(name, attached, groups)
+                if learner.is_control:
+                    continue
+                points = [count_right(probe, batch)[0].sum(1) for probe in learner.earlier]
+                points.append(attached.sum(1))
+                curve[name] = curve.get(name, 0) + torch.stack(points).cpu().numpy()
+                if isinstance(learner.probe, AttentionProbe | AttentionWordsProbe):
+                    weights = learner.probe.arc_weights(batch).cpu().double().numpy()
+                    arc_weights[name] = arc_weights.get(name, 0) + weights
+    return Outcome(
+        right=right,
+        words=words,
+        curve=curve,
+        arc_weights={name: total / max(arcs, 1) for name, total in arc_weights.items()},
+        parameters={
+            name: count_parameters(learner.probe)
+            for name, learner in learners.items()
+            if not learner.is_control
+        },
+        vectors=stream.vectors.source,
+    )
 
 
 def split_documents(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
@@ -286,9 +326,9 @@ def split_documents(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
     if len(set(names)) < FEWEST_DOCUMENTS:
         names = [str(place) for place in range(len(corpus))]
     documents = sorted(set(names))
-    chosen = set(random.Random(seed).sample(documents, round(len(documents) * TRAIN_SHARE)))
-    train = [place for place, name in enumerate(names) if name in chosen]
-    test = [place for place, name in enumerate(names) if name not in chosen]
+    drawn = set(random.Random(seed).sample(documents, round(len(documents) * TRAIN_SHARE)))
+    train = [place for place, name in enumerate(names) if name in drawn]
+    test = [place for place, name in enumerate(names) if name not in drawn]
     return corpus.select(train), corpus.select(test)
 
 
@@ -301,8 +341,8 @@ def randomise(model: Model, seed: int) -> Model:
     with quiet(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fresh = type(network)(network.config)
-    kept = {name: entry for name, entry in entries_of(network) if is_embedding(network, name)}
-    fresh.load_state_dict(kept, strict=False)
+    embeddings = {name: e for name, e in entries_of(network) if is_embedding(network, name)}
+    fresh.load_state_dict(embeddings, strict=False)
     nn.Module.to(fresh, device=model.device, dtype=network.dtype)
     return Model(fresh, model.tokenizer, name=f"{model.name}, random weights")
 
@@ -318,46 +358,3 @@ def is_embedding(network: nn.Module, name: str) -> bool:
         return False
     owner = network.get_submodule(".".join(parts))
     return isinstance(owner, nn.Embedding) or any(part == "embeddings" for part in parts)
-
-
-@dataclass
-class _Counts:
-    """Counts over the batches of a test."""
-
-    right: dict[str, np.ndarray] = field(default_factory=dict)
-    words: np.ndarray = field(default_factory=lambda: np.zeros(REPLICATE_GROUPS))
-    curve: dict[str, np.ndarray] = field(default_factory=dict)
-    relied: dict[str, np.ndarray] = field(default_factory=dict)
-    arcs: int = 0
-
-    def add(self, learners: Mapping[str, Learner], batch: ParseBatch, groups: np.ndarray) -> None:
-        """Count what right-branching and every probe attach rightly in a batch."""
-        attached, words = count_attached(right_branching(batch.words), batch)
-        found = {RIGHT_BRANCHING: attached}
-        found |= {name: learner.count(batch)[0] for name, learner in learners.items()}
-        for name, counts in found.items():
-            right = self.right.setdefault(name, np.zeros((REPLICATE_GROUPS, len(counts))))
-            np.add.at(right, groups, counts.T.cpu().numpy())
-        np.add.at(self.words, groups, words.cpu().numpy())
-        self.arcs += int((batch.heads >= 0).sum())
-        for name, learner in learners.items():
-            self._add_curve(name, learner, batch, found[name].sum(1))
-            self._add_arc_weights(name, learner, batch)
-
-    def _add_curve(
-        self, name: str, learner: Learner, batch: ParseBatch, now: Float[Tensor, "seed"]
-    ) -> None:
-        if learner.is_control:
-            return
-        points = []
-        for then in learner.earlier:
-            with learner.as_it_was(then):
-                points.append(learner.count(batch)[0].sum(1))
-        counts = torch.stack([*points, now]).cpu().numpy()
-        self.curve[name] = self.curve.get(name, 0) + counts
-
-    def _add_arc_weights(self, name: str, learner: Learner, batch: ParseBatch) -> None:
-        probe = learner.probe
-        if isinstance(probe, AttentionProbe | AttentionWordsProbe) and not learner.is_control:
-            weights = probe.arc_weights(batch).cpu().double().numpy()
-            self.relied[name] = self.relied.get(name, 0) + weights

@@ -4,8 +4,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.probes.words import BETWEEN, END, START, From, make_units, units_of, word_maps
-from tests.probes.random_text import padded, random_pieces, random_weights
+from headscope.studies.shared.words import (
+    BETWEEN,
+    END,
+    START,
+    From,
+    make_units,
+    units_of,
+    word_maps,
+)
+from tests.studies.shared.random_text import padded, random_pieces, random_weights
 
 
 def plain_map(weights: np.ndarray, pieces: list[int], words: int, row: str) -> np.ndarray:
@@ -72,6 +80,14 @@ def test_a_batch_may_be_padded_further_than_its_longest_sentence() -> None:
     units = make_units([[-1, 0, -1]], [1], tokens=6)
     assert units.keys.shape == (1, 6, 4)
     assert units.keys[0, 3:].sum() == 0
+
+
+def test_rows_of_padding_may_hold_anything() -> None:
+    weights = torch.from_numpy(random_weights(np.random.default_rng(0), 2, 4))[None]
+    units = make_units([[0, 0, 1]], [2], tokens=4)
+    expected = word_maps(weights.clone(), units)
+    weights[:, :, 3] = torch.nan
+    torch.testing.assert_close(word_maps(weights, units), expected)
 
 
 @pytest.mark.parametrize(("row", "expected"), [("mean", 0.5), ("first", 0.8)])

@@ -3,6 +3,10 @@
 import numpy as np
 import torch
 
+from headscope.observe.batch import AnnotatedBatch
+from headscope.observe.layer import BlockLayer
+from headscope.results.replicates import GROUPS
+from headscope.studies.shared.words import WORD
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 LABELS = ("det", "nmod:poss", "nsubj", "punct")
@@ -77,3 +81,40 @@ def padded(arrays: list[np.ndarray]) -> torch.Tensor:
     size = max(array.shape[-1] for array in arrays)
     rows = [np.pad(a, [(0, 0), (0, size - a.shape[-1]), (0, size - a.shape[-1])]) for a in arrays]
     return torch.from_numpy(np.stack(rows))
+
+
+def make_batch(
+    sentences: list[Sentence], pieces: list[list[int]], *, is_causal: bool
+) -> AnnotatedBatch:
+    """Sentences as the engine annotates them; null are special tokens, or the first one."""
+    size = max(map(len, pieces))
+    null = torch.zeros(len(pieces), size, dtype=torch.bool)
+    words = torch.full((len(pieces), size), -1)
+    mask = torch.zeros_like(null)
+    for row, tokens in enumerate(pieces):
+        words[row, : len(tokens)] = torch.tensor(tokens)
+        mask[row, : len(tokens)] = True
+        null[row, 0] = is_causal or tokens[0] < 0
+        null[row, len(tokens) - 1] |= not is_causal and tokens[-1] < 0
+    places = np.arange(len(pieces))
+    return AnnotatedBatch(
+        numbers=places,
+        rows=places,
+        groups=torch.from_numpy(places % GROUPS),
+        mask=mask,
+        null=null,
+        is_causal=is_causal,
+        labels={WORD: words},
+        sentences=tuple(sentences),
+    )
+
+
+def make_layer(weights: list[np.ndarray], batch: AnnotatedBatch, index: int = 0) -> BlockLayer:
+    """One layer of a batch; rows of padding hold rubbish, as they may in real models."""
+    size = batch.mask.shape[1]
+    filled = torch.zeros(len(weights), len(weights[0]), size, size)
+    for row, maps in enumerate(weights):
+        length = maps.shape[-1]
+        filled[row, :, :length, :length] = torch.from_numpy(maps)
+        filled[row, :, length:] = torch.nan
+    return BlockLayer.of_matrix(index, batch, filled)

@@ -16,19 +16,18 @@ A checkpoint holds the parameters and Adam's memory, so that a training that is 
 resumed makes the same steps as one that is not.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headscope.files import pack_arrays, seal, unpack_arrays, unseal, write_bytes
-from headscope.probes.trees import (
+from headscope.studies.clark2019.probes.trees import (
     ParseBatch,
     as_control,
     count_attached,
@@ -36,7 +35,7 @@ from headscope.probes.trees import (
     parse,
     take_sentences,
 )
-from headscope.probes.words import END, EXTRA, START
+from headscope.studies.shared.words import END, EXTRA, START
 
 HIDDEN = 256
 FEATURES = 8
@@ -215,7 +214,7 @@ class Learner:
     probe: Probe
     optimiser: torch.optim.Optimizer
     is_control: bool = False  # whether it learns the control task instead of trees
-    earlier: list[list[Tensor]] = field(default_factory=list)  # its parameters, the first first
+    earlier: list[Probe] = field(default_factory=list)  # the probe at earlier times, in order
 
     @classmethod
     def of(
@@ -234,35 +233,14 @@ class Learner:
         return total
 
     def remember(self) -> None:
-        """Keep the parameters as they are now."""
-        self.earlier.append([each.detach().clone() for each in self.probe.parameters()])
-
-    @contextmanager
-    def as_it_was(self, then: list[Tensor]) -> Iterator[None]:
-        """The probe with parameters that it had."""
-        now = [each.detach().clone() for each in self.probe.parameters()]
-        self._set(then)
-        try:
-            yield
-        finally:
-            self._set(now)
-
-    def _set(self, values: list[Tensor]) -> None:
-        with torch.no_grad():
-            for parameter, value in zip(self.probe.parameters(), values, strict=True):
-                parameter.copy_(value)
+        """Keep the probe as it is now."""
+        self.earlier.append(deepcopy(self.probe))
 
     def count(
         self, batch: ParseBatch
     ) -> tuple[Float[Tensor, "seed batch"], Float[Tensor, "batch"]]:
         """How many words of each sentence it attaches rightly, and how many it was asked for."""
-        batch = as_control(batch) if self.is_control else batch
-        places = torch.arange(len(batch.heads), device=batch.heads.device)
-        with torch.no_grad():
-            parts = [take_sentences(batch, rows) for rows in places.split(COUNTED_TOGETHER)]
-            counts = [count_attached(parse(self.probe(part), part), part) for part in parts]
-        right, words = zip(*counts, strict=True)
-        return torch.cat(right, dim=1), torch.cat(words)
+        return count_right(self.probe, as_control(batch) if self.is_control else batch)
 
     def _step(self, batch: ParseBatch) -> float:
         self.optimiser.zero_grad()
@@ -272,6 +250,22 @@ class Learner:
         return float(cost.detach())
 
 
+def count_right(
+    probe: Probe, batch: ParseBatch
+) -> tuple[Float[Tensor, "seed batch"], Float[Tensor, "batch"]]:
+    """How many words of each sentence a probe attaches rightly, and how many it was asked for."""
+    right: list[Tensor] = []
+    words: list[Tensor] = []
+    for rows in torch.arange(len(batch.heads), device=batch.heads.device).split(COUNTED_TOGETHER):
+        part = take_sentences(batch, rows)
+        with torch.no_grad():
+            predicted = parse(probe(part), part)
+        attached, asked = count_attached(predicted, part)
+        right.append(attached)
+        words.append(asked)
+    return torch.cat(right, dim=1), torch.cat(words)
+
+
 def count_parameters(probe: Probe) -> int:
     """How many numbers one seed of a probe learns."""
     return sum(parameter[0].numel() for parameter in probe.parameters())
@@ -279,16 +273,18 @@ def count_parameters(probe: Probe) -> int:
 
 def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
     """Write the parameters and the optimiser's memory as they are after `done` chunks."""
-    arrays = {DONE: np.array(done)}
+    arrays = {DONE: torch.tensor(done)}
     for name, learner in learners.items():
         for place, parameter in enumerate(learner.probe.parameters()):
-            arrays[f"{name}/{place}/value"] = parameter.detach().cpu().numpy()
-            memory = learner.optimiser.state[parameter]
-            for key in _ADAM if memory else ():  # empty before the first step
-                arrays[f"{name}/{place}/{key}"] = memory[key].cpu().numpy()
-            for number, then in enumerate(learner.earlier):
-                arrays[f"{name}/{place}/{EARLIER}{number}"] = then[place].cpu().numpy()
-    write_bytes(path, seal(pack_arrays(arrays)))
+            arrays[f"{name}/{place}/value"] = parameter
+            # The memory is empty before the first step.
+            for key, values in learner.optimiser.state[parameter].items():
+                arrays[f"{name}/{place}/{key}"] = values
+        for number, probe in enumerate(learner.earlier):
+            for place, parameter in enumerate(probe.parameters()):
+                arrays[f"{name}/{place}/{EARLIER}{number}"] = parameter
+    content = {name: values.detach().cpu().numpy() for name, values in arrays.items()}
+    write_bytes(path, seal(pack_arrays(content)))
 
 
 def restore(path: Path, learners: Mapping[str, Learner]) -> int:
@@ -298,29 +294,23 @@ def restore(path: Path, learners: Mapping[str, Learner]) -> int:
         return 0
     arrays = {name: torch.from_numpy(array) for name, array in unpack_arrays(content).items()}
     for name, learner in learners.items():
+        _load(learner.probe, arrays, name, "value")
         for place, parameter in enumerate(learner.probe.parameters()):
-            with torch.no_grad():
-                parameter.copy_(arrays[f"{name}/{place}/value"])
-            learner.optimiser.state[parameter] = {
-                key: arrays[f"{name}/{place}/{key}"].to(
-                    "cpu" if key == "step" else parameter.device
-                )
-                for key in _ADAM
-                if f"{name}/{place}/{key}" in arrays
-            }
-        learner.earlier[:] = _earlier(arrays, name, learner.probe.parameters())
+            memory: dict[str, Tensor] = {}
+            for key in _ADAM:
+                values = arrays.get(f"{name}/{place}/{key}")
+                if values is not None:
+                    memory[key] = values if key == "step" else values.to(parameter.device)
+            learner.optimiser.state[parameter] = memory
+        learner.earlier.clear()
+        while f"{name}/0/{EARLIER}{len(learner.earlier)}" in arrays:
+            probe = deepcopy(learner.probe)
+            _load(probe, arrays, name, f"{EARLIER}{len(learner.earlier)}")
+            learner.earlier.append(probe)
     return int(arrays[DONE])
 
 
-def _earlier(
-    arrays: Mapping[str, Tensor], name: str, parameters: list[torch.nn.Parameter]
-) -> list[list[Tensor]]:
-    """The parameters that a learner remembered before the checkpoint."""
-    count = sum(key.startswith(f"{name}/0/{EARLIER}") for key in arrays)
-    return [
-        [
-            arrays[f"{name}/{place}/{EARLIER}{number}"].to(parameter.device)
-            for place, parameter in enumerate(parameters)
-        ]
-        for number in range(count)
-    ]
+def _load(probe: Probe, arrays: Mapping[str, Tensor], name: str, key: str) -> None:
+    with torch.no_grad():
+        for place, parameter in enumerate(probe.parameters()):
+            parameter.copy_(arrays[f"{name}/{place}/{key}"])

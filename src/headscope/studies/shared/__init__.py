@@ -1,0 +1,1 @@
+"""What several studies share: the words of a sentence and the tokens that spell them."""
