@@ -30,17 +30,22 @@ from benchmarks.absent import stand_in
 
 MISSING = stand_in()
 
-from headscope.engine import job as files  # noqa: E402
 from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
-from headscope.engine.job import Job  # noqa: E402
+from headscope.engine.measure import (  # noqa: E402
+    SHARD_SENTENCES_CUDA,
+    Counts,
+    Measuring,
+    pack,
+    unpack,
+)
 from headscope.engine.prepare import read_ahead  # noqa: E402
-from headscope.engine.study import SHARD_SENTENCES_CUDA  # noqa: E402
+from headscope.engine.setup import Setup  # noqa: E402
 from headscope.metrics import ratio  # noqa: E402
-from headscope.metrics.ratio import HeadRatio  # noqa: E402
+from headscope.metrics.metric import Sums  # noqa: E402
+from headscope.metrics.ratio import Ratio  # noqa: E402
 from headscope.model.inputs.batch import Batch  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402
-from headscope.studies.study import Setup  # noqa: E402
 from headscope.text.corpus import Shard  # noqa: E402
 from headscope.text.segments import Excerpt  # noqa: E402
 from headscope.text.sentence import ROOT, Sentence, Word  # noqa: E402
@@ -153,29 +158,23 @@ def observe_all(setup: Setup, shards: list[Shard]) -> None:
         job.compute(inputs)
 
 
-def make_job(setup: Setup) -> Job:
+def make_job(setup: Setup) -> Measuring:
     """The work of the study on a shard."""
-    return Job(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
+    return Measuring(setup, STUDY.parts, torch.get_num_threads(), setup.model.fingerprint)
 
 
-def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, dict[str, np.ndarray]]:
+def run_study(setup: Setup, shards: list[Shard], folder: Path) -> dict[str, Sums]:
     """Everything from sentences to values; the sums of all metrics."""
     setup.model.network.set_attn_implementation("eager")
     metrics = STUDY.metrics(setup)
-    total = {name: metric.zero(0).sums for name, metric in metrics.items()}
+    total = {name: metric.zero() for name, metric in metrics.items()}
     for shard, content in make_job(setup).run_ahead(shards):
-        path = folder / f"{shard.index}.npz"
-        path.write_bytes(content)
-        sums, _ = files.load_sums(path)
+        (folder / f"{shard.index}.npz").write_bytes(content)
+        sums, _ = unpack(content)
         total = {name: metrics[name].merge(total[name], sums[name]) for name in metrics}
     for name, metric in metrics.items():
-        metric.compute(total[name], partial(_records, folder, len(shards), name))
+        metric.compute(total[name])
     return total
-
-
-def _records(folder: Path, count: int, metric: str) -> Iterator[dict[str, np.ndarray]]:
-    for index in range(count):
-        yield files.load_records(folder / f"{index}.npz", metric)
 
 
 def seconds(run: Callable[[], object], device: str) -> float:
@@ -225,9 +224,9 @@ def print_steps(setup: Setup, shard: Shard, device: str) -> None:
     steps: dict[str, Callable[[], object]] = {
         "inputs": lambda: made.append(part.inputs(setup, Excerpt(sentences), shard.start)),
         "observe": lambda: found.append(
-            observe(setup.model, made[-1].examples, part.metrics, setup.batch_tokens, "auto")
+            observe(setup.model, made[-1].columns, part.metrics, setup.batch_tokens, "auto")
         ),
-        "pack": lambda: files.pack(files.Partial(found[-1], files.Counts())),
+        "pack": lambda: pack(found[-1], Counts()),
     }
     taken = {name: min(seconds(step, device) for _ in range(3)) for name, step in steps.items()}
     shown = ", ".join(f"{name} {value:.3f} s" for name, value in taken.items())
@@ -242,7 +241,7 @@ def check(options: argparse.Namespace, sentences: list[Sentence]) -> None:
         setup = make_setup(make_model(options.shape, device, torch.float32), sentences, 4096)
         with tempfile.TemporaryDirectory() as folder:
             found.append(run_study(setup, setup.corpus.shards(200), Path(folder)))
-    ratios = [name for name, m in STUDY.metrics(setup).items() if isinstance(m, HeadRatio)]
+    ratios = [name for name, m in STUDY.metrics(setup).items() if isinstance(m, Ratio)]
     worst = max(_difference(found[0][name], found[1][name]) for name in ratios)
     corners = np.abs(found[0]["variability"]["weight"] - found[1]["variability"]["weight"]).max()
     same = (found[0]["exemplars"]["sentence"] == found[1]["exemplars"]["sentence"]).mean()
@@ -251,10 +250,10 @@ def check(options: argparse.Namespace, sentences: list[Sentence]) -> None:
     print(f"{100 * same:.1f} % of the exemplars are the same")
 
 
-def _difference(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> float:
+def _difference(left: Sums, right: Sums) -> float:
     values = [
-        sums[ratio.NUMERATOR].sum(0)
-        / np.where(sums[ratio.DENOMINATOR].sum(0) > 0, sums[ratio.DENOMINATOR].sum(0), np.nan)
+        sums[ratio.NUMERATOR].sum(0).numpy()
+        / np.where((total := sums[ratio.DENOMINATOR].sum(0).numpy()) > 0, total, np.nan)
         for sums in (left, right)
     ]
     return float(np.nanmax(np.abs(values[0] - values[1])))

@@ -26,9 +26,9 @@ import torch
 import headscope as hs
 from benchmarks.study import make_model
 from headscope.engine.forward import CPU_TOKENS, observe
+from headscope.engine.setup import Setup
 from headscope.model.model import Model
 from headscope.studies import find_study
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence

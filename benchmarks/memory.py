@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Grid
 from headscope.studies import STUDIES, find_study
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 
 SHAPE = (2, 2, 32)  # layers, heads, width: what is kept per sentence is small, what leaks is not

@@ -25,12 +25,12 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 import headscope as hs
 from headscope.engine import forward as engine
 from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
-from headscope.engine.job import Job
-from headscope.engine.study import SHARD_SENTENCES, _Running
+from headscope.engine.measure import SHARD_SENTENCES, Measuring
+from headscope.engine.setup import Setup
+from headscope.metrics.ratio import Ratio
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
-from headscope.studies import find_study
-from headscope.studies.study import Setup
+from headscope.studies import find_study, running
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 
@@ -169,9 +169,8 @@ def measure(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, tupl
 def print_parts(model: Model, corpus: Corpus) -> None:
     """CPU seconds of the parts of a study."""
     watched = {
-        "shards": (Job, "__call__"), "batches": (engine, "_observe_batch"),
-        "layers": (engine._Loop, "add_layer"), "all": (_Running, "finish"),
-        "waiting": (_Running, "_compute_shards"),
+        "shards": (Measuring, "__call__"), "batches": (engine, "_see_batch"),
+        "layers": (Ratio, "see_layer"), "all": (running, "_finish"),
     }  # fmt: skip
     spent: dict[str, list[float]] = {name: [] for name in watched}
     with ExitStack() as stack:
@@ -179,16 +178,16 @@ def print_parts(model: Model, corpus: Corpus) -> None:
             timed = _timed(getattr(place, function), spent[name])
             stack.enter_context(patch.object(place, function, timed))
         run_study(model, corpus)
-    shards, batches, layers, whole, waiting = (sum(each) for each in spent.values())
+    shards, batches, layers, whole = (sum(seconds) for seconds in spent.values())
     parts = {
-        "the network and its weights": batches - layers,
-        "statistics of every layer": layers,
+        "the network, its weights, statistics that are no ratios": batches - layers,
+        "ratios of every layer": layers,
         "texts read, tokenized and aligned": shards - batches,
-        "values, statements and files": whole - waiting,
+        "values, statements and files": whole - shards,
     }
     print("where the CPU seconds of the study go")
     for name, seconds in parts.items():
-        print(f"  {name:36s}{seconds:9.2f}")
+        print(f"  {name:56s}{seconds:9.2f}")
 
 
 def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:

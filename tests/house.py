@@ -19,7 +19,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ORDER = (
     "errors", "wording", "progress", "files", "head", "theme", "workers",
     "text", "results",
-    "model", "views", "observe", "metrics", "plots", "studies", "engine", "report",
+    "model", "views", "observe", "metrics", "plots", "engine", "studies", "report",
     "exports", "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
 
@@ -52,7 +52,6 @@ LAZY_DOORS = {
     ): "a pickled model is made where it lands",
     ("headscope.metrics.divergence", "headscope.metrics.divergence_loop"): "numba",
     ("headscope.metrics.divergence", "headscope.metrics.divergence_kernel"): "imports triton",
-    ("headscope.observe.fused", "headscope.observe.fused_kernel"): "imports triton",
     ("headscope.observe.packed", "headscope.observe.packed_kernel"): "imports triton",
     ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",
     ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
@@ -61,7 +60,6 @@ LAZY_DOORS = {
     ("headscope.views.view", "headscope.views.cell"): "a view shows itself, in a notebook only",
     ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",
     ("headscope.studies", "headscope.studies.study"): "names of studies are listed without torch",
-    ("headscope.studies.study", "headscope.observe.inputs"): "studies are listed without torch",
     ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
     ("headscope.demo", "headscope.results.statements"): "imports xarray, in a model's own process",

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine import measure
 from headscope.errors import CorpusError, RunError
 from headscope.files import (
     SHARDS,
@@ -85,7 +85,7 @@ def test_a_corpus_lies_under_a_url(remote: Path) -> None:
 def test_a_run_under_a_url_resumes_to_the_bits_of_a_local_one(
     remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
     out = str(remote / "run")
     hs.study("vig2019", causal_model(), treebank(48), out)
     (remote / "run" / "shards" / "00001.npz").write_bytes(b"damaged")
@@ -103,7 +103,7 @@ def test_a_run_under_a_url_resumes_to_the_bits_of_a_local_one(
 def test_a_filesystem_that_goes_away_is_one_sentence(
     remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
     filesystem = remote.fs  # pyright: ignore[reportAttributeAccessIssue]
     real, left = filesystem.put_file, [4]  # run.json twice, two shards
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headscope.engine.study import study as study
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.explorer.site import site as site
     from headscope.exports import export as export
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from headscope.report import report as report
     from headscope.results.compare import compare as compare
     from headscope.results.run import heads as heads
+    from headscope.studies.running import study as study
     from headscope.text.annotate import annotate as annotate
     from headscope.text.corpus import Corpus as Corpus
     from headscope.text.read import demo_corpus as demo_corpus
@@ -52,7 +52,7 @@ _HOME = {
     "read_documents": "headscope.text.sources",
     "report": "headscope.report",
     "site": "headscope.explorer.site",
-    "study": "headscope.engine.study",
+    "study": "headscope.studies.running",
 }
 
 __all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine import measure
 from headscope.studies import STUDIES
 from tests.engine.tiny import bidirectional_model, causal_model, treebank
 
@@ -119,8 +119,8 @@ def main(folder: Path) -> None:
     """Run and kill everything; what was counted is written to `said`."""
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     torch.set_num_threads(1)  # before any other thread exists, so that forking is safe
-    running.SHARD_SENTENCES = 4
+    measure.SHARD_SENTENCES = 4
     said = [run_and_kill(study, folder / study) for study in STUDIES]
-    running.SHARD_SENTENCES = 16
+    measure.SHARD_SENTENCES = 16
     said.append(train_and_kill(folder / "training"))
     (folder / "said").write_text("\n".join(said))

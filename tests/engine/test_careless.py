@@ -181,12 +181,12 @@ def test_a_run_that_has_computed_nothing_may_be_started_with_other_options(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("headscope.engine.job.Job.compute", stop)
+        patched.setattr("headscope.engine.measure.Measuring.compute", stop)
         with pytest.raises(KeyboardInterrupt):
             hs.study("vig2019", causal_model(), treebank(40), tmp_path, exemplars=2)
     assert json.loads((tmp_path / "run.json").read_text())["options"]["exemplars"] == 2
     found = hs.study("vig2019", causal_model(), treebank(40), tmp_path, exemplars=3)
-    assert found.sizes["rank"] == 3
+    assert found.sizes["pick"] == 3
     assert json.loads((tmp_path / "run.json").read_text())["options"]["exemplars"] == 3
 
 
@@ -196,7 +196,9 @@ def test_a_malformed_vector_file_is_noticed_before_the_forward_pass(
 ) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text(content)
-    monkeypatch.setattr("headscope.engine.job.Job.compute", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr(
+        "headscope.engine.measure.Measuring.compute", lambda *_: pytest.fail("too late")
+    )
     with pytest.raises(HeadscopeError, match=r"vectors\.txt"):
         hs.study("clark2019", causal_model(), treebank(40), tmp_path / "run", vectors=str(vectors))
     assert not (tmp_path / "run").exists()

@@ -10,16 +10,17 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.engine.job import draw_documents, make_shards
+from headscope.engine import measure
+from headscope.engine.measure import make_shards
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
-from headscope.metrics.records.kinds import KIND_EXEMPLAR_WEIGHT
 from headscope.model.model import Model
 from headscope.observe import show as showing
-from headscope.results.dataset import left_out
-from headscope.results.run import read_exemplars
-from headscope.studies import find_study
-from headscope.studies.study import Inputs, Setup
+from headscope.results.measure import heads_of
+from headscope.results.run import read_run
+from headscope.studies import find_study, running
+from headscope.studies.draw import draw_documents
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence, Word
@@ -43,17 +44,13 @@ def inputs_of(setup: Setup) -> Inputs:
 
 
 def same(left: xr.Dataset, right: xr.Dataset, tolerance: float) -> None:
-    """Whether two results agree; only whole matrices have pairs by kind, and others say so."""
-    of_kinds = {name for name in right.data_vars if str(name).startswith("kind_exemplar")}
-    if of_kinds and KIND_EXEMPLAR_WEIGHT.name not in left:
-        assert len(of_kinds) == 4 and KIND_EXEMPLAR_WEIGHT.name in left_out(left)
-        right = right.drop_vars(of_kinds)
+    """Whether two results agree."""
     assert set(left.data_vars) == set(right.data_vars)
-    # Of weights that are one up to rounding, any may be called the largest.
-    tied = {"exemplar_sentence", "exemplar_query", "exemplar_key"}
-    for name in set(left.data_vars) - tied:
-        one, other = left[name].values, right[name].values
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance, err_msg=str(name))
+    for name in left.data_vars:
+        values, others = left[name].values, right[name].values
+        np.testing.assert_allclose(
+            values, others, rtol=tolerance, atol=tolerance, err_msg=str(name)
+        )
 
 
 @each_model
@@ -166,9 +163,9 @@ def test_shards_hold_whole_documents_and_change_nothing(monkeypatch: pytest.Monk
         (60, 80),
     ]
     one = hs.study("vig2019", causal_model(), corpus, context=CONTEXT)
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 15)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 15)
     many = hs.study("vig2019", causal_model(), corpus, context=CONTEXT)
-    same(many, one, 1e-6)
+    same(many, one, 1e-5)
 
 
 def test_a_draw_takes_whole_documents() -> None:
@@ -179,12 +176,15 @@ def test_a_draw_takes_whole_documents() -> None:
     assert drawn.fingerprint != draw_documents(treebank(80), 25, seed=2).fingerprint
 
 
-def test_exemplars_show_the_tokens_of_their_document(tmp_path: Path) -> None:
-    found = hs.study("vig2019", causal_model(), treebank(80), tmp_path, context=CONTEXT)
-    rows = read_exemplars(tmp_path / "exemplars.parquet")
-    assert len(rows) == found["exemplar_weight"].notnull().sum()
-    assert any(row["query"] > 15 for row in rows)  # beyond any single sentence
-    assert all(max(row["query"], row["key"]) < len(row["tokens"]) for row in rows)
+def test_examples_show_the_tokens_of_their_document(tmp_path: Path) -> None:
+    hs.study("vig2019", causal_model(), treebank(80), tmp_path, context=CONTEXT)
+    run = read_run(tmp_path)
+    examples = [example for head in heads_of(run.data) for example in run.records.examples(*head)]
+    assert len(examples) == (run.data["example_input"] >= 0).sum()
+    assert max(max(example.query) for example in examples) > 15  # beyond any single sentence
+    inputs = run.records.inputs(example.input for example in examples)
+    for example in examples:
+        assert max(*example.query, *example.key) < len(inputs[example.input].tokens)
 
 
 def test_a_context_beyond_the_models_positions_is_refused() -> None:

@@ -9,6 +9,7 @@ import pytest
 import headscope as hs
 from headscope.engine.run import lock_run
 from headscope.errors import RunError
+from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
 
 
@@ -30,12 +31,12 @@ def test_a_second_process_is_refused_in_a_sentence_until_the_first_is_dead(tmp_p
     left.write_bytes(b"half")
     try:
         with pytest.raises(RunError, match="Another process is working on"):
-            hs.study("vig2019", causal_model(), treebank(8), tmp_path / "run")
+            hs.study(STUDY, causal_model(), treebank(8), tmp_path / "run")
         assert left.exists()  # what the other process is writing is not cleared away
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    hs.study("vig2019", causal_model(), treebank(8), tmp_path / "run")
+    hs.study(STUDY, causal_model(), treebank(8), tmp_path / "run")
     assert not left.exists()
 
 
@@ -62,5 +63,5 @@ def test_a_run_directory_with_links_is_not_written_to(tmp_path: Path, name: str)
     (outside / "mine.unfinished").write_bytes(b"precious")
     (run / name).symlink_to(outside)
     with pytest.raises(RunError, match=f"{name} is a link"):
-        hs.study("vig2019", causal_model(), treebank(8), run)
+        hs.study(STUDY, causal_model(), treebank(8), run)
     assert [path.name for path in outside.iterdir()] == ["mine.unfinished"]

@@ -10,10 +10,11 @@ import torch
 
 import headscope as hs
 from headscope.engine import prepare
-from headscope.engine.job import Job
+from headscope.engine.measure import Measuring
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
 from headscope.errors import CorpusError, RunError
 from headscope.studies import find_study
-from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Corpus
 from headscope.workers import LocalPool
 from tests.metrics.tiny_models import tiny_gpt2
@@ -29,13 +30,13 @@ def _two_readers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def job() -> Job:
+def job() -> Measuring:
     corpus, study = Corpus.from_sentences(list(hs.demo_corpus())[:60]), find_study("vig2019")
     setup = Setup(tiny_gpt2(), corpus, study.with_options({}), study.labels(corpus), 512)
-    return Job(setup, study.parts, 1, setup.model.fingerprint)
+    return Measuring(setup, study.parts, 1, setup.model.fingerprint)
 
 
-def reading_with(job: Job, inputs: Any) -> Job:
+def reading_with(job: Measuring, inputs: Any) -> Measuring:
     """The job with another way to make inputs."""
 
     def parts(setup: Setup) -> tuple[Part, ...]:
@@ -44,14 +45,14 @@ def reading_with(job: Job, inputs: Any) -> Job:
     return replace(job, make_parts=parts)
 
 
-def test_shards_are_the_same_however_they_were_prepared(job: Job) -> None:
+def test_shards_are_the_same_however_they_were_prepared(job: Measuring) -> None:
     shards = job.setup.corpus.shards(20)
     state = torch.get_rng_state()
     assert list(job.run_ahead(shards)) == list(LocalPool().run(job, shards))
     assert torch.equal(torch.get_rng_state(), state)  # drawn numbers are not touched
 
 
-def test_inputs_are_made_by_other_processes_of_one_thread(job: Job) -> None:
+def test_inputs_are_made_by_other_processes_of_one_thread(job: Measuring) -> None:
     makers: list[tuple[int, int]] = []
 
     def note(setup: Setup, excerpt: Any, first: int) -> Inputs:
@@ -66,7 +67,7 @@ def test_inputs_are_made_by_other_processes_of_one_thread(job: Job) -> None:
     assert all(process != os.getpid() and threads == 1 for process, threads in makers)
 
 
-def test_an_error_of_a_reader_stays_one_sentence(job: Job) -> None:
+def test_an_error_of_a_reader_stays_one_sentence(job: Measuring) -> None:
     def fail(setup: Setup, excerpt: Any, first: int) -> Inputs:
         raise CorpusError(f"Sentence {first} cannot be read.")
 
@@ -75,7 +76,7 @@ def test_an_error_of_a_reader_stays_one_sentence(job: Job) -> None:
     assert str(raised.value) == "Sentence 0 cannot be read."
 
 
-def test_a_reader_that_dies_is_one_sentence(job: Job) -> None:
+def test_a_reader_that_dies_is_one_sentence(job: Measuring) -> None:
     def die(setup: Setup, excerpt: Any, first: int) -> Inputs:
         if first:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -85,7 +86,9 @@ def test_a_reader_that_dies_is_one_sentence(job: Job) -> None:
         list(reading_with(job, die).run_ahead(job.setup.corpus.shards(20)))
 
 
-def test_without_another_core_this_process_reads(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_another_core_this_process_reads(
+    job: Measuring, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     shards = job.setup.corpus.shards(20)
     assert list(job.run_ahead(shards)) == list(LocalPool().run(job, shards))

@@ -12,13 +12,13 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine.second_pass import Chosen, largest_of_rows
+from headscope.engine.setup import Setup
 from headscope.metrics.records.drawn import draw
 from headscope.model.model import Model
 from headscope.model.writes import output_part, require_readout
 from headscope.results.records import EXAMPLES, MAPS, TOP_TOKENS, WRITES
 from headscope.results.run import Run, read_finished
 from headscope.studies.luger2026.inputs import inputs_again
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, make_sentences
 

@@ -10,10 +10,11 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine import measure
 from headscope.engine.run import RunFolder
 from headscope.errors import RunError
-from headscope.results.run import exemplars_of, read_run, read_settings
+from headscope.results.records import EXAMPLES, INPUTS, records_of
+from headscope.results.run import read_run, read_settings
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank
 
@@ -26,17 +27,17 @@ def run_study(out: Path) -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    before, running.SHARD_SENTENCES = running.SHARD_SENTENCES, 16
+    before, measure.SHARD_SENTENCES = measure.SHARD_SENTENCES, 16
     out = tmp_path_factory.mktemp("finished") / "run"
     run_study(out)
     hs.study(STUDY, causal_model(), treebank(16), out.parent / "staged")
-    running.SHARD_SENTENCES = before
+    measure.SHARD_SENTENCES = before
     return out
 
 
 @pytest.fixture
 def run(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
@@ -65,9 +66,10 @@ def test_every_flip_in_the_result_is_noticed(run: Path) -> None:
     assert count_unnoticed(run / "result.nc", lambda: read_run(run).state == "damaged") == 0
 
 
-def test_every_flip_in_the_exemplars_is_noticed(run: Path) -> None:
-    file, result = run / "exemplars.parquet", read_run(run).data
-    assert count_unnoticed(file, lambda: is_refused(lambda: exemplars_of(result, file))) == 0
+@pytest.mark.parametrize("name", [EXAMPLES, INPUTS])
+def test_every_flip_in_the_examples_is_noticed(run: Path, name: str) -> None:
+    result = read_run(run).data
+    assert count_unnoticed(run / name, lambda: is_refused(lambda: records_of(result, run))) == 0
 
 
 def test_every_flip_in_the_settings_is_noticed_or_changes_nothing(run: Path) -> None:
@@ -81,12 +83,15 @@ def test_every_flip_in_the_settings_is_noticed_or_changes_nothing(run: Path) -> 
     assert count_unnoticed(file, notices) == 0
 
 
-@pytest.mark.parametrize(("folder", "name"), [("run", "shards"), ("staged", "sums")])
-def test_every_flip_in_a_piece_is_noticed(finished: Path, folder: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "place", "ending"), [("run", "shards", ".npz"), ("staged", "stages/sums", ".bin")]
+)
+def test_every_flip_in_a_piece_is_noticed(
+    finished: Path, folder: str, place: str, ending: str
+) -> None:
     path = finished.parent / folder
-    opened = RunFolder(path, read_settings(path))
-    files = opened.shards if name == "shards" else opened.stage(name)
-    assert count_unnoticed(files.file(1), lambda: files.damaged(2) == [1]) == 0
+    files = RunFolder(path, read_settings(path)).files(place, ending)
+    assert count_unnoticed(files.file(1), lambda: files.missing_or_damaged(2) == [1]) == 0
 
 
 def test_a_shard_in_the_place_of_another_is_computed_again(
@@ -112,14 +117,15 @@ def test_a_shard_of_another_run_is_computed_again(
     assert "Shard 2" in caplog.text
 
 
-def test_damaged_exemplars_are_repaired_as_the_message_says(run: Path) -> None:
-    file, right = run / "exemplars.parquet", read_run(run).exemplars
+@pytest.mark.parametrize("name", [EXAMPLES, INPUTS])
+def test_damaged_examples_are_repaired_as_the_message_says(run: Path, name: str) -> None:
+    file, content = run / name, (run / name).read_bytes()
     written = (run / "shards" / "00000.npz").stat().st_mtime_ns
     for spoil in (lambda: file.write_bytes(b"PAR1 nonsense"), file.unlink):
         spoil()
         assert "run the study again into the same RUN" in read_run(run).notes[-1]
         run_study(run)
-        assert read_run(run).exemplars == right and read_run(run).notes == ()
+        assert file.read_bytes() == content and read_run(run).notes == ()
     assert (run / "shards" / "00000.npz").stat().st_mtime_ns == written
 
 

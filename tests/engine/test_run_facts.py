@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope import cli
-from headscope.engine import study as running
 from headscope.errors import RunError
-from headscope.studies import STUDIES, find_study
+from headscope.studies import STUDIES, find_study, running
 from headscope.text.corpus import Corpus
 from headscope.text.readers import SUFFIXES
 from headscope.text.sentence import Sentence
@@ -45,7 +44,7 @@ def test_what_a_corpus_without_tags_will_lack_is_said_before_the_work_begins(
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headscope.engine.job.Job.compute", stop)
+    monkeypatch.setattr("headscope.engine.measure.Measuring.compute", stop)
     plain = Corpus.from_sentences([Sentence(each.text) for each in make_sentences(12)])
     with (
         caplog.at_level(logging.WARNING, logger="headscope"),
@@ -62,7 +61,7 @@ def test_what_was_asked_to_be_left_out_is_not_announced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="headscope"):
-        running._say_left_out({"gradient": "left out as asked (gradients=False)"})
+        running._report_left_out({"gradient": "left out as asked (gradients=False)"})
     assert caplog.text == ""
 
 

@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.engine.job import pick_documents
 from headscope.errors import RunError
-from headscope.results.run import read_exemplars
+from headscope.results.records import KeptInput
+from headscope.results.run import read_run
+from headscope.studies.draw import pick_documents
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import causal_model, make_sentences, treebank
 
 
 def names(corpus: Corpus) -> list[str]:
     return [sentence.document for sentence in corpus]
+
+
+def inputs_of(path: Path) -> list[KeptInput]:
+    """The inputs that a run shows."""
+    run = read_run(path)
+    numbers = np.unique(run.data["example_input"])
+    return list(run.records.inputs(numbers[numbers >= 0].tolist()).values())
 
 
 def test_documents_are_drawn_whole_and_in_order() -> None:
@@ -33,8 +41,8 @@ def test_a_sample_of_sentences_is_of_the_documents_drawn(tmp_path: Path) -> None
         "vig2019", causal_model(), corpus, tmp_path / "run", sentences=12, documents=2, seed=4
     )
     assert result.attrs["sentences"] == 12
-    kept = read_exemplars(tmp_path / "run" / "exemplars.parquet")
-    assert {one["document"] for one in kept} <= set(names(pick_documents(corpus, 2, seed=4)))
+    drawn = set(names(pick_documents(corpus, 2, seed=4)))
+    assert {shown.document for shown in inputs_of(tmp_path / "run")} <= drawn
 
 
 def test_exemplars_are_sought_in_more_sentences_than_the_numbers_are_from(tmp_path: Path) -> None:
@@ -43,13 +51,12 @@ def test_exemplars_are_sought_in_more_sentences_than_the_numbers_are_from(tmp_pa
         "vig2019", model, corpus, tmp_path / "run", sentences=20, exemplar_sentences=50, seed=2
     )
     assert result.attrs["sentences"] == 20
-    whole = hs.study("vig2019", model, corpus.sample(50, 2))
-    for name in ("exemplar_weight", "exemplar_query", "exemplar_key"):
+    whole = hs.study("vig2019", model, corpus.sample(50, 2), seed=2)
+    for name in ("example_peak", "example_input"):
         np.testing.assert_array_equal(result[name], whole[name])
     assert not np.allclose(result["distance"], whole["distance"])
     texts = {sentence.text for sentence in corpus.sample(50, 2)}
-    kept = read_exemplars(tmp_path / "run" / "exemplars.parquet")
-    assert {one["text"] for one in kept} <= texts
+    assert {shown.text for shown in inputs_of(tmp_path / "run")} <= texts
     again = hs.study(
         "vig2019", model, corpus, tmp_path / "run", sentences=20, exemplar_sentences=50, seed=2
     )

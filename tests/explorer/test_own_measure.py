@@ -20,7 +20,7 @@ import xarray as xr
 from headscope.metrics.ratio import Ratio
 from headscope.results.measure import Baseline, Measure
 from headscope.studies import vig2019
-from headscope.studies.study import Part
+from headscope.engine.part import Part
 
 SELF = Measure(
     name="self_share",

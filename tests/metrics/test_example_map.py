@@ -1,19 +1,21 @@
 """The example is the input nearest to the wanted length, whatever the batches."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+import xarray as xr
+from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.metrics.metric import Grid
-from headscope.metrics.records.examples import ExampleMap, _best_rows
-from headscope.metrics.where.surface import SEP
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.dense import DenseLayer
+from headscope.metrics.example_map import ExampleMap
+from headscope.metrics.metric import Grid, Sums
+from headscope.observe.batch import SPECIAL, AnnotatedBatch
+from headscope.observe.layer import BlockLayer
 
 GRID = Grid((0, 1), 2)
+SEP = SPECIAL.index("sep")
 
 
 def decode(ids: Sequence[int]) -> list[str]:
@@ -45,12 +47,13 @@ def weights_of(batch: AnnotatedBatch, layer: int) -> torch.Tensor:
     return number * 1e5 + layer * 5e4 + head * 1e4 + query * 100 + key
 
 
-def observe(metric: ExampleMap, batches: list[AnnotatedBatch]) -> dict[str, np.ndarray]:
-    state = metric.zero(0)
+def observe(metric: ExampleMap, batches: list[AnnotatedBatch]) -> Sums:
+    sums = metric.zero()
     for batch in batches:
+        metric.see_text(sums, batch)
         for layer in range(2):
-            metric.update_layer(state, DenseLayer(layer, weights_of(batch, layer), batch))
-    return state.sums
+            metric.see_layer(sums, BlockLayer.of_matrix(layer, batch, weights_of(batch, layer)))
+    return sums
 
 
 @given(st.lists(st.integers(2, 14), min_size=1, max_size=8), st.integers(1, 8), st.integers(1, 12))
@@ -65,7 +68,10 @@ def test_the_nearest_length_wins_and_the_earlier_input_on_a_tie(
         for g in groups
         if lengths[g]
     ]
-    found = metric.compute(observe(metric, batches), lambda: iter(()))["example_map"]
+    found = metric.compute(observe(metric, batches))["example_map"]
+    apart = [observe(metric, [batch]) for batch in batches]
+    merged = metric.compute(reduce(metric.merge, apart[::-1], metric.zero()))["example_map"]
+    xr.testing.assert_identical(merged, found)
     number = min(numbers, key=lambda n: (abs(lengths[n] - 6), n))
     assert found.attrs["sentence"] == number
     ids = [int(str(token).partition("t")[2]) - 1000 * number for token in found["query"].values]
@@ -78,20 +84,7 @@ def test_the_nearest_length_wins_and_the_earlier_input_on_a_tie(
 
 def test_the_separator_of_a_long_input_is_shown() -> None:
     metric = ExampleMap(GRID, decode, size=6)
-    found = metric.compute(observe(metric, [batch_of([0], [40], 25)]), lambda: iter(()))
+    found = metric.compute(observe(metric, [batch_of([0], [40], 25)]))
     assert found["example_map"]["query"].values.tolist() == [
         "0 t0", "1 t21", "2 t22", "3 t23", "4 t24", "5 t25",
     ]  # fmt: skip
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([torch.float32, torch.float64]))
-@settings(max_examples=40)
-def test_the_best_inputs_are_those_of_a_stable_sort(seed: int, dtype: torch.dtype) -> None:
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(1, 12))
-    best = torch.from_numpy(rng.integers(0, 4, (size, 3)) / 3).to(dtype)  # many of them equal
-    order = torch.from_numpy(rng.permutation(size))
-    found = _best_rows(best, order, 5).T.tolist()
-    for head, rows in enumerate(found):
-        wanted = sorted(order.tolist(), key=lambda row: -float(best[row, head]))[:5]
-        assert rows == wanted

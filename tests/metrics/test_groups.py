@@ -19,7 +19,7 @@ from headscope.results import replicates
 from headscope.results.measure import Baseline, Measure, attach
 from headscope.results.replicates import GROUPS
 from headscope.studies import find_study
-from headscope.studies.study import Setup
+from headscope.engine.setup import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from headscope.engine.forward import observe
+from headscope.engine.setup import Setup
 from headscope.metrics import metric as states
 from headscope.metrics.metric import Axis, State, label
 from headscope.studies import find_study
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from tests.engine.tiny import MODELS, make_sentences

@@ -32,7 +32,7 @@ import xarray as xr
 from headscope.metrics.metric import Metric
 from headscope.results.measure import Baseline, Measure
 from headscope.studies import vig2019
-from headscope.studies.study import Part
+from headscope.engine.part import Part
 
 SELF = Measure(
     name="self_share",

@@ -19,8 +19,8 @@ import spacy
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.engine.job import Job
+from headscope.engine import measure
+from headscope.engine.measure import Measuring
 from headscope.errors import RunError
 from headscope.workers import LocalEngine, find_engine
 from headscope.workers.ray import (
@@ -66,7 +66,7 @@ class Kept:
 @pytest.fixture(autouse=True, scope="module")
 def _small_shards() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "SHARD_SENTENCES", 8)
+        patch.setattr(measure, "SHARD_SENTENCES", 8)
         yield
 
 
@@ -112,7 +112,7 @@ def stages_on(engine: Any) -> Around:
     """An engine that does the pieces of stages; shards stay in this process."""
 
     def run(pool: Any, work: Any, pieces: Iterable[Any]) -> Iterator[Any]:
-        if not isinstance(work, Job):
+        if not isinstance(work, Measuring):
             yield from pool.run(work, pieces)
             return
         with LocalEngine().open() as here:

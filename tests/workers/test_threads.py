@@ -10,9 +10,9 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import study as running
-from headscope.engine.job import Job, Partial
-from headscope.results.run import read_settings, write_settings
+from headscope.engine import measure
+from headscope.engine.measure import Measuring
+from headscope.results.run import read_settings
 from headscope.workers.threads import use_threads
 from tests.engine.tiny import causal_model, treebank
 
@@ -26,30 +26,30 @@ def read_shards(run: Path) -> dict[str, bytes]:
 @pytest.fixture
 def threads_seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many threads every shard was computed with."""
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 16)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 16)
     seen: list[int] = []
-    compute = Job.compute
+    compute = Measuring.compute
 
-    def watch(self: Job, inputs: Any) -> Partial:
+    def watch(self: Measuring, inputs: Any) -> bytes:
         seen.append(torch.get_num_threads())
         return compute(self, inputs)
 
-    monkeypatch.setattr(Job, "compute", watch)
+    monkeypatch.setattr(Measuring, "compute", watch)
     return seen
 
 
 def start_and_stop(out: Path, after: int) -> None:
     """A run that Ctrl-C ends after some shards."""
-    compute, left = Job.compute, [after]
+    compute, left = Measuring.compute, [after]
 
-    def stop(self: Job, inputs: Any) -> Partial:
+    def stop(self: Measuring, inputs: Any) -> bytes:
         if left[0] == 0:
             raise KeyboardInterrupt
         left[0] -= 1
         return compute(self, inputs)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Job, "compute", stop)
+        patched.setattr(Measuring, "compute", stop)
         with pytest.raises(KeyboardInterrupt):
             hs.study("vig2019", causal_model(), treebank(60), out)
 
@@ -92,16 +92,6 @@ def test_a_run_goes_on_with_the_threads_it_began_with(
     assert threads_seen == [2, 2]
     xr.testing.assert_identical(resumed, whole)
     assert read_shards(tmp_path / "run") == read_shards(tmp_path / "whole")
-
-
-def test_an_older_run_goes_on_with_the_threads_of_its_shards(
-    tmp_path: Path, threads_seen: list[int]
-) -> None:
-    start_and_stop(tmp_path, 1)
-    write_settings(tmp_path, read_settings(tmp_path) | {"threads": 4, "shard_threads": 2})
-    threads_seen.clear()
-    hs.study("vig2019", causal_model(), treebank(60), tmp_path)
-    assert threads_seen == [2] * (SHARDS - 1)
 
 
 def test_workers_are_imported_without_torch() -> None:

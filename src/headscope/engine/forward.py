@@ -11,8 +11,7 @@ from typing import TypeVar
 import torch
 
 from headscope.errors import ModelError, RunError
-from headscope.metrics.metric import Metric, Sums, map_sums
-from headscope.model.attention import send
+from headscope.metrics.metric import Metric, Sums
 from headscope.model.loading.memory import free_on_gpu, is_out_of_memory
 from headscope.model.loading.network import evaluating
 from headscope.model.model import Model
@@ -24,6 +23,7 @@ from headscope.observe.show import PathChoice, choose_path, is_packed, show_laye
 log = logging.getLogger("headscope")
 Result = TypeVar("Result")
 
+HOST = torch.device("cpu")
 CPU_TOKENS = 1024  # a layer's weights then stay in the cache of a CPU core
 # On a GPU: with fewer tokens it waits for Python to launch the next operation, and seen on an H200
 # also with 65,536. More than MOST would make the shards too large that batches are cut from.
@@ -121,24 +121,21 @@ def observe(
     """
 
     def see_inputs(tokens: int) -> dict[str, Sums]:
-        sums = {metric.name: on_device(metric.zero(), model.device) for metric in metrics}
+        with torch.inference_mode(mode=False):  # metrics of gradients add to them outside of it
+            sums = {metric.name: on_device(metric.zero(), model.device) for metric in metrics}
         for rows in model.buckets(columns.lengths.tolist(), tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
             _see_batch(model, cut.to(model.device), metrics, sums, choice, reading)
-        return {metric.name: on_host(metric.shrink(sums[metric.name])) for metric in metrics}
+        shrunk = {metric.name: metric.shrink(sums[metric.name]) for metric in metrics}
+        return {name: on_device(of_metric, HOST) for name, of_metric in shrunk.items()}
 
     with torch.inference_mode(), evaluating(model.network):
         return Allowance(model.name, batch_tokens).use(see_inputs)
 
 
 def on_device(sums: Sums, device: torch.device) -> Sums:
-    """The sums where the model is."""
-    return map_sums(sums, lambda values: send(values, device))
-
-
-def on_host(sums: Sums) -> Sums:
-    """The sums on the host, to be written."""
-    return map_sums(sums, lambda values: values.cpu())
+    """The sums where the model is, or on the host, where they are written."""
+    return {name: values.to(device) for name, values in sums.items()}
 
 
 def _see_batch(

@@ -15,9 +15,10 @@ from typing import Any, NoReturn
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
 from headscope.errors import HeadscopeError, RunError
 from headscope.observe.inputs import Examples
-from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Shard
 
 MAX_READERS = 8  # processes; together they prepare more than one GPU takes

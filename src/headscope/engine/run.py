@@ -3,7 +3,7 @@
 run.json                 model, corpus, options, versions, what was counted
 run.lock                 held by the one process that works on the run
 shards/00000.npz         partial results, each complete or absent
-stages/NAME/00000.bin    what a stage of the study has computed, likewise
+stages/NAME/00000.bin    what a later stage of the study has computed, likewise
 result.nc                the Dataset
 
 Every piece carries a checksum of its content, its number and its run: a copy in another place is
@@ -19,6 +19,7 @@ one step.
 
 import hashlib
 import json
+import logging
 import os
 import platform
 import re
@@ -26,15 +27,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial as bind
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import headscope
-from headscope.engine.job import Counts, load_records, load_sums
 from headscope.errors import RunError
 from headscope.files import (
     SHARDS,
@@ -47,7 +44,6 @@ from headscope.files import (
     unseal,
     write_bytes,
 )
-from headscope.metrics.metric import Metric, Records
 from headscope.results.inspection import inspect_folder, require_file, require_folder
 from headscope.results.replicates import GROUPS
 from headscope.results.run import read_settings, write_settings
@@ -60,10 +56,14 @@ else:
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 LOCK_FILE = "run.lock"
 SHARD = re.compile(r"\d+\.npz")
+PIECES = 2  # what the files of pieces hold; runs begun with another number cannot be continued
+THREADS = "threads"  # in run.json: how many a worker has, which decides the last bits of sums
 
 # What must be the same for a run to be continued, in words for the person who changed it.
-IDENTITY = ("headscope", "groups", "study", "model", "corpus", "options")
+IDENTITY = ("headscope", "pieces", "groups", "study", "model", "corpus", "options")
 CORPUS = ("fingerprint", "sentences")  # it may lie elsewhere now, under another name
+
+log = logging.getLogger("headscope")
 
 
 @dataclass(frozen=True)
@@ -89,22 +89,28 @@ class PieceFiles:
             raise RunError(f"{file} is damaged; run the same command again to compute it anew.")
         return content
 
-    def discard(self, index: int) -> None:
-        with reading(self.folder):
-            self.file(index).unlink()
-
-    def missing(self, count: int) -> list[int]:
-        """Pieces still to be computed."""
+    def missing_or_damaged(self, count: int) -> list[int]:
+        """Pieces to be computed; a file that cannot be trusted is reported and removed first."""
         with reading(self.folder):
             present = names_in(self.folder)
-        return [index for index in range(count) if self.file(index).name not in present]
+            missing: list[int] = []
+            for index in range(count):
+                file = self.file(index)
+                if file.name in present and not self._is_intact(index):
+                    name = f"{self.folder.name.removesuffix('s')} {index}".capitalize()
+                    log.warning("%s of %s is damaged and is computed again.", name, file.parent)
+                    file.unlink()
+                    missing.append(index)
+                elif file.name not in present:
+                    missing.append(index)
+            return missing
 
-    def damaged(self, count: int) -> list[int]:
-        """Pieces whose file is there but cannot be trusted."""
-        missing = set(self.missing(count))
+    def create_folder(self) -> None:
+        """Make the folder, or remove from it what a killed process left behind."""
         with reading(self.folder):
-            present = (index for index in range(count) if index not in missing)
-            return [index for index in present if not self._is_intact(index)]
+            require_folder(self.folder)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            clear_unfinished(self.folder)
 
     def _is_intact(self, index: int) -> bool:
         file = self.file(index)
@@ -127,58 +133,26 @@ class RunFolder:
         return self.path / "result.nc"
 
     @property
-    def shards(self) -> PieceFiles:
-        return PieceFiles(self.path / "shards", ".npz", f"{self._mark} shard")
+    def threads(self) -> int:
+        """How many threads all work of the run has."""
+        return self.settings[THREADS]
 
     @property
-    def _mark(self) -> str:
-        """Stands for everything that makes this run another one than others."""
-        known = {key: _identity(key, self.settings) for key in IDENTITY}
-        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+    def label(self) -> str:
+        """What is run on what, in words."""
+        return f"{self.settings['study']} on {self.settings['model']['name']}"
 
-    def stage(self, name: str) -> PieceFiles:
-        """The files of a stage."""
-        folder = self.path / "stages" / name
-        with reading(self.path):
-            require_folder(folder)
-            folder.mkdir(parents=True, exist_ok=True)
-            clear_unfinished(folder)
-        return PieceFiles(folder, ".bin", f"{self._mark} {name}")
-
-    def records(self, metric: str, count: int) -> Records:
-        """The records of a metric, read one shard at a time."""
-        return bind(self._read_records, metric, count)
+    def files(self, place: str, ending: str) -> PieceFiles:
+        """The files of the pieces of a stage."""
+        described = {key: _identity(key, self.settings) for key in IDENTITY}
+        mark = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+        return PieceFiles(self.path / place, ending, f"{mark} {place}")
 
     def record(self, more: Mapping[str, Any]) -> "RunFolder":
         """The run with more facts in its run.json."""
         settings = {**self.settings, **more}
         write_settings(self.path, settings)
         return replace(self, settings=settings)
-
-    def _read_records(self, metric: str, count: int) -> Iterator[dict[str, np.ndarray]]:
-        for index in range(count):
-            with reading(self.path):
-                records = load_records(self.shards.file(index), metric)
-            yield records
-
-
-class Merging:
-    """The sums of the shards of a run, added in their order as they are finished."""
-
-    def __init__(self, run: RunFolder, metrics: Mapping[str, Metric]) -> None:
-        self.sums = {name: metric.zero(0).sums for name, metric in metrics.items()}
-        self.counts = Counts()
-        self._run, self._metrics, self._next = run, metrics, 0
-
-    def advance(self, stop: int) -> None:
-        """Add the shards before `stop` that have not been added yet."""
-        for index in range(self._next, stop):
-            with reading(self._run.path):
-                sums, counts = load_sums(self._run.shards.file(index))
-            for name, metric in self._metrics.items():
-                self.sums[name] = metric.merge(self.sums[name], sums[name])
-            self.counts += counts
-        self._next = max(self._next, stop)
 
 
 def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
@@ -187,7 +161,12 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
     A run that has computed nothing yet is started again, with whatever settings. Only the process
     that holds the lock of the run may call this.
     """
-    described = {"headscope": headscope.__version__, "groups": GROUPS, **settings}
+    described = {
+        "headscope": headscope.__version__,
+        "pieces": PIECES,
+        "groups": GROUPS,
+        **settings,
+    }
     with reading(path):
         inspect_folder(path)
         names = names_in(path / "shards")
@@ -202,15 +181,17 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
         (path / "shards").mkdir(parents=True, exist_ok=True)
         clear_unfinished(path)
         clear_unfinished(path / "shards")
-        if not computed:
-            write_settings(path, {**described, "versions": _versions()})
-        return RunFolder(path, read_settings(path))
+        if computed:
+            return RunFolder(path, read_settings(path))
+        begun = {**described, "versions": _versions()}
+        write_settings(path, begun)
+        return RunFolder(path, begun)
 
 
 def _refuse_changes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    if "groups" not in before:
+    if before.get("pieces") != PIECES:
         raise RunError(
-            f"{path} holds a run of an older headscope, which kept no sums of groups of documents; "
+            f"{path} holds a run of another headscope, whose files this one does not continue; "
             "choose another directory and run the study again."
         )
     pairs = ((key, _identity(key, before), _identity(key, now)) for key in IDENTITY)

@@ -166,24 +166,6 @@ class TopTokens:
 
 
 @dataclass(frozen=True)
-class EdgeAdds:
-    """What an edge adds to the logits at its query: most to the tokens that it raises and lowers.
-
-    `token` is the one that is predicted there, None at the end of an input.
-    """
-
-    query: int
-    key: int
-    weight: float
-    token: str | None
-    logit: float | None
-    raises: list[str]
-    raises_logit: list[float]
-    lowers: list[str]
-    lowers_logit: list[float]
-
-
-@dataclass(frozen=True)
 class Example:
     """An input with the largest weights of its rows.
 
@@ -194,7 +176,6 @@ class Example:
     peak: float
     input: int
     rows: list[list[int]]
-    edges: list[EdgeAdds]  # the strongest, if that is known
 
 
 @dataclass(frozen=True)
@@ -251,8 +232,6 @@ class HeadRecords:
     raises: list[WrittenToken]
     lowers: list[WrittenToken]
     no_writes: str | None  # why the run does not say what the head writes
-    no_edges: str | None  # why the run does not say what single edges add
-    causal: bool  # whether a token predicts the next one, and not the one in its place
 
 
 @dataclass(frozen=True)

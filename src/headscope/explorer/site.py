@@ -22,7 +22,7 @@ from functools import partial
 from importlib.resources import files
 from itertools import permutations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import xarray as xr
 
@@ -32,7 +32,7 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.explorer import answers, schemas
 from headscope.explorer.answers.card import card, head_records, input_text
 from headscope.explorer.answers.runs import Column, Library, OpenRun
-from headscope.explorer.head_schemas import Band, EdgeAdds, HeadRecords, Space
+from headscope.explorer.head_schemas import Band, HeadRecords, Space
 from headscope.explorer.schemas import PAGES, POLICY, RefusedError
 from headscope.files import find_place
 from headscope.progress import show_progress
@@ -45,13 +45,12 @@ NO_MODEL = (
     "`headscope serve RUN --model M` on your own machine."
 )
 DIGITS = 6  # significant, of every number
-PLACES, LOGITS = 3, 3  # of a place on a map, and of what an edge adds
+PLACES = 3  # of a place on a map
 LONG = 3  # things of one type that are written as a table
 EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
 TOKENS = 20  # of a list
 
-Made = TypeVar("Made", Space, EdgeAdds)
 Answer = tuple[str, Callable[[], Any]]  # where it lies below data/, and how it is made
 
 
@@ -151,7 +150,7 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
     yield "clusters.json", lambda: answers.map_of(opened)
     for name in map(str, heads_of(opened.data)):
         yield f"heads/{name}.json", partial(card, opened, name)
-    if opened.run.records.files:
+    if opened.has_records:
         yield from _records(opened)
 
 
@@ -185,26 +184,17 @@ def thinned(found: HeadRecords) -> HeadRecords:
     )
 
 
-def _rounded(one: Made, names: Sequence[str], digits: int) -> Made:
-    """The same with numbers as exact as they are drawn or shown."""
-    parts = {name: [shorten(each, digits) for each in getattr(one, name)] for name in names}
-    return replace(one, **parts)
+def _rounded(space: Space, names: Sequence[str], digits: int) -> Space:
+    """The same with numbers as exact as they are drawn."""
+    parts = {name: [shorten(each, digits) for each in getattr(space, name)] for name in names}
+    return replace(space, **parts)
 
 
 def _thin(band: Band) -> Band:
-    """The first examples, and the largest weights of every row, as far as they can be seen.
-
-    Of the very top examples all edges that the run has, of others the first.
-    """
-    most, edges = (TOP_EXAMPLES, None) if band.name == "top" else (EXAMPLES, 1)
-    logits = ("raises_logit", "lowers_logit")
+    """The first examples, and the largest weights of every row, as far as they can be seen."""
+    most = TOP_EXAMPLES if band.name == "top" else EXAMPLES
     examples = [
-        replace(
-            one,
-            rows=[_largest(row) for row in one.rows],
-            edges=[_rounded(edge, logits, LOGITS) for edge in one.edges[:edges]],
-        )
-        for one in band.examples[:most]
+        replace(one, rows=[_largest(row) for row in one.rows]) for one in band.examples[:most]
     ]
     return replace(band, examples=examples)
 

@@ -5,7 +5,7 @@ index          every file below with what it holds: dimensions, title, unit, for
 heads          one line for each head: a column for each slice of a measure, and its error
 variables/     each variable of the result: its coordinates, value, and se and q where it has them
 tables/        the tables, claims and chosen heads that are stored with the run
-records/       sentences, top tokens, examples, maps and writes of heads, where the run keeps them
+records/       examples, top tokens, maps and writes of heads, where the run keeps them
 run.json       what was run on what;   attributes.json   what the result says of itself
 ```
 """
@@ -27,8 +27,6 @@ from headscope.files import find_place
 from headscope.head import Head
 from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices
 from headscope.results.records import (
-    DIRECTIONS,
-    EDGES,
     EXAMPLES,
     INPUTS,
     MAPS,
@@ -211,8 +209,6 @@ def _mixed(values: list[Any]) -> pa.Array:
 
 
 def _write_records(run: Run, folder: Path, ending: str) -> None:
-    if run.exemplars:
-        _write(folder / f"exemplars.{ending}", pa.Table.from_pylist(list(map(dict, run.exemplars))))
     for name in run.records.files:
         folder.mkdir(parents=True, exist_ok=True)
         if ending == "parquet":
@@ -239,31 +235,20 @@ def _example_lines(records: Records, head: Head) -> Rows:
             yield one.band, one.rank, one.peak, one.input, *edge
 
 
-def _edge_lines(records: Records, head: Head) -> Rows:
-    """Of every edge the predicted token, then those that it raises and lowers."""
-    for one in records.edges(*head):
-        edge = one.input, one.query, one.key, one.weight
-        if one.token is not None and one.logit is not None:
-            yield *edge, "predicted", 0, one.token, one.logit
-        for direction in DIRECTIONS:
-            pairs = zip(getattr(one, direction), getattr(one, f"{direction}_logit"), strict=True)
-            for rank, (token, logit) in enumerate(pairs):
-                yield *edge, direction, rank, token, logit
-
-
 def _input_lines(records: Records, heads: Sequence[Head]) -> Rows:
     """Every input that the records name, token by token."""
     named = {one.input for head in heads for one in records.examples(*head)}
     named |= {one.input for head in heads for one in records.points(*head)}
     for number, one in sorted(records.inputs(named).items()):
-        for position, token in enumerate(one.tokens):
-            yield number, one.document, one.start, position, token
+        tags, relations = (labels or [""] * len(one.tokens) for labels in (one.tags, one.relations))
+        for position, labelled in enumerate(zip(one.tokens, tags, relations, strict=True)):
+            yield number, one.document, one.id, one.start, position, *labelled
 
 
 # Where a line is not a row of the file.
 _HEADERS = {
-    INPUTS: ("input", "document", "start", "position", "token"),
-    EDGES: (*GRID, "input", "query", "key", "weight", "direction", "rank", "token", "logit"),
+    EXAMPLES: (*GRID, "band", "rank", "peak", "input", "query", "key", "weight"),
+    INPUTS: ("input", "document", "id", "start", "position", "token", "tag", "relation"),
 }
 _LINES: dict[str, Callable[[Records, Head], Rows]] = {
     TOP_TOKENS: lambda records, head: (astuple(one) for one in records.top_tokens(*head)),
@@ -272,5 +257,4 @@ _LINES: dict[str, Callable[[Records, Head], Rows]] = {
     WRITES: lambda records, head: (
         astuple(one) for of in WRITTEN for one in records.writes(*head, of)
     ),
-    EDGES: _edge_lines,
 }

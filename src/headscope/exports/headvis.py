@@ -1,4 +1,4 @@
-"""A run of luger2026 as the tree of JSON files that the page of HeadVis reads.
+"""A run as the tree of JSON files that the page of HeadVis reads.
 
 ```
 config.json                 the model, its heads, the scores, what the page lists
@@ -25,7 +25,14 @@ import xarray as xr
 from headscope.errors import RunError
 from headscope.head import Head
 from headscope.results.measure import heads_of, measure_of, number
-from headscope.results.records import BANDS, BandExample, KeptInput, Records, TopToken
+from headscope.results.records import (
+    BANDS,
+    EXAMPLES,
+    BandExample,
+    KeptInput,
+    Records,
+    TopToken,
+)
 from headscope.results.run import Run
 
 # What HeadVis calls a head's numbers, and ours; a variance is the square of our spread.
@@ -45,9 +52,9 @@ STATISTICS = {"n_samples": "Examples", "mean_max_activation": "Mean largest weig
 
 def require_examples(run: Run) -> None:
     """Refuse a run that keeps no examples."""
-    if not run.records.files:
+    if EXAMPLES not in run.records.files:
         raise RunError(
-            f"{run.path} is a run of {run.study}, which keeps no examples of heads; HeadVis shows "
+            f"{run.path} is a run of {run.study} that keeps no examples of heads; HeadVis shows "
             "runs of `headscope study luger2026`. --format csv or parquet exports any run."
         )
 

@@ -20,7 +20,6 @@ class Words(Metric):
 ```
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -81,11 +80,6 @@ class Metric:
     def sees_layers(self) -> bool:
         """Whether the layers have to be shown to it."""
         return type(self).see_layer is not Metric.see_layer
-
-
-def map_sums(sums: Sums, change: Callable[[Tensor], Tensor]) -> Sums:
-    """The sums with every tensor changed, such as sent to a device."""
-    return {name: change(values) for name, values in sums.items()}
 
 
 @dataclass(frozen=True)

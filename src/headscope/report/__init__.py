@@ -11,13 +11,23 @@ from typing import Any
 
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
-from headscope.head import read_head
+from headscope.head import Head, read_head
 from headscope.plots import FORMATS, style
 from headscope.plots import render as render_figure
 from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
-from headscope.report.parts import Group, ShownTable, csv_rows, show_head, show_table, to_latex
+from headscope.report.parts import (
+    Group,
+    ShownHead,
+    ShownTable,
+    csv_rows,
+    show_head,
+    show_table,
+    to_latex,
+)
+from headscope.results.examples import ANY, counts_itself, exemplars_of
 from headscope.results.findings import check_heads
 from headscope.results.inspection import said as said_of
+from headscope.results.records import EXAMPLES
 from headscope.results.run import Run, read_finished
 from headscope.results.statements import Choice, JudgedClaim, Row, read_statements
 from headscope.results.tables import to_csv
@@ -183,21 +193,26 @@ def _write_table(
 
 def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[Group]:
     """The exemplar tables as files, and what the page shows of them."""
-    groups = []
+    with_self, groups = counts_itself(run.data), []
     for name in dict.fromkeys(choice.table for choice in choices):
-        chosen = [choice for choice in choices if choice.table == name]
-        rows = csv_rows(chosen, run.exemplars)
+        rows: list[Row] = []
+        heads: list[ShownHead] = []
+        for choice in choices:
+            if choice.table == name:
+                head, kind = Head(choice.layer, choice.head), choice.kind or ANY
+                exemplars = exemplars_of(run.records, head, kind, with_self=with_self)
+                rows += csv_rows(choice, exemplars)
+                heads.append(show_head(choice, exemplars))
         if rows:
             title = EXEMPLAR_TITLES.get(name, name)
             _write_table(folder, name, title, rows)
-            heads = tuple(show_head(choice, run.exemplars) for choice in chosen)
-            groups.append(Group(name, title, heads))
+            groups.append(Group(name, title, tuple(heads)))
     return groups
 
 
 def _asked(heads: Sequence[str], run: Run) -> list[Choice]:
     asked = check_heads([read_head(name) for name in heads], run.data)
-    if asked and not run.exemplars:
+    if asked and EXAMPLES not in run.records.files:
         raise RunError(f"{run.path} has no exemplars to show: its study keeps none.")
     return [Choice("asked", layer, head, "asked for") for layer, head in asked]
 

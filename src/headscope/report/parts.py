@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from headscope.head import name_head
-from headscope.results.run import Exemplar
+from headscope.results.examples import ANY, Exemplar
 from headscope.results.statements import Choice, Row
 from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
 from headscope.wording import plain
@@ -218,7 +218,6 @@ class ShownExemplar:
 
     weight: float
     pieces: tuple[Piece, ...]
-    is_random: bool = False
 
     @property
     def text(self) -> str:
@@ -294,19 +293,9 @@ class Group:
     heads: tuple[ShownHead, ...]
 
 
-def of_choice(choice: Choice, exemplars: Iterable[Exemplar]) -> list[Exemplar]:
-    """The exemplars of one head, the surest first: of the kind it is shown for, or of any."""
-    own = [
-        each for each in exemplars if (each["layer"], each["head"]) == (choice.layer, choice.head)
-    ]
-    of_kind = [each for each in own if each["kind"] == (choice.kind or None)]
-    return sorted(of_kind, key=lambda each: each["rank"])
-
-
 def show_head(choice: Choice, exemplars: Iterable[Exemplar]) -> ShownHead:
-    """One head for the page."""
-    own = of_choice(choice, exemplars)
-    shown = tuple(ShownExemplar(each["weight"], pieces_of(each), each["random"]) for each in own)
+    """One head and its exemplars for the page."""
+    shown = tuple(ShownExemplar(each.weight, pieces_of(each)) for each in exemplars)
     return ShownHead(name_head(choice.layer, choice.head), choice.why, shown)
 
 
@@ -315,13 +304,13 @@ def pieces_of(exemplar: Exemplar) -> tuple[Piece, ...]:
 
     A character in several tokens is one piece, marked if any of them is.
     """
-    tokens = exemplar["tokens"]
-    spaces = spaces_before(tokens, exemplar["text"])
+    tokens = exemplar.tokens
+    spaces = spaces_before(tokens, exemplar.text)
     return tuple(
         Piece(
             " " * spaces[places[0]] + short(label(bare(tokens[places[0]])), LONGEST // 3),
-            exemplar["query"] in places,
-            exemplar["key"] in places,
+            exemplar.query in places,
+            exemplar.key in places,
         )
         for places in _characters(tokens)
     )
@@ -368,29 +357,27 @@ def _with_cuts(pieces: Sequence[Piece], shown: Sequence[int]) -> Iterator[Piece]
         yield gap
 
 
-def csv_rows(choices: Sequence[Choice], exemplars: Sequence[Exemplar]) -> list[dict[str, Any]]:
-    """The same as plain rows, the pair marked as **attending** and _attended_."""
+def csv_rows(choice: Choice, exemplars: Iterable[Exemplar]) -> list[dict[str, Any]]:
+    """The exemplars of a head as plain rows, the pair marked as **attending** and _attended_."""
     return [
         {
             "head": name_head(choice.layer, choice.head),
             "why": choice.why,
-            "kind": each["kind"] or "any",
-            "pick": "random" if each["random"] else str(each["rank"] + 1),
-            "weight": round(each["weight"], 4),
-            "attending": _text_of(each, "query"),
-            "attended": _text_of(each, "key"),
+            "kind": choice.kind or ANY,
+            "pick": str(each.rank + 1),
+            "weight": round(each.weight, 4),
+            "attending": _text_of(each.tokens[each.query]),
+            "attended": _text_of(each.tokens[each.key]),
             "sentence": "".join(map(_mark, pieces_of(each))),
-            "id": each["id"],
+            "id": each.input.id,
         }
-        for choice in choices
-        for each in of_choice(choice, exemplars)
+        for each in exemplars
     ]
 
 
-def _text_of(exemplar: Exemplar, side: str) -> str:
-    token = exemplar["tokens"][exemplar[side]].strip()
-    part = _PART.fullmatch(token)
-    return part[1] if part else token
+def _text_of(token: str) -> str:
+    part = _PART.fullmatch(token.strip())
+    return part[1] if part else token.strip()
 
 
 def _mark(piece: Piece) -> str:

@@ -47,7 +47,7 @@ _JSON = {
     "words": Mapping[str, int],
     "options": Mapping[str, Any],
 }
-_TEXTS = ("study", "model", "corpus", "exemplars_sha256")
+_TEXTS = ("study", "model", "corpus")
 _NUMBERS = ("is_causal", "sentences", "tokens", "mean_tokens", "shared_tokens")
 # Dimensions of the variables that are read by name wherever a result is shown.
 _SHAPES = {

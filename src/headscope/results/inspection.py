@@ -37,7 +37,7 @@ class Limits:
     """How much of what a result may hold."""
 
     settings: int = 16 * MEGABYTE  # bytes of run.json
-    file: int = 4096 * MEGABYTE  # bytes of result.nc or exemplars.parquet
+    file: int = 4096 * MEGABYTE  # bytes of result.nc, or of a file of examples
     variables: int = 1000
     dimensions: int = 12  # of one variable
     values: int = 2048 * MEGABYTE  # bytes of all arrays together, unpacked
@@ -55,7 +55,6 @@ def inspect_folder(path: Path, limits: Limits = LIMITS) -> None:
     for name, most in (
         ("run.json", limits.settings),
         ("result.nc", limits.file),
-        ("exemplars.parquet", limits.file),
         ("report.html", limits.file),
     ):
         require_file(path / name, most)

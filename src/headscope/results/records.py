@@ -1,22 +1,22 @@
-"""What a run of luger2026 keeps of every head besides numbers: six Parquet files, read by head.
+"""What a run keeps of every head besides numbers: Parquet files that are read by head.
 
 ```
+examples.parquet     inputs chosen by the head's largest weight, their weights kept sparsely
+inputs.parquet       the tokens of every input that examples and maps name, once
 top_tokens.parquet   the tokens a head looks from and at: by mass, and by mass for their frequency
-examples.parquet     inputs in bands of the head's largest weight, their weights kept sparsely
 maps.parquet         where queries, keys, values and outputs of sampled tokens lie
 writes.parquet       the tokens that the head's output raises and lowers
-edges.parquet        the same of the strongest edges of the examples
-inputs.parquet       the tokens of every input that examples and maps name, once
 ```
 
-Rows lie in the order of their heads, so that one head is read without the others. A run may come
-from a stranger: sizes and types are looked at before anything is read, values when they are.
+A study has the files that it asks for. Rows lie in the order of their heads, so that one head is
+read without the others. A run may come from a stranger: sizes and types are looked at before
+anything is read, values when they are. Runs of older versions lack the columns with a default.
 """
 
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TypeVar, cast, get_type_hints
 
@@ -27,10 +27,10 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, checksum, write_atomically
-from headscope.results.inspection import check_text, require_file, said
+from headscope.results.inspection import check_text, parse, require, require_file, said
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
-MAPS, WRITES, EDGES = "maps.parquet", "writes.parquet", "edges.parquet"
+MAPS, WRITES = "maps.parquet", "writes.parquet"
 CHECKSUMS = "records_sha256"  # attribute of the result: the files it has, each with its checksum
 
 SIDES, ORDERS = ("query", "key"), ("mass", "lift")
@@ -40,6 +40,8 @@ WRITTEN = ("mean", "component")
 BANDS = 5  # of equal frequency; the very top inputs have the number after the last
 TOP_BAND = BANDS
 REMEDY = "run the study again into the same RUN, which writes it again"
+
+FileRows = Sequence[Mapping[str, Any]]  # of one group
 
 _GROUP_BYTES, _GROUPS = 2**30, 2**20  # the most that one group of rows, and a file, may say
 
@@ -71,7 +73,10 @@ class TopToken:
 
 @dataclass(frozen=True)
 class BandExample:
-    """An input of a band of the head's largest weight; weights of one row lie together."""
+    """An input of a band of the head's largest weight; weights of one row lie together.
+
+    `attending` and `attended` are the query and the key of the largest weight.
+    """
 
     band: Tiny
     rank: Small
@@ -80,6 +85,8 @@ class BandExample:
     query: Places = field(repr=False)
     key: Places = field(repr=False)
     weight: Numbers = field(repr=False)
+    attending: Annotated[int | None, pa.uint16()] = None
+    attended: Annotated[int | None, pa.uint16()] = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,11 @@ class KeptInput:
     document: Text
     start: Large  # of its first token in the document
     tokens: Texts = field(repr=False)
+    id: Text = ""  # of the sentence in its corpus
+    text: Text = field(default="", repr=False)
+    null: Places = field(default=(), repr=False)  # tokens that the study leaves out of its values
+    tags: Texts = field(default=(), repr=False)  # of the tokens; "" where one has none
+    relations: Texts = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -118,25 +130,8 @@ class Written:
     logit: Number
 
 
-@dataclass(frozen=True)
-class WrittenEdge:
-    """What one edge of an example adds to the logits at its query."""
-
-    input: Large
-    query: Place
-    key: Place
-    weight: Number
-    # That follows, or stands there if the model is bidirectional; None at an end.
-    token: Annotated[str | None, pa.string()]
-    logit: Annotated[float | None, pa.float32()]  # that the edge adds to it
-    raises: Texts
-    raises_logit: Numbers
-    lowers: Texts
-    lowers_logit: Numbers
-
-
-Row = TopToken | BandExample | KeptInput | Point | Written | WrittenEdge
-Kind = TypeVar("Kind", TopToken, BandExample, KeptInput, Point, Written, WrittenEdge)
+Row = TopToken | BandExample | KeptInput | Point | Written
+RowKind = TypeVar("RowKind", TopToken, BandExample, KeptInput, Point, Written)
 
 
 def _schema(kind: type[Row], *, of_heads: bool = True) -> pa.Schema:
@@ -152,8 +147,10 @@ SCHEMAS: dict[str, pa.Schema] = {
     INPUTS: _schema(KeptInput, of_heads=False),
     MAPS: _schema(Point),
     WRITES: _schema(Written),
-    EDGES: _schema(WrittenEdge),
 }
+ROWS: dict[str, type[Row]] = {
+    TOP_TOKENS: TopToken, EXAMPLES: BandExample, INPUTS: KeptInput, MAPS: Point, WRITES: Written
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -182,10 +179,6 @@ class Records:
         """
         return tuple(each for each in self._of_head(WRITES, Written, layer, head) if each.of == of)
 
-    def edges(self, layer: int, head: int) -> tuple[WrittenEdge, ...]:
-        """The strongest edges of the head's examples by input, the strongest first."""
-        return self._of_head(EDGES, WrittenEdge, layer, head)
-
     def inputs(self, numbers: Iterable[int]) -> dict[int, KeptInput]:
         """The inputs of some numbers; a RunError if one of them is not kept."""
         wanted = sorted(set(numbers))
@@ -199,22 +192,24 @@ class Records:
             raise RunError(f"{INPUTS} cannot be read (input {missing[0]} is not there); {REMEDY}.")
         return found
 
-    def _of_head(self, name: str, kind: type[Kind], layer: int, head: int) -> tuple[Kind, ...]:
+    def _of_head(
+        self, name: str, kind: type[RowKind], layer: int, head: int
+    ) -> tuple[RowKind, ...]:
         bounds = {"layer": (layer, layer), "head": (head, head)}
         is_wanted = (pc.field("layer") == layer) & (pc.field("head") == head)
         return tuple(self._read(name, kind, bounds, is_wanted))
 
     def _read(
-        self, name: str, kind: type[Kind], bounds: "Bounds", wanted: pc.Expression
-    ) -> Iterator[Kind]:
+        self, name: str, kind: type[RowKind], bounds: "Bounds", wanted: pc.Expression
+    ) -> Iterator[RowKind]:
         """The rows of a file that are wanted; nothing where the run has no such file."""
         if name not in self.files:
             return
         try:
             with (self.folder / name).open("rb") as content:
-                rows = _rows(cast(BinaryIO, content), name, bounds, wanted)
-            names = [each.name for each in fields(kind)]
-            made = [kind(**{each: _frozen(row[each]) for each in names}) for row in rows]
+                columns, rows = _rows(cast(BinaryIO, content), name, bounds, wanted)
+            names = [name for name in (column.name for column in fields(kind)) if name in columns]
+            made = [kind(**{name: _frozen(row[name]) for name in names}) for row in rows]
             for row in made:
                 _check(row)
         except Exception as error:  # Arrow fails on foreign content in many ways
@@ -228,16 +223,26 @@ Bounds = Mapping[str, tuple[int, int]]  # least and largest value of a column th
 
 def records_of(result: xr.Dataset, folder: Path) -> Records:
     """The records that belong to a result; none of them if its study keeps none."""
-    known = json.loads(result.attrs.get(CHECKSUMS, "{}"))
-    for name, expected in known.items():
-        if name not in SCHEMAS:
-            raise RunError(f"{name} is missing; {REMEDY}.")
-        require_own(folder / name, expected)
-        _inspect(folder / name, name)
-    return Records(folder, tuple(known))
+    check_files(result, folder, tuple(SCHEMAS))
+    # Others are of an older version.
+    return Records(folder, tuple(name for name in _checksums(result) if name in SCHEMAS))
 
 
-def require_own(path: Path, expected: object) -> None:
+def check_files(result: xr.Dataset, folder: Path, names: Sequence[str]) -> None:
+    """Refuse files of a result, of those names, that are missing or are not what it says."""
+    for name, expected in _checksums(result).items():
+        if name in names:
+            _require_own(folder / name, expected)
+            _inspect(folder / name, name)
+
+
+def _checksums(result: xr.Dataset) -> dict[str, str]:
+    checksums = parse(result.attrs.get(CHECKSUMS, "{}"), CHECKSUMS)
+    require(Mapping[str, str], checksums, CHECKSUMS)
+    return checksums
+
+
+def _require_own(path: Path, expected: object) -> None:
     """Refuse a file that is missing, or has another checksum than the result says."""
     if not (path.exists() or path.is_symlink()):
         raise RunError(f"{path.name} is missing; {REMEDY}.")
@@ -248,7 +253,7 @@ def require_own(path: Path, expected: object) -> None:
         )
 
 
-def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> str:
+def write_records(path: Path, groups: Iterable[FileRows]) -> str:
     """Write the file of that name, each group of rows apart, and return its checksum.
 
     Only one group is held at a time. Groups must come in the order of their heads or inputs.
@@ -266,8 +271,9 @@ def write_records(path: Path, groups: Iterable[Sequence[Mapping[str, Any]]]) -> 
 
 
 def with_checksums(result: xr.Dataset, checksums: Mapping[str, str]) -> xr.Dataset:
-    """The result that says which records are its own."""
-    return result.assign_attrs({CHECKSUMS: json.dumps(dict(checksums), sort_keys=True)})
+    """The result that says that these files are its own, too."""
+    checksums = {**_checksums(result), **checksums}
+    return result.assign_attrs({CHECKSUMS: json.dumps(checksums, sort_keys=True)})
 
 
 def _inspect(path: Path, name: str) -> None:
@@ -284,14 +290,17 @@ def _check_columns(file: pq.ParquetFile, name: str) -> None:
     sizes = (about.row_group(number).total_byte_size for number in range(about.num_row_groups))
     if about.num_row_groups > _GROUPS or max(sizes, default=0) > _GROUP_BYTES:
         raise RunError("it says that it holds more than a run can have")
+    newer = {column.name for column in fields(ROWS[name]) if column.default is not MISSING}
     for column in SCHEMAS[name]:
         if column.name not in schema.names:
+            if column.name in newer:
+                continue
             raise RunError(f"it has no {column.name}")
-        if not is_same(schema.field(column.name).type, column.type):
+        if not _is_same(schema.field(column.name).type, column.type):
             raise RunError(f"its {column.name} is of another type")
 
 
-def is_same(found: pa.DataType, expected: pa.DataType) -> bool:
+def _is_same(found: pa.DataType, expected: pa.DataType) -> bool:
     """Lists are compared by what they hold: writers name the items in different ways."""
     if isinstance(found, pa.ListType) and isinstance(expected, pa.ListType):
         return found.value_type == expected.value_type
@@ -300,14 +309,16 @@ def is_same(found: pa.DataType, expected: pa.DataType) -> bool:
 
 def _rows(
     content: BinaryIO, name: str, bounds: Bounds, wanted: pc.Expression
-) -> list[dict[str, Any]]:
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """The names of the columns, and the rows that are wanted."""
     with pq.ParquetFile(content) as file:
         _check_columns(file, name)
+        columns = [column for column in SCHEMAS[name].names if column in file.schema_arrow.names]
         numbers = [n for n in range(file.num_row_groups) if _may_have(file, n, bounds)]
         if not numbers:  # older versions of pyarrow fail on an empty list
-            return []
-        found = file.read_row_groups(numbers, columns=SCHEMAS[name].names)
-        return found.filter(wanted).to_pylist()
+            return columns, []
+        table = file.read_row_groups(numbers, columns=columns)
+        return columns, table.filter(wanted).to_pylist()
 
 
 def _may_have(file: pq.ParquetFile, number: int, bounds: Bounds) -> bool:
@@ -329,7 +340,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "direction": DIRECTIONS,
     "of": WRITTEN,
 }
-_MAY_LACK = {Point: ("x", "y"), WrittenEdge: ("token", "logit")}
+_MAY_LACK: dict[type[Row], tuple[str, ...]] = {
+    Point: ("x", "y"),
+    BandExample: ("attending", "attended"),
+}
 
 
 def _frozen(value: Any) -> Any:
@@ -346,8 +360,8 @@ def _check(row: Row) -> None:
             _check_value(each.name, part)
     if isinstance(row, BandExample):
         _check_weights(row)
-    if isinstance(row, WrittenEdge):
-        _check_logits(row)
+    if isinstance(row, KeptInput):
+        _check_labels(row)
 
 
 def _check_value(name: str, value: Any) -> None:
@@ -368,7 +382,9 @@ def _check_weights(row: BandExample) -> None:
         raise RunError(f"a band of it is above {TOP_BAND}")
 
 
-def _check_logits(row: WrittenEdge) -> None:
-    for direction in DIRECTIONS:
-        if len(getattr(row, direction)) != len(getattr(row, f"{direction}_logit")):
-            raise RunError("an edge of it has tokens without logits")
+def _check_labels(row: KeptInput) -> None:
+    for labels in (row.tags, row.relations):
+        if labels and len(labels) != len(row.tokens):
+            raise RunError("an input of it has not one label for every token")
+    if not row.tokens:
+        raise RunError("an input of it has no tokens")

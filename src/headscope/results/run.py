@@ -2,26 +2,20 @@
 
 This is the one place that opens a run. Everything that is read of it is checked here, so that
 report, comparison and explorer can trust it: links and pipes, sizes, checksums, types, dimensions.
-
-Exemplar sentences are a file of rows, one for every head and rank. Heads that the run lists for a
-kind of pairs have further rows, which name that kind: the strongest pairs of it, and one drawn at
-random. `result.nc` has the file's checksum, so that sentences of another run, or rotten ones, are
-noticed.
+`result.nc` has the checksums of the files of examples, so that those of another run, or rotten
+ones, are noticed.
 """
 
 import hashlib
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import xarray as xr
 
 import headscope
@@ -30,15 +24,13 @@ from headscope.files import find_place, write_text
 from headscope.results.dataset import check_result, load, without_stack
 from headscope.results.inspection import (
     LIMITS,
-    check_text,
     inspect_folder,
     parse,
     require,
     require_file,
     said,
 )
-from headscope.results.measure import heads_of
-from headscope.results.records import NO_RECORDS, REMEDY, Records, is_same, records_of, require_own
+from headscope.results.records import NO_RECORDS, Records, records_of
 from headscope.results.statements import COLUMNS, choose, read_statements, role_rows
 from headscope.wording import counted, plain
 
@@ -65,13 +57,6 @@ _PARTS: dict[tuple[str, str], Any] = {
     ("options", "shard_sentences"): int | None,
     ("options", "batch_tokens"): int | None,
 }
-EXEMPLARS = "exemplars.parquet"
-EXEMPLARS_CHECKSUM = "exemplars_sha256"  # attribute of the result
-Exemplar = dict[str, Any]
-
-_ROWS, _VALUES, _BYTES = 2_000_000, 100_000_000, 2**31  # the most that a file may say it holds
-_WHOLE = ("layer", "head", "rank", "query", "key")
-_TEXTS = ("text", "id", "document", "query_tag", "key_tag", "key_relation", "kind")
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -83,8 +68,7 @@ class Run:
     notes: tuple[str, ...]  # in sentences, each with its remedy
     about: dict[str, Any]  # run.json
     result: xr.Dataset | None = None  # without the dimension of stacks
-    exemplars: tuple[Exemplar, ...] = ()
-    records: Records = NO_RECORDS  # top tokens, examples and maps, where a study keeps any
+    records: Records = NO_RECORDS  # examples, top tokens and maps, where a study keeps any
 
     @property
     def data(self) -> xr.Dataset:
@@ -142,12 +126,12 @@ def read_run(place: str | Path) -> Run:
         result = _result(path)
     except RunError as error:
         return Run(path, "damaged", (*notes, str(error)), settings)
-    exemplars, records = (), NO_RECORDS
-    with _noted(notes):
-        exemplars = tuple(exemplars_of(result, path / EXEMPLARS))
-    with _noted(notes):
+    records = NO_RECORDS
+    try:
         records = records_of(result, path)
-    return Run(path, "complete", tuple(notes), settings, result, exemplars, records)
+    except (RunError, OSError) as error:
+        notes.append(str(error))
+    return Run(path, "complete", tuple(notes), settings, result, records)
 
 
 def read_finished(place: str | Path) -> Run:
@@ -274,85 +258,3 @@ def _shards(settings: dict[str, Any]) -> str:
         )
     except (KeyError, TypeError, ZeroDivisionError):
         return "an unknown number of"
-
-
-@contextmanager
-def _noted(notes: list[str]) -> Iterator[None]:
-    """What fails within becomes a note."""
-    try:
-        yield
-    except (RunError, OSError) as error:
-        notes.append(str(error))
-
-
-def read_exemplars(path: Path) -> list[Exemplar]:
-    """The rows of an exemplar file, every one of them checked."""
-    if not (path.exists() or path.is_symlink()):
-        raise RunError(f"{path.parent} has no exemplars: its study keeps none.")
-    try:
-        require_file(path)
-        rows = _read_rows(path)
-        for row in rows:
-            _check_row(row)
-    except Exception as error:  # Arrow fails on foreign content in many ways
-        raise RunError(f"{path.name} cannot be read ({said(error)}); {REMEDY}.") from error
-    return rows
-
-
-def exemplars_of(result: xr.Dataset, path: Path) -> list[Exemplar]:
-    """The exemplars that belong to a result; none if its study keeps none."""
-    expected, is_there = result.attrs.get(EXEMPLARS_CHECKSUM), path.exists() or path.is_symlink()
-    if expected is None and not is_there:
-        return []
-    require_own(path, expected)
-    rows = read_exemplars(path)
-    _check_heads(rows, result)
-    return rows
-
-
-def _read_rows(path: Path) -> list[Exemplar]:
-    with path.open("rb") as content, pq.ParquetFile(content) as file:
-        _check_columns(file)
-        known = (*_WHOLE, *_TEXTS, "weight", "random", "sentence", "tokens")
-        names = [name for name in known if name in file.schema_arrow.names]
-        unknown = {**dict.fromkeys(_TEXTS[1:]), "random": False}
-        return [unknown | row for row in file.read(columns=names).to_pylist()]
-
-
-def _check_columns(file: pq.ParquetFile) -> None:
-    """Refuse what is of other types, or says that it unpacks to far too much, before reading."""
-    about, schema = file.metadata, file.schema_arrow
-    groups = [about.row_group(number) for number in range(about.num_row_groups)]
-    parts = [group.column(place) for group in groups for place in range(group.num_columns)]
-    size = sum(part.total_uncompressed_size for part in parts)
-    if about.num_rows > _ROWS or size > _BYTES or sum(part.num_values for part in parts) > _VALUES:
-        raise RunError("it says that it holds more than a run can have")
-    wrong = [name for name in _WHOLE if not pa.types.is_integer(schema.field(name).type)]
-    wrong += [] if pa.types.is_floating(schema.field("weight").type) else ["weight"]
-    wrong += [] if is_same(schema.field("tokens").type, pa.list_(pa.string())) else ["tokens"]
-    wrong += [] if pa.types.is_string(schema.field("text").type) else ["text"]
-    if wrong:
-        raise RunError(f"its {wrong[0]} is of another type")
-
-
-def _check_row(row: Exemplar) -> None:
-    if any(not isinstance(row[name], int) or row[name] < 0 for name in _WHOLE):
-        raise RunError("a number of it is missing or below 0")
-    tokens, places = row["tokens"], (row["query"], row["key"])
-    if not tokens or not all(isinstance(token, str) for token in tokens):
-        raise RunError("a sentence of it has no tokens")
-    if not all(place < len(tokens) for place in places):
-        raise RunError("a marked token of it is behind the end of the sentence")
-    if not isinstance(row["weight"], float) or not math.isfinite(row["weight"]):
-        raise RunError("a weight of it is not a number")
-    if not isinstance(row["random"], bool):
-        raise RunError("it does not say whether a sentence of it was drawn at random")
-    if not isinstance(row["text"], str):
-        raise RunError("a sentence of it has no text")
-    for text in (*tokens, *(row[name] for name in _TEXTS[1:] if row[name] is not None)):
-        check_text(text if isinstance(text, str) else "", "it")
-
-
-def _check_heads(rows: list[Exemplar], result: xr.Dataset) -> None:
-    if not {(row["layer"], row["head"]) for row in rows} <= {*heads_of(result)}:
-        raise RunError(f"{EXEMPLARS} cannot be read (it is of heads that are not there); {REMEDY}.")

@@ -68,7 +68,7 @@ class Choice:
     layer: int
     head: int
     why: str
-    kind: str = ""  # of `metrics.kinds`; none where any pair will do
+    kind: str = ""  # of `results.examples`; none where any pair will do
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
+from headscope.engine.part import Part
+from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
@@ -19,7 +21,6 @@ from headscope.results.measure import further_axes, measure_names, select, slice
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
 from headscope.studies.option import Option
-from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 

@@ -12,14 +12,14 @@ import torch
 from transformers import BertModel
 
 import headscope as hs
-from headscope.engine import study as running
+from headscope.engine import measure
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.studies import find_study
 from headscope.studies.clark2019.surface import segment_inputs
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, Segments
 from headscope.text.sentence import Sentence
@@ -35,7 +35,7 @@ LONGEST = 24
 
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 7)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 7)
 
 
 @pytest.mark.parametrize("make", [tiny_bert, tiny_gpt2])
@@ -68,7 +68,7 @@ def test_missing_shards_are_computed_again_to_the_same_bits(tmp_path: Path) -> N
 def test_shards_do_not_cut_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, corpus = tiny_bert(), paragraphs()
     many = hs.study("clark2019", model, corpus, tmp_path / "many", **QUICK)
-    monkeypatch.setattr(running, "SHARD_SENTENCES", 1000)
+    monkeypatch.setattr(measure, "SHARD_SENTENCES", 1000)
     one = hs.study("clark2019", model, corpus, tmp_path / "one", **QUICK)
     assert many.attrs["sentences"] == one.attrs["sentences"] == len(Segments(corpus, LONGEST))
     np.testing.assert_allclose(many["entropy"], one["entropy"], atol=1e-12)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.engine.study import study
 from headscope.model.model import Model
 from headscope.results.replicates import group_of
+from headscope.studies.running import study
 from headscope.text.segments import Segments
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019 import plain_reading as plain

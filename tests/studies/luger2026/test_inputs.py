@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
@@ -18,7 +20,6 @@ from headscope.studies.luger2026.inputs import (
     text_inputs,
 )
 from headscope.studies.luger2026.parts import hide
-from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
 from tests.engine.tiny import MODELS, make_sentences

@@ -79,11 +79,11 @@ def test_the_report_shows_what_was_left_out(runs: dict[str, tuple[Path, xr.Datas
 def test_an_interrupted_run_goes_on_where_it_stopped(
     tmp_path: Path, runs: dict[str, tuple[Path, xr.Dataset]]
 ) -> None:
-    import headscope.engine.study as engine
+    from headscope.engine import measure
 
-    usual = engine.SHARD_SENTENCES
+    usual = measure.SHARD_SENTENCES
     try:
-        engine.SHARD_SENTENCES = 30
+        measure.SHARD_SENTENCES = 30
         whole = hs.study("luger2026", causal_model(), tiny_corpus(), tmp_path / "a", **OPTIONS)
         (tmp_path / "a" / "result.nc").unlink()
         shards = sorted((tmp_path / "a" / "shards").glob("*.npz"))
@@ -91,7 +91,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
         shards[2].unlink()
         again = hs.study("luger2026", causal_model(), tiny_corpus(), tmp_path / "a", **OPTIONS)
     finally:
-        engine.SHARD_SENTENCES = usual
+        measure.SHARD_SENTENCES = usual
     same_numbers(again, whole)
     one = runs["causal"][1]
     for name in NAMES:

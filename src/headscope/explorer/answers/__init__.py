@@ -95,7 +95,7 @@ def summary(opened: OpenRun) -> sent.RunSummary:
         corpus=run.corpus,
         layers=axes["layer"].values.tolist() if "layer" in axes else [],
         heads=axes["head"].values.tolist() if "head" in axes else [],
-        records=bool(run.records.files),
+        records=opened.has_records,
         closed={} if run.state != "complete" else dict(_closed(opened)),
     )
 

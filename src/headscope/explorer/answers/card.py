@@ -1,4 +1,4 @@
-"""One head's card: its measures with ranks, what the run says of it, its like, its exemplars.
+"""One head's card: its measures with ranks, what the run says of it, similar heads, exemplars.
 
 What a run keeps of a head besides numbers stands beside it: tokens, examples, maps.
 """
@@ -18,18 +18,10 @@ from headscope.explorer.answers.runs import Column, OpenRun
 from headscope.explorer.schemas import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.dataset import left_out
+from headscope.results.examples import Exemplar, exemplars_of, has_bands
 from headscope.results.findings import check_heads
 from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
-from headscope.results.records import (
-    EDGES,
-    SPACES,
-    TOP_BAND,
-    WRITES,
-    BandExample,
-    Point,
-    Records,
-    WrittenEdge,
-)
+from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
 from headscope.results.statements import Statements
 from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
 
@@ -40,7 +32,6 @@ NEAREST = 6
 # Further dimensions of a histogram, and whether a bin is named by its lower end.
 AXES = {"separation": "Distance in tokens", "peak": "Largest weight in an input"}
 NO_WRITES = "This run does not say what the head writes."
-NO_EDGES = "This run does not say what single edges add; run the study anew into another directory."
 
 
 def card(opened: OpenRun, name: str) -> sent.Card:
@@ -63,7 +54,7 @@ def card(opened: OpenRun, name: str) -> sent.Card:
         mentions=list(_mentions(opened.statements, str(head))),
         choices=[one for one in opened.statements.choices if (one.layer, one.head) == head],
         nearest=nearest_heads(opened, head),
-        exemplars=_exemplars(opened, head),
+        exemplars=[_exemplar(one) for one in exemplars(opened, head)],
     )
 
 
@@ -169,20 +160,23 @@ def _standardised(opened: OpenRun) -> tuple[list[str], np.ndarray]:
     return heads, np.nan_to_num(scaled)
 
 
-def _exemplars(opened: OpenRun, head: Head) -> list[sent.Exemplar]:
-    """The head's stored sentences with pairs of any kind, surest first."""
-    all_of_any = (one for one in opened.run.exemplars if one["kind"] is None)
-    own = [one for one in all_of_any if (one["layer"], one["head"]) == head]
-    return [_exemplar(one) for one in sorted(own, key=lambda one: -one["weight"])]
+def exemplars(opened: OpenRun, head: Head) -> list[Exemplar]:
+    """The surest pairs of the head's top inputs; those of a run with bands stand in its records."""
+    return [] if has_bands(opened.data) else exemplars_of(opened.run.records, head)
 
 
-def _exemplar(one: dict[str, Any]) -> sent.Exemplar:
-    labels = [label(token) for token in one["tokens"]]
+def _exemplar(one: Exemplar) -> sent.Exemplar:
+    labels = [label(token) for token in one.tokens]
     return sent.Exemplar(
-        **{name: one[name] for name in ("rank", "weight", "query", "key", "text", "tokens")},
+        rank=one.rank,
+        weight=one.weight,
+        query=one.query,
+        key=one.key,
+        text=one.text,
+        tokens=list(one.tokens),
         labels=labels,
-        pieces=[label(bare(token)) for token in one["tokens"]],
-        spaces=list(spaces_before(one["tokens"], one["text"])),
+        pieces=[label(bare(token)) for token in one.tokens],
+        spaces=list(spaces_before(one.tokens, one.text)),
         rtl=is_right_to_left(labels),
     )
 
@@ -205,7 +199,7 @@ def head_records(opened: OpenRun, name: str) -> sent.HeadRecords:
     return sent.HeadRecords(
         name=str(head),
         tops=list(_tops(kept, head)),
-        bands=list(_bands(kept.examples(*head), kept.edges(*head))),
+        bands=list(_bands(kept.examples(*head))),
         samples=sent.Samples(
             [one.input for one in samples.values()],
             [one.position for one in samples.values()],
@@ -215,8 +209,6 @@ def head_records(opened: OpenRun, name: str) -> sent.HeadRecords:
         raises=[_as(sent.WrittenToken, one) for one in written if one.direction == "raises"],
         lowers=[_as(sent.WrittenToken, one) for one in written if one.direction == "lowers"],
         no_writes=None if written else _why_not(opened, WRITES, NO_WRITES),
-        no_edges=None if EDGES in kept.files else _why_not(opened, EDGES, NO_EDGES),
-        causal=bool(opened.data.attrs.get("is_causal", True)),
     )
 
 
@@ -284,14 +276,10 @@ def _tops(kept: Records, head: Head) -> Iterator[sent.TopTokens]:
         yield sent.TopTokens(cast(Any, side), cast(Any, by), tokens)
 
 
-def _bands(examples: Iterable[BandExample], edges: Sequence[WrittenEdge]) -> Iterator[sent.Band]:
-    adds: dict[int, list[sent.EdgeAdds]] = {}
-    for edge in edges:
-        adds.setdefault(edge.input, []).append(_as(sent.EdgeAdds, edge))
-    for band, found in groupby(examples, key=lambda one: one.band):
-        shown = [(one, sparse_rows(one), adds.get(one.input, [])) for one in found]
-        kept = [sent.Example(one.peak, one.input, rows, edges) for one, rows, edges in shown]
-        yield sent.Band("top" if band == TOP_BAND else str(band + 1), kept)
+def _bands(examples: Iterable[BandExample]) -> Iterator[sent.Band]:
+    for band, members in groupby(examples, key=lambda one: one.band):
+        shown = [sent.Example(one.peak, one.input, sparse_rows(one)) for one in members]
+        yield sent.Band("top" if band == TOP_BAND else str(band + 1), shown)
 
 
 def _as(kind: type[Made], row: Any) -> Made:

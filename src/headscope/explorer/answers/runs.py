@@ -32,7 +32,8 @@ from headscope.results.measure import (
     own_baseline,
     slices,
 )
-from headscope.results.run import EXEMPLARS, RESULT, SETTINGS, Run, find_run, read_run
+from headscope.results.records import EXAMPLES, TOP_TOKENS
+from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
 Stamp = tuple[tuple[str, int, int], ...]
@@ -54,6 +55,11 @@ class OpenRun:
                 409, f"The run {self.slug} has no result to show. {' '.join(self.run.notes)}"
             )
         return self.run.result
+
+    @property
+    def has_records(self) -> bool:
+        """Whether tokens, bands of examples, maps or writes are kept of every head."""
+        return TOP_TOKENS in self.run.records.files
 
     @cached_property
     def statements(self) -> Statements:
@@ -122,7 +128,7 @@ def _slug(path: Path, taken: dict[str, Path]) -> str:
 
 def _stamp(path: Path) -> Stamp:
     """Changes when any of the files does; finished shards count for an unfinished run."""
-    files = [path / SETTINGS, path / RESULT, path / EXEMPLARS, path / "shards"]
+    files = [path / SETTINGS, path / RESULT, path / EXAMPLES, path / "shards"]
     known = [(file.name, file.lstat()) for file in files if _is_there(file)]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in known)
 

@@ -74,8 +74,6 @@ export interface HeadRecords {
   raises: WrittenToken[];
   lowers: WrittenToken[];
   no_writes: string | null;
-  no_edges: string | null;
-  causal: boolean;
 }
 
 /** The tokens of an input, to be shown, and where they are from. */
@@ -451,18 +449,4 @@ export interface Example {
   peak: number;
   input: number;
   rows: number[][];
-  edges: EdgeAdds[];
-}
-
-/** What an edge adds to the logits at its query: most to the tokens that it raises and lowers. */
-export interface EdgeAdds {
-  query: number;
-  key: number;
-  weight: number;
-  token: string | null;
-  logit: number | null;
-  raises: string[];
-  raises_logit: number[];
-  lowers: string[];
-  lowers_logit: number[];
 }

@@ -12,6 +12,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.engine.look_again import LookAgain
+from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.where.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
 from headscope.results.measure import Measure
@@ -37,7 +39,7 @@ from headscope.studies.clark2019.words import exhibits as word_exhibits
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words.choices import name_linguistic
 from headscope.studies.option import ALIGNMENT, DOCUMENTS, NO_TREES, Option, say_words
-from headscope.studies.study import Setup, Study
+from headscope.studies.study import Study
 from headscope.text.segments import Segments
 
 NO_PARAGRAPHS = (
@@ -230,7 +232,11 @@ STUDY = Study(
     labels=words.find_relations,
     left_out=left_out,
     parts=lambda setup: (*surface.parts(setup), *words.parts(setup)),
-    stages=(examples.ExampleStage(), probing.ProbeStage()),
+    later_stages=(
+        examples.ExampleStage(),
+        probing.ProbeStage(),
+        LookAgain(words.inputs_again, with_self=lambda setup: False),
+    ),
     derive=derive,
     measures=(*MEASURES, *examples.MEASURES, *probing.MEASURES),
     figures=(*exhibits.FIGURES, *word_exhibits.FIGURES),

@@ -7,16 +7,23 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
-from headscope.metrics.records import maps
+from headscope.engine.look_again import LookAgain
 from headscope.metrics.where import surface
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
 from headscope.results.statements import Tabulation
 from headscope.results.tables import Column, columns_of, head_rows, layer_rows
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
+from headscope.studies.luger2026 import maps
 from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, OTHER, behaviour
-from headscope.studies.luger2026.inputs import check_room, settle_context
+from headscope.studies.luger2026.inputs import (
+    check_room,
+    inputs_again,
+    settle_context,
+    start_of,
+)
 from headscope.studies.luger2026.parts import RECORD_OPTIONS, left_out, parts
+from headscope.studies.luger2026.vectors import Vectors
 from headscope.studies.option import ATTENTION, DOCUMENTS, Option
 from headscope.studies.study import Figure, Study
 
@@ -191,6 +198,15 @@ STUDY = Study(
     labels=lambda corpus: {},
     left_out=left_out,
     parts=parts,
+    later_stages=(
+        LookAgain(
+            inputs_again,
+            with_self=lambda setup: True,
+            start=start_of,
+            variables=("example_input", "sample_input"),
+        ),
+        Vectors(inputs_again),
+    ),
     derive=derive,
     measures=(BEHAVIOUR, SINK_RATE, *maps.MEASURES),
     figures=FIGURES,

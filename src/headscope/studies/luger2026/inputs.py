@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.where.surface import CLS, SEP
 from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
@@ -32,7 +34,6 @@ from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.results.replicates import group_of
 from headscope.studies.shared.words import Frame, own_frame
-from headscope.studies.study import Inputs, Setup
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 from headscope.text.sentence import Sentence
@@ -95,6 +96,11 @@ def inputs_again(setup: Setup, numbers: Iterable[int]) -> Inputs:
     wanted = frozenset(numbers)
     passages = [_read_passage(setup, first) for first in sorted({place(n)[0] for n in wanted})]
     return _inputs(setup, passages, wanted)
+
+
+def start_of(example: Example) -> int:
+    """The first token of an input in its document."""
+    return 0 if example.sentence is None else int(example.sentence.id)
 
 
 def number(first: int, ordinal: int) -> int:

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int
 
+from headscope.engine.look_again import why_no_examples
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
+from headscope.metrics.examples import EACH, POINTS, HeadExamples, TokenSample
 from headscope.metrics.metric import Metric
-from headscope.metrics.records.drawn import POINTS, BandedExamples, TokenSample
-from headscope.metrics.records.tokens import TopTokens
+from headscope.metrics.top_tokens import TopTokens
 from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
 from headscope.metrics.what.successor import ITEM, Series, Successor
@@ -23,7 +26,7 @@ from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model
 from headscope.model.writes import why_no_writes
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.results.records import EDGES, EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
+from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.results.replicates import group_of
 from headscope.studies import additions
 from headscope.studies.additions import with_importance
@@ -33,10 +36,9 @@ from headscope.studies.clark2019.surface import (
     ordinary_tokens,
     repeated_inputs,
 )
-from headscope.studies.luger2026.inputs import inputs_again, text_inputs, text_room
+from headscope.studies.luger2026.inputs import text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
 from headscope.studies.shared.words import find_frame, own_frame
-from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.sentence import Sentence
 
 Tokens = Int[np.ndarray, "token"]
@@ -233,7 +235,7 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     if why_no_successor(setup) is None:
         metric = Successor(setup.grid, find_series(setup.model))
         made.append(Part(series_inputs, (metric,), of_corpus=False))
-    texts = Part(text_inputs, tuple(_of_texts(setup)), again=inputs_again)
+    texts = Part(text_inputs, tuple(_of_texts(setup)))
     return with_importance(setup, with_records(setup, texts)), *made
 
 
@@ -263,7 +265,6 @@ def _of_texts(setup: Setup) -> list[Metric]:
         positions.distance(grid),
         positions.DistanceSpread(grid),
         positions.distance_histogram(grid, setup.options["context"]),
-        *positions.even_lines(setup.options["context"]),
         *repeats.repeats(grid),
         positions.peak_histogram(grid),
     ]
@@ -275,23 +276,22 @@ RECORD_OPTIONS = (
         "points", int, POINTS, "tokens whose queries, keys, values and outputs are kept", least=0
     ),
 )
-FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES, EDGES)
+FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES)
 AS_ASKED = "left out as asked"
 NO_VECTORS = "this family computes attention outside the attention interface"
-LONGEST = 2**16  # tokens of an input whose places fit into the files
 
 
 def records_left_out(setup: Setup) -> dict[str, str]:
     """The files that a run will lack, and why."""
     if not setup.options["records"]:
         return dict.fromkeys(FILES, AS_ASKED)
-    if (reason := why_no_records(setup)) is not None:
+    if (reason := why_no_examples(setup)) is not None:
         return dict.fromkeys(FILES, reason)
     missing: dict[str, str] = {}
     if setup.model.plan.backend.name != "interface":
         missing[MAPS] = NO_VECTORS
     if (reason := why_no_writes(setup.model)) is not None:
-        missing |= dict.fromkeys((WRITES, EDGES), reason)
+        missing[WRITES] = reason
     if setup.options["points"] == 0:
         missing |= dict.fromkeys((MAPS, WRITES), AS_ASKED)
     return missing
@@ -299,18 +299,11 @@ def records_left_out(setup: Setup) -> dict[str, str]:
 
 def with_records(setup: Setup, part: Part) -> Part:
     """The part with the metrics that choose what is kept, unless they were not asked for."""
-    if not setup.options["records"] or why_no_records(setup) is not None:
+    if not setup.options["records"] or why_no_examples(setup) is not None:
         return part
     chosen = (
         TopTokens(setup.grid, vocabulary_size(setup.model.network)),
-        BandedExamples(setup.grid, setup.seed),
+        HeadExamples(setup.grid, setup.seed, each=EACH, is_rounded=True),
         TokenSample(setup.seed, setup.options["points"]),
     )
     return replace(part, metrics=(*part.metrics, *chosen))
-
-
-def why_no_records(setup: Setup) -> str | None:
-    """Why nothing can be kept of single inputs, or None."""
-    if setup.context is not None and setup.context > LONGEST:
-        return f"places in an input of more than {LONGEST:,} tokens do not fit into the files"
-    return None

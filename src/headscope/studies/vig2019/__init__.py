@@ -7,9 +7,12 @@ from functools import partial
 
 import xarray as xr
 
+from headscope.engine.look_again import LookAgain, why_no_examples
+from headscope.engine.part import Part
+from headscope.engine.setup import Setup
+from headscope.metrics.example_map import ExampleMap
+from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Axis, Metric
-from headscope.metrics.records.examples import ExampleMap, Exemplars
-from headscope.metrics.records.kinds import KindExemplars
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.where import spread
 from headscope.metrics.where.variability import Variability
@@ -18,16 +21,19 @@ from headscope.model.inputs.tokens import display_text
 from headscope.studies import additions
 from headscope.studies.additions import with_importance
 from headscope.studies.option import ALIGNMENT, ATTENTION, DOCUMENTS, NO_TREES, Option, say_words
-from headscope.studies.study import Part, Setup, Study
+from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
 from headscope.studies.vig2019.findings import FINDINGS, SYNTAX_FINDINGS, SYNTAX_TABLE
 from headscope.studies.vig2019.inputs import (
     document_inputs,
+    draw_corpus,
     exemplar_inputs,
     find_labels,
+    inputs_again,
     number_inputs,
     sentence_inputs,
+    sentences_of_numbers,
 )
 from headscope.studies.vig2019.specialised import choose_heads
 
@@ -36,13 +42,8 @@ NO_TAGS = (
     "make them with `headscope annotate INPUT --out CORPUS.parquet --spacy NAME`"
 )
 NO_NULL = "the tokenizer adds no delimiters, so no token is null"
-NO_MATRICES = (
-    "pairs of a kind are sought in whole matrices, which long inputs and a GPU do without; "
-    "--option attention=dense looks at them"
-)
 NO_TARGET = "the study reads single sentences, so only the encoder has input"
 
-SOUGHT = (Exemplars, KindExemplars)  # metrics that look for exemplars
 OF_TAGS = ("pos_to", "pos_from", "tag_frequency")
 OF_ARCS = (
     "dependency_alignment",
@@ -63,8 +64,8 @@ def left_out(setup: Setup) -> dict[str, str]:
         missing |= dict.fromkeys(OF_ARCS, NO_TREES)
     if not _has_null(setup):
         missing["null_share"] = NO_NULL
-    if setup.attention != "dense":
-        missing["kind_exemplar_weight"] = NO_MATRICES
+    if (reason := why_no_examples(setup)) is not None:
+        missing["example_peak"] = reason
     if setup.model.is_encoder_decoder:
         missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
     return missing | additions.left_out(setup)
@@ -73,13 +74,12 @@ def left_out(setup: Setup) -> dict[str, str]:
 def parts(setup: Setup) -> tuple[Part, ...]:
     """All metrics read the same sentences, but for exemplars that are sought in more of them."""
     metrics = [*_of_attention(setup), *_of_labels(setup), *_of_arcs(setup)]
-    if setup.numbers is not None:
-        exemplars = tuple(metric for metric in metrics if isinstance(metric, SOUGHT))
-        others = tuple(metric for metric in metrics if not isinstance(metric, SOUGHT))
-        numbers = with_importance(setup, Part(number_inputs, others))
-        return numbers, Part(exemplar_inputs, exemplars, of_corpus=False)
+    examples = _examples(setup)
+    if sentences_of_numbers(setup) is not None:
+        numbers = with_importance(setup, Part(number_inputs, tuple(metrics)))
+        return numbers, Part(exemplar_inputs, examples, of_corpus=False)
     inputs = sentence_inputs if setup.context is None else document_inputs
-    return (with_importance(setup, Part(inputs, tuple(metrics))),)
+    return (with_importance(setup, Part(inputs, (*metrics, *examples))),)
 
 
 def derive(result: xr.Dataset) -> xr.Dataset:
@@ -97,22 +97,21 @@ def _of_attention(setup: Setup) -> list[Metric]:
         spread.distance(grid),
         spread.entropy(grid),
         Variability(grid, setup.model.is_causal, options["corner"]),
-        Exemplars(grid, options["exemplars"], options["self_exemplars"]),
         ExampleMap(grid, partial(display_text, setup.model.tokenizer), options["example_tokens"]),
     ]
-    if setup.attention == "dense":
-        metrics.append(_kind_exemplars(setup))
     if _has_null(setup):
         metrics += [spread.null_share(grid), spread.null_share_of_all_queries(grid)]
-        metrics.append(spread.null_share_even())
         if setup.reading == "both":
             metrics.append(spread.null_share_norm(grid))
     return metrics
 
 
-def _kind_exemplars(setup: Setup) -> KindExemplars:
-    axes = [Axis(name, setup.labels[name]) for name in ("tag", "deprel") if name in setup.labels]
-    return KindExemplars(setup.grid, tuple(axes), setup.seed, setup.options["self_exemplars"])
+def _examples(setup: Setup) -> tuple[Metric, ...]:
+    """What chooses the sentences that are looked at again."""
+    if why_no_examples(setup) is not None:
+        return ()
+    with_self, top = setup.options["self_exemplars"], setup.options["exemplars"]
+    return (HeadExamples(setup.grid, setup.seed, top, with_self=with_self),)
 
 
 def _of_labels(setup: Setup) -> list[Metric]:
@@ -123,15 +122,12 @@ def _of_labels(setup: Setup) -> list[Metric]:
             labels.label_to(labels.POS_TO, setup.grid, axis),
             labels.label_from(labels.POS_FROM, setup.grid, axis),
             labels.label_frequency(labels.TAG_FREQUENCY, axis),
-            labels.even_to(labels.POS_TO_EVEN, axis),
-            labels.even_from(labels.POS_FROM_EVEN, axis),
         ]
     if "deprel" in setup.labels:
         axis = Axis("deprel", setup.labels["deprel"])
         found += [
             labels.label_to(labels.DEPREL_TO, setup.grid, axis),
             labels.label_frequency(labels.DEPREL_FREQUENCY, axis),
-            labels.even_to(labels.DEPREL_TO_EVEN, axis),
         ]
     return found
 
@@ -203,10 +199,12 @@ STUDY = Study(
     labels=find_labels,
     left_out=left_out,
     parts=parts,
+    later_stages=(LookAgain(inputs_again, lambda setup: setup.options["self_exemplars"]),),
     derive=derive,
     figures=FIGURES,
     tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
     findings=(*FINDINGS, *depth.FINDINGS, *SYNTAX_FINDINGS, SINK),
     choices=choose_heads,
+    draw=draw_corpus,
     notes=notes,
 )

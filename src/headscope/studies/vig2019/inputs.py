@@ -7,21 +7,24 @@ inputs    [s0 s1 s2][s3 s4]      tags and arcs are those of the sentences, nulls
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, groupby, repeat
+from functools import cached_property, lru_cache
+from itertools import chain, groupby, repeat, takewhile
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headscope.errors import AlignmentError
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup
+from headscope.errors import AlignmentError, RunError
 from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
+from headscope.studies.draw import draw_sentences
 from headscope.studies.shared.words import Frame, encode_pieces, own_frame
-from headscope.studies.study import Inputs, Setup
 from headscope.text.alignment import (
     NO_WORD,
     FlatTokens,
@@ -30,12 +33,11 @@ from headscope.text.alignment import (
     align_flat,
     related_tokens,
 )
+from headscope.text.corpus import Corpus, Shard, values_of
 from headscope.text.segments import cut, indented, join
 from headscope.text.sentence import Sentence, Word
 from headscope.text.sharing import BARE, SEVERAL, SPLIT, WORDS, Sharing, share
-
-if TYPE_CHECKING:
-    from headscope.text.corpus import Corpus
+from headscope.wording import counted
 
 TAG_FIELDS = ("upos", "xpos")  # the first that the corpus has is the tag set
 TOO_LONG = "too long"
@@ -43,15 +45,13 @@ EMPTY = "empty"
 Numbered = tuple[int, Sentence]  # a text and where it (or its first sentence) is in the corpus
 
 
-def tag_field(corpus: "Corpus") -> str | None:
+def tag_field(corpus: Corpus) -> str | None:
     """The annotation that serves as tags, or None."""
     return next((field for field in TAG_FIELDS if corpus.has(field)), None)
 
 
-def find_labels(corpus: "Corpus") -> dict[str, tuple[str, ...]]:
+def find_labels(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     """Every tag and relation that occurs, sorted; any tag set is taken as it is."""
-    from headscope.text.corpus import values_of
-
     fields = {"tag": tag_field(corpus), "deprel": "deprel" if corpus.has("deprel") else None}
     known: dict[str, Any] = {name: field for name, field in fields.items() if field is not None}
     return {name: tuple(sorted(values_of(corpus, field))) for name, field in known.items()}
@@ -62,12 +62,46 @@ def sentence_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     return _make_inputs(setup, list(enumerate(sentences, start=first)), Counter())
 
 
+def draw_corpus(
+    corpus: Corpus, sentences: int | None, seed: int, options: Mapping[str, Any]
+) -> Corpus:
+    """The sentences that exemplars are sought in: those of the numbers, or more."""
+    more = options["exemplar_sentences"]
+    if more is None:
+        return draw_sentences(corpus, sentences, seed, options)
+    if options["context"] is not None:
+        raise RunError(
+            "exemplar_sentences counts sentences, but with a context documents are the inputs; "
+            "leave one of the two out."
+        )
+    if sentences is None or more <= sentences:
+        of_numbers = "all of the corpus" if sentences is None else counted(sentences, "sentences")
+        raise RunError(
+            f"exemplar_sentences is {more:,}, but the numbers are from {of_numbers}; "
+            "give fewer --sentences for the numbers."
+        )
+    return draw_sentences(corpus, more, seed, options)
+
+
+def sentences_of_numbers(setup: Setup) -> frozenset[int] | None:
+    """The sentences that the numbers are from; None: from all of them."""
+    count, total = setup.sentences, len(setup.corpus)
+    if setup.options["exemplar_sentences"] is None or count is None or count >= total:
+        return None
+    return _sample(total, count, setup.seed)
+
+
+@lru_cache(maxsize=2)  # asked for again by every shard
+def _sample(total: int, count: int, seed: int) -> frozenset[int]:
+    return frozenset(Random(f"{seed} numbers").sample(range(total), count))
+
+
 def number_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence of the sample that the numbers are from."""
-    chosen = setup.numbers
+    sample = sentences_of_numbers(setup)
     numbered = enumerate(sentences, start=first)
-    kept = [(number, each) for number, each in numbered if chosen is None or number in chosen]
-    return _make_inputs(setup, kept, Counter())
+    read = [(number, one) for number, one in numbered if sample is None or number in sample]
+    return _make_inputs(setup, read, Counter())
 
 
 def exemplar_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
@@ -81,6 +115,25 @@ def document_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> 
     skipped: Counter[str] = Counter()
     usable = _read_usable(setup, list(enumerate(sentences, start=first)), skipped)
     return _make_inputs(setup, list(_windows(setup, usable.read, skipped)), skipped)
+
+
+def inputs_again(setup: Setup, numbers: Sequence[int]) -> Inputs:
+    """The inputs that have these numbers, made once more."""
+    numbered = list(zip(numbers, setup.corpus.select(numbers), strict=True))
+    if setup.context is None:
+        return _make_inputs(setup, numbered, Counter())
+    examples: list[Example] = []
+    for number, sentence in numbered:
+        following = [sentence, *_rest_of_document(setup, number)]
+        examples.append(document_inputs(setup, following, number).examples[0])
+    return Inputs(examples)
+
+
+def _rest_of_document(setup: Setup, number: int) -> list[Sentence]:
+    """The sentences after one that may belong to the same input."""
+    stop = min(number + setup.options["context"], len(setup.corpus))
+    first, *following = setup.corpus.read(Shard(0, number, stop))
+    return list(takewhile(lambda each: each.document == first.document, following))
 
 
 def _make_inputs(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> Inputs:

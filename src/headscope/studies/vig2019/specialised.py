@@ -4,7 +4,7 @@ How much more of its attention the best head pays to a tag or relation than head
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,13 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.head import name_head
-from headscope.metrics.records.kinds import (
-    ANY,
-    KIND_EXEMPLAR_WEIGHT,
-    distance_kind,
-    relation_kind,
-    tag_kind,
-)
+from headscope.results.examples import ANY, distance_kind, relation_kind, tag_kind
 from headscope.results.findings import (
     SHARE,
     Finding,
@@ -117,10 +111,7 @@ def choose_heads(result: xr.Dataset) -> list[Choice]:
         choices += _by_label(data, "table1", "pos_to", "tag")
     if "deprel_to" in data:
         choices += _by_label(data, "table2", "deprel_to", "deprel")
-    choices += _by_shape(data)
-    if KIND_EXEMPLAR_WEIGHT.name in result:
-        return choices
-    return [replace(choice, kind="") for choice in choices]  # long inputs keep no pairs by kind
+    return [*choices, *_by_shape(data)]
 
 
 def busy_heads(result: xr.Dataset) -> xr.Dataset:

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine.setup import Setup
 from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.probes import training
@@ -17,11 +18,11 @@ from headscope.studies.clark2019.probes.training import GROUPS, PROBES, Outcome
 from headscope.studies.clark2019.probes.trees import ParseBatch
 from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
 from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
-from headscope.studies.study import Setup
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS
 from tests.studies.clark2019.words.test_study import CHEAP, annotated, make_setup
 
+NOWHERE = Path("no such folder")  # as the run directory is for a worker on another machine
 BOTH = pytest.mark.parametrize("kind", list(MODELS))
 
 
@@ -31,7 +32,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "CHUNKS_PER_CHECKPOINT", 1)
 
 
-def outcomes(setup: Setup, folder: Path | None = None) -> dict[str, bytes]:
+def outcomes(setup: Setup, folder: Path = NOWHERE) -> dict[str, bytes]:
     stage, result = ProbeStage(), xr.Dataset()
     work = stage.work(setup, result, 1, folder)
     work.open()
@@ -51,7 +52,7 @@ def test_the_groups_train_every_probe_once(kind: str) -> None:
 def test_the_training_of_a_group_is_the_same_in_another_process(kind: str) -> None:
     setup = make_setup(annotated(20), kind, probe_seeds=2)
     here = outcomes(setup)
-    work = pickle.loads(pickle.dumps(ProbeStage().work(setup, xr.Dataset(), 1)))
+    work = pickle.loads(pickle.dumps(ProbeStage().work(setup, xr.Dataset(), 1, NOWHERE)))
     work.open()
     assert {group: work(group) for group in reversed(list(GROUPS))} == here
 
@@ -97,14 +98,14 @@ def test_probes_that_are_not_wanted_have_no_pieces() -> None:
     setup = make_setup(annotated(10), "causal", probes=False)
     assert ProbeStage().pieces(setup, xr.Dataset()) == ()
     result = xr.Dataset(attrs={"left_out": "{}"})
-    xr.testing.assert_identical(ProbeStage().finish(setup, result, {}), result)
+    xr.testing.assert_identical(ProbeStage().finish(setup, result, {}, NOWHERE), result)
 
 
 def test_probes_without_a_word_to_test_on_are_left_out() -> None:
     setup = make_setup(annotated(20), "causal", probe_seeds=1)
     nothing = Outcome({}, np.zeros(replicates.GROUPS), {}, {}, {}, "").pack()
     result = xr.Dataset(attrs={"left_out": "{}"})
-    found = ProbeStage().finish(setup, result, dict.fromkeys(GROUPS, nothing))
+    found = ProbeStage().finish(setup, result, dict.fromkeys(GROUPS, nothing), NOWHERE)
     assert NOTHING_LEFT in found.attrs["left_out"]
 
 
@@ -121,11 +122,11 @@ def test_examples_are_the_same_in_another_process(kind: str) -> None:
     setup = make_setup(corpus, kind, **CHEAP, probes=False)
     stage = ExampleStage()
     pieces = stage.pieces(setup, result)
-    work = pickle.loads(pickle.dumps(stage.work(setup, result, 1)))
+    work = pickle.loads(pickle.dumps(stage.work(setup, result, 1, NOWHERE)))
     work.open()
     made = {piece: work(piece) for piece in reversed(pieces)}
     bare = result.drop_vars([name for name in result.data_vars if str(name).startswith("figure5")])
-    again = stage.finish(setup, bare, made)
+    again = stage.finish(setup, bare, made, NOWHERE)
     assert pieces
     for name in ("figure5_weights", "figure5_words", "figure5_gold"):
         xr.testing.assert_equal(again[name], result[name])

@@ -10,6 +10,8 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine.part import Part
+from headscope.engine.setup import Setup
 from headscope.errors import CorpusError, RunError
 from headscope.report.parts import show_table
 from headscope.results.run import read_exemplars
@@ -21,7 +23,6 @@ from headscope.studies.clark2019.probes.trees import ALL
 from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
 from headscope.studies.shared.words import WordTokens, encode_words, find_frame
-from headscope.studies.study import Part, Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence

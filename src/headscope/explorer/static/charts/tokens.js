@@ -38,10 +38,10 @@ export function edgesOf(length, rows) {
  * Tokens side by side; one of them is looked at: by the pointer, by the arrow keys, or pinned by a click.
  * @param {InputText} input
  * @param {number[][]} rows
- * @param {{label: string, start: number, onLook?: (token: number) => void}} options  start: the token that is looked at first
- * @returns {{node: HTMLElement, ready: () => void, pin: (token: number) => void}}
+ * @param {{label: string, start: number}} options  start: the token that is looked at first
+ * @returns {{node: HTMLElement, ready: () => void}}
  */
-export function tokenText(input, rows, { label, start, onLook }) {
+export function tokenText(input, rows, { label, start }) {
   const id = `tokens-${++count}`;
   const { to, from } = edgesOf(input.tokens.length, rows);
   const spans = input.tokens.map((token, i) => h("span", { class: "token", role: "option", id: `${id}-${i}`, "data-token": i, "aria-selected": "false" }, visibleIn(input.pieces ? token.replace(/^##(?=.)/, "") : token)));
@@ -56,7 +56,6 @@ export function tokenText(input, rows, { label, start, onLook }) {
     spans[i]?.setAttribute("aria-selected", "true");
     text.setAttribute("aria-activedescendant", `${id}-${i}`);
     told.replaceChildren(...inWords(input.tokens, i, to[i], from[i]));
-    onLook?.(i);
   };
   const at = (/** @type {Event} */ event) => (event.target instanceof HTMLElement && event.target.dataset.token !== undefined ? Number(event.target.dataset.token) : null);
   text.addEventListener("pointerover", (event) => look(at(event) ?? pinned));
@@ -70,12 +69,8 @@ export function tokenText(input, rows, { label, start, onLook }) {
     spans[pinned].scrollIntoView({ block: "nearest", inline: "nearest" });
   });
   const ready = () => { text.scrollTop = (spans[pinned]?.offsetTop ?? 0) - text.clientHeight / 2; };
-  const pin = (/** @type {number} */ i) => {
-    look((pinned = i));
-    ready();
-  };
   if (spans.length) look(pinned);
-  return { node: h("div", { class: "tokens" }, text, told), ready, pin };
+  return { node: h("div", { class: "tokens" }, text, told), ready };
 }
 
 /** @param {string} token @returns {string} as it reads in a text; a line's end is marked, and ends the line */

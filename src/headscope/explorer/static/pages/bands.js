@@ -6,14 +6,10 @@ import { tokenText } from "../charts/tokens.js";
 import { askInput } from "../shell/api.js";
 import { h } from "../shell/dom.js";
 import { number } from "../shell/format.js";
-import { sentences } from "../shell/messages.js";
 import { change } from "../shell/place.js";
-import { edgePanel } from "./edges.js";
 
 /** @typedef {import("../types.js").Band} Band */
 /** @typedef {import("../types.js").Example} Example */
-
-const ADDS = " The strongest edges are buttons: the weight times what the head reads there, through the final norm, on the unembedding, as logits.";
 
 /**
  * @param {string} run
@@ -21,21 +17,21 @@ const ADDS = " The strongest edges are buttons: the weight times what the head r
  * @param {string | undefined} chosen  the band in the address
  * @returns {HTMLElement}
  */
-export function bandSection(run, { name, bands, causal, no_edges: why }, chosen) {
+export function bandSection(run, { name, bands }, chosen) {
   const place = h("div", { class: "examples", "aria-live": "off" });
   let turn = 0;
   const show = async (/** @type {Band} */ band) => {
     const mine = ++turn;
-    const made = await Promise.all(band.examples.map((one, i) => example(run, one, i, causal)));
+    const made = await Promise.all(band.examples.map((one, i) => example(run, one, i)));
     if (mine !== turn) return;
     place.replaceChildren(...made.map((one) => one.node));
     for (const one of made) one.ready();
   };
   const first = bands.find((one) => one.name === chosen) ?? bands[bands.length - 1];
   const bar = h("div", { class: "figure-bar" }, h("h2", {}, "Examples"), h("span", { class: "faint", "aria-hidden": "true" }, "Band"), choice(bands, first, (band) => { change({ band: band.name }, { replace: true, quiet: true }); void show(band); }), h("span", { class: "space" }), saveButton("CSV", `Download the examples of ${name} as CSV`, () => saveRows(rowsOf(bands), `examples ${name}`)));
-  const hint = h("p", { class: "caption" }, "Inputs lie in five bands of equal frequency by the head’s largest weight in them; “top” are the very largest. Point at a token, or use the arrow keys: ", h("span", { class: "looks-to" }, "where it looks"), " is shaded, ", h("span", { class: "looks-from" }, "who looks at it"), " underlined; a click keeps it.", why ? null : ADDS);
+  const hint = h("p", { class: "caption" }, "Inputs lie in five bands of equal frequency by the head’s largest weight in them; “top” are the very largest. Point at a token, or use the arrow keys: ", h("span", { class: "looks-to" }, "where it looks"), " is shaded, ", h("span", { class: "looks-from" }, "who looks at it"), " underlined; a click keeps it.");
   void show(first);
-  return h("section", { class: "figure", id: "bands" }, bar, place, hint, why ? h("div", { class: "caption", id: "no-edges" }, h("strong", {}, "What single edges add. "), sentences(why)) : null);
+  return h("section", { class: "figure", id: "bands" }, bar, place, hint);
 }
 
 /** @param {Band[]} bands @param {Band} first @param {(band: Band) => void} onChange */
@@ -48,13 +44,12 @@ function choice(bands, first, onChange) {
   return h("fieldset", { class: "segments" }, h("legend", { class: "hidden" }, "Band of the head’s largest weight, from low to high"), ...inputs);
 }
 
-/** @param {string} run @param {Example} one @param {number} i @param {boolean} causal @returns {Promise<{node: HTMLElement, ready: () => void}>} */
-async function example(run, one, i, causal) {
+/** @param {string} run @param {Example} one @param {number} i @returns {Promise<{node: HTMLElement, ready: () => void}>} */
+async function example(run, one, i) {
   const input = await askInput(run, one.input);
-  const edges = edgePanel(input.tokens, one.edges, causal, (query) => text.pin(query));
-  const text = tokenText(input, one.rows, { label: `Example ${i + 1}: ${input.document}, from token ${input.start}`, start: surest(one.rows), onLook: edges.show });
+  const text = tokenText(input, one.rows, { label: `Example ${i + 1}: ${input.document}, from token ${input.start}`, start: surest(one.rows) });
   const about = h("p", { class: "example-about" }, h("strong", {}, number(one.peak)), h("span", { class: "faint" }, `  ${input.document}, tokens ${input.start}–${input.start + input.tokens.length - 1}`));
-  return { node: h("div", { class: "example" }, about, text.node, edges.node), ready: text.ready };
+  return { node: h("div", { class: "example" }, about, text.node), ready: text.ready };
 }
 
 /** The query with the largest weight, the first token left out on both sides. @param {number[][]} rows @returns {number} */

@@ -18,11 +18,13 @@ from functools import lru_cache, partial
 from random import Random
 from typing import Any
 
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
 from headscope.errors import ModelError
 from headscope.metrics.divergence import HeadDivergence
+from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Metric
-from headscope.metrics.records.examples import ExampleMap
 from headscope.metrics.what import repeats
 from headscope.metrics.what.repeats import repeated_sequences
 from headscope.metrics.where import surface
@@ -34,7 +36,6 @@ from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies.additions import with_importance
-from headscope.studies.study import Inputs, Part, Setup
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, Segment, Segments, segment_of
 from headscope.text.sentence import Sentence
@@ -136,8 +137,12 @@ def segments_of(corpus: Corpus, words: int) -> Segments:
     return Segments(corpus, words)
 
 
-def draw_segments(corpus: Corpus, count: int, seed: int, options: Mapping[str, Any]) -> Corpus:
-    """A sample of `count` segments, or the corpus itself if it has no more."""
+def draw_segments(
+    corpus: Corpus, count: int | None, seed: int, options: Mapping[str, Any]
+) -> Corpus:
+    """A sample of so many segments, or the corpus itself if it has no more."""
+    if count is None:
+        return corpus
     segments = segments_of(corpus, options["max_tokens"])
     return corpus if count >= len(segments) else segments.sample(count, seed)
 
@@ -292,17 +297,14 @@ def _of_surface(setup: Setup) -> list[Metric]:
     grid = setup.grid
     metrics: list[Metric] = [
         surface.offset_shares(grid, offsets(setup)),
-        surface.even_offset_shares(offsets(setup)),
         surface.special_shares(grid, find_delimiters(setup.model).absent),
-        surface.even_special_shares(),
         surface.sep_to_sep(grid),
         surface.other_to_sep(grid),
         surface.entropies(grid),
         surface.entropies_from_cls(grid),
         surface.confidences(grid),
         surface.first_token_shares(grid),
-        surface.even_first_token_share(),
-        *surface.uniform_lines(is_causal=setup.model.is_causal),
+        surface.uniform_entropy(),
     ]
     if setup.reading == "both":
         metrics.append(surface.special_shares_norm(grid, find_delimiters(setup.model).absent))

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from headscope.engine.part import Inputs, Part
+from headscope.engine.setup import Setup
 from headscope.errors import CorpusError
+from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Metric
-from headscope.metrics.records.examples import Exemplars
 from headscope.observe.inputs import Example
 from headscope.studies.clark2019.probes.coreference import CorefAccuracy, make_queries
 from headscope.studies.clark2019.probes.noop import Noop, NoopGradient
@@ -30,7 +32,7 @@ from headscope.studies.shared.words import (
     find_frame,
     word_example,
 )
-from headscope.studies.study import Inputs, Part, Setup
+from headscope.studies.vig2019.inputs import inputs_again as sentences_again
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, cut, cut_text, documents_around, indented, join
@@ -44,25 +46,41 @@ TREES, WINDOWS = "trees: ", "windows: "  # begin the reasons and counts of the t
 
 def tree_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence that is a tree and fits the model."""
-    words: Counter[str] = Counter()
-    faults = [tree_fault(sentence.words) for sentence in sentences]
-    skipped = Counter(f"{TREES}{fault}" for fault in faults if fault is not None)
-    places = [place for place, fault in enumerate(faults) if fault is None]
-    encoded = _encode(setup, [sentences[place] for place in places])
-    examples: list[Example] = []
-    for number, made in zip([first + place for place in places], encoded, strict=True):
-        if isinstance(made, WordTokens):
-            examples.append(_example(setup, number, made))
-            words.update(made.counts)
-        else:
-            skipped[f"{TREES}{made}"] += 1
-    return Inputs(examples, skipped, {f"{TREES}{name}": count for name, count in words.items()})
+    return _tree_inputs(setup, list(enumerate(sentences, start=first)))
 
 
 def plain_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
     """One example for every sentence of a corpus without trees."""
     made = sentence_inputs(setup, sentences, first)
     return Inputs(made.examples, {f"sentences: {why}": n for why, n in made.skipped.items()})
+
+
+def inputs_again(setup: Setup, numbers: Sequence[int]) -> Inputs:
+    """The sentences that have these numbers, made once more."""
+    if not has_trees(setup):
+        return sentences_again(setup, numbers)
+    return _tree_inputs(setup, list(zip(numbers, setup.corpus.select(numbers), strict=True)))
+
+
+def _tree_inputs(setup: Setup, numbered: Sequence[tuple[int, Sentence]]) -> Inputs:
+    words: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    trees: list[tuple[int, Sentence]] = []
+    for number, sentence in numbered:
+        fault = tree_fault(sentence.words)
+        if fault is None:
+            trees.append((number, sentence))
+        else:
+            skipped[f"{TREES}{fault}"] += 1
+    encoded = _encode(setup, [sentence for _, sentence in trees])
+    examples: list[Example] = []
+    for (number, _), made in zip(trees, encoded, strict=True):
+        if isinstance(made, WordTokens):
+            examples.append(_example(setup, number, made))
+            words.update(made.counts)
+        else:
+            skipped[f"{TREES}{made}"] += 1
+    return Inputs(examples, skipped, {f"{TREES}{name}": count for name, count in words.items()})
 
 
 def window_reach(setup: Setup, shard: Shard) -> tuple[int, int]:
@@ -187,14 +205,14 @@ def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
 def parts(setup: Setup) -> tuple[Part, ...]:
     """Sentences for relations and exemplars, windows for coreference where there are mentions."""
     grid, is_causal, row = setup.grid, setup.model.is_causal, setup.options["row"]
-    exemplars = Exemplars(grid, setup.options["exemplars"])
+    examples = HeadExamples(grid, setup.seed, setup.options["exemplars"], with_self=False)
     if has_trees(setup):
         classes = Classes.of(setup.labels["relation"], clitics=setup.options["clitics"])
         relations = RelationAccuracy(grid, classes, is_causal, row)
-        metrics = (relations, *_of_noop(setup, classes), exemplars)
+        metrics = (relations, *_of_noop(setup, classes), examples)
         of_sentences = Part(tree_inputs, metrics, of_corpus=False)
     else:
-        of_sentences = Part(plain_inputs, (exemplars,), of_corpus=False)
+        of_sentences = Part(plain_inputs, (examples,), of_corpus=False)
     if not setup.corpus.has("mentions"):
         return (of_sentences,)
     coreference = CorefAccuracy(grid, is_causal, row)

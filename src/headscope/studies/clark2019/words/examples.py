@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
@@ -29,7 +31,6 @@ from headscope.studies.shared.words import (
     encode_words,
     token_units,
 )
-from headscope.studies.study import Setup, WithModel
 from headscope.text.segments import join
 from headscope.text.sentence import Sentence
 from headscope.workers.threads import use_threads
@@ -100,10 +101,10 @@ class Watching(WithModel):
 
 
 @dataclass(frozen=True)
-class ExampleStage:
+class ExampleStage(Stage[Shown]):
     """Makes Figure 5: one piece for every head that is shown."""
 
-    name: str = "examples"
+    name: str = "figure5"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> tuple[Shown, ...]:
         """The clearest heads for relations, and the best one for coreference."""
@@ -120,14 +121,12 @@ class ExampleStage:
         # A relation under two names (poss, with and without the clitic) may be shown for one head.
         return tuple(dict.fromkeys(found))
 
-    def work(
-        self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None
-    ) -> Watching:
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Watching:
         """The search for the examples of a head."""
         return Watching(setup, threads, setup.model.fingerprint)
 
     def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes]
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shown, bytes], folder: Path
     ) -> xr.Dataset:
         """The result with the examples of Figure 5."""
         pieces = self.pieces(setup, result) if outcomes else ()

@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
@@ -35,7 +37,6 @@ from headscope.studies.clark2019.probes.trees import accuracy, interval_variable
 from headscope.studies.clark2019.probes.vectors import InputEmbeddings, VectorSource, read_vectors
 from headscope.studies.clark2019.words import why_no_probes
 from headscope.studies.shared.words import find_frame
-from headscope.studies.study import Setup, WithModel
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted
@@ -126,12 +127,12 @@ MEASURES = (PARSING_UAS, PARSING_CURVE, PROBE_SELECTIVITY, PARSING_PARAMETERS, P
 
 @dataclass(frozen=True)
 class Training(WithModel):
-    """Trains and tests one group of probes; what it learned so far lies in `folder`, if given."""
+    """Trains and tests one group of probes; what it learned so far lies in `folder`."""
 
     setup: Setup
     threads: int
     fingerprint: str  # of the model that the run is of
-    folder: Path | None = None
+    folder: Path
 
     def open(self) -> None:
         """Check the model, and read what all groups share."""
@@ -190,13 +191,13 @@ class Training(WithModel):
 
     def _checkpoint(self, group: Group) -> Path | None:
         """None where the run directory is out of reach, as on another machine of a cluster."""
-        if self.folder is None or not names_in(self.folder):
+        if not names_in(self.folder):
             return None
         return self.folder / f"probes-{group.replace(' ', '-')}.npz"
 
 
 @dataclass(frozen=True)
-class ProbeStage:
+class ProbeStage(Stage[Group]):
     """Trains the probes of Table 3: one piece for each group of probes that read the same maps."""
 
     name: str = "probes"
@@ -205,14 +206,12 @@ class ProbeStage:
         """All groups, or none where the corpus has no trees or no probes are wanted."""
         return () if why_no_probes(setup) else tuple(GROUPS)
 
-    def work(
-        self, setup: Setup, result: xr.Dataset, threads: int, folder: Path | None = None
-    ) -> Training:
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> Training:
         """The training of a group."""
         return Training(setup, threads, setup.model.fingerprint, folder)
 
     def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Group, bytes]
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Group, bytes], folder: Path
     ) -> xr.Dataset:
         """The result with the rows of Table 3."""
         if not outcomes:

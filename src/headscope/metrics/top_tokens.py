@@ -9,21 +9,20 @@ The first token of an input is no key here and no query: it takes what a head ha
 row sums to one, so that a query's mass is what it does not rest there: how much the head does for
 the token.
 
-The state is a table of heads × the tokens that occur in the shard. Where that would be more than
-TABLE bytes, the rarest of them are left out of the shard, occurrences and mass together, so that
-lift is not biased; what they have is still part of the total.
+Within a shard the whole vocabulary has room; of the shard a table of heads × the tokens that occur
+is kept. Where that would be more than TABLE bytes, the rarest of them are left out, occurrences and
+mass together, so that lift is not biased; what they have is still part of the total.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.metrics.metric import Axis, Grid, Records, State, Sums, Variables
+from headscope.metrics.metric import Axis, Grid, Metric, Sums, Variables
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure
@@ -32,8 +31,8 @@ from headscope.results.records import ORDERS, SIDES
 RANKS = 50
 LEAST = 10  # occurrences of a token that is ranked by lift; of fewer, lift is mostly chance
 TABLE = 2**27  # bytes of the table of a shard
-NOTHING = -1
-FIELDS = ("share", "lift", "count")
+NO_TOKEN = -1
+ALL_COUNT, ALL_MASS = "all_count", "all_mass"  # of the whole vocabulary, while a shard is computed
 
 TOP_TOKEN_SHARE = Measure(
     "top_token_share",
@@ -51,7 +50,7 @@ TOP_TOKEN_SHARE = Measure(
 
 
 @dataclass(frozen=True)
-class TopTokens:
+class TopTokens(Metric):
     """Per head the RANKS tokens of most mass and of most lift, of queries and of keys."""
 
     grid: Grid
@@ -62,94 +61,86 @@ class TopTokens:
     name: str = "top_tokens"
     measures: tuple[Measure, ...] = (TOP_TOKEN_SHARE,)
 
-    def zero(self, inputs: int) -> State:
-        nothing = np.zeros(0)
-        total = np.zeros((len(SIDES), *self.grid.shape))
-        mass = np.zeros((len(SIDES), *self.grid.shape, 0))
-        return State(
-            {"id": nothing, "count": nothing, "mass": mass, "total": total, "tokens": np.zeros(1)}
-        )
+    def zero(self) -> Sums:
+        return {
+            "id": torch.zeros(0, dtype=torch.int64),
+            "count": torch.zeros(0, dtype=torch.int64),
+            "mass": torch.zeros(len(SIDES), *self.grid.shape, 0, dtype=torch.float64),
+            "total": torch.zeros(len(SIDES), *self.grid.shape, dtype=torch.float64),
+            "tokens": torch.zeros((), dtype=torch.int64),
+        }
 
-    def update_text(self, state: State, batch: AnnotatedBatch) -> None:
+    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
         """Count the occurrences of every token."""
+        if ALL_COUNT not in sums:
+            device, shape = batch.mask.device, (len(SIDES), *self.grid.shape, self.vocabulary)
+            sums[ALL_COUNT] = torch.zeros(self.vocabulary, dtype=torch.int64, device=device)
+            sums[ALL_MASS] = torch.zeros(shape, dtype=torch.float32, device=device)
         runs = _runs(batch)
-        room = self._room(state, "count", (self.vocabulary,), batch, torch.int64)
-        room[runs.ids] += runs.lengths
+        sums[ALL_COUNT][runs.ids] += runs.lengths
 
-    def update_layer(self, state: State, layer: Layer) -> None:
+    def see_layer(self, sums: Sums, layer: Layer) -> None:
         """Add what every token pays and receives."""
-        runs, shape = _runs(layer.batch), (len(SIDES), *self.grid.shape, self.vocabulary)
-        room = self._room(state, "mass", shape, layer.batch, torch.float32)
+        runs = _runs(layer.batch)
         for side, values in enumerate((layer.row_total - layer.to_first, layer.columns)):
-            room[side, layer.index][:, runs.ids] += runs.sum(values)
+            sums[ALL_MASS][side, layer.index][:, runs.ids] += runs.sum(values)
 
-    def condense(self, state: State) -> None:
+    def shrink(self, sums: Sums) -> Sums:
         """Keep the tokens that occur; the most frequent of them, if their table is too large."""
-        if not {"count", "mass"} <= set(state.on_device):
-            return
-        count, mass = (state.on_device.pop(name).cpu().numpy() for name in ("count", "mass"))
-        most = max(self.ranks, self.table // (8 * len(SIDES) * int(np.prod(self.grid.shape))))
-        kept = np.sort(np.argsort(-count, kind="stable")[:most])
-        kept = kept[count[kept] > 0]
-        state.sums["id"], state.sums["count"] = kept.astype(float), count[kept].astype(float)
-        state.sums["mass"] = mass[..., kept].astype(float)
-        state.sums["total"] = mass.sum(-1, dtype=np.float64)
-        state.sums["tokens"] = np.array([count.sum()], dtype=float)
+        if ALL_COUNT not in sums:
+            return sums
+        count, mass = sums[ALL_COUNT], sums[ALL_MASS]
+        most = max(self.ranks, self.table // (8 * mass[..., 0].numel()))
+        ids = count.sort(descending=True, stable=True).indices[:most].sort().values
+        ids = ids[count[ids] > 0]
+        return {
+            "id": ids,
+            "count": count[ids],
+            "mass": mass[..., ids].double(),
+            "total": mass.sum(-1, dtype=torch.float64),
+            "tokens": count.sum(),
+        }
 
     def merge(self, left: Sums, right: Sums) -> Sums:
         """The sums of both, token by token."""
-        ids = np.union1d(left["id"], right["id"])
-        count = np.zeros(len(ids))
-        mass = np.zeros((len(SIDES), *self.grid.shape, len(ids)))
-        for each in (left, right):
-            places = np.searchsorted(ids, each["id"])
-            count[places] += each["count"]
-            mass[..., places] += each["mass"]
+        ids = torch.cat([left["id"], right["id"]]).unique()
+        count = torch.zeros(len(ids), dtype=torch.int64)
+        mass = torch.zeros(len(SIDES), *self.grid.shape, len(ids), dtype=torch.float64)
+        for sums in (left, right):
+            places = torch.searchsorted(ids, sums["id"])
+            count[places] += sums["count"]
+            mass[..., places] += sums["mass"]
         added = {name: left[name] + right[name] for name in ("total", "tokens")}
         return {"id": ids, "count": count, "mass": mass, **added}
 
-    def compute(self, sums: Sums, records: Records) -> Variables:
+    def compute(self, sums: Sums) -> Variables:
         """top_token (an id), _share, _lift and _count by layer, head, side, order and rank."""
+        arrays = {name: values.numpy() for name, values in sums.items()}
         shape = (*self.grid.shape, len(SIDES), len(ORDERS), self.ranks)
-        found = {name: np.full(shape, np.nan, np.float32) for name in FIELDS[:2]}
-        whole = {name: np.full(shape, NOTHING, np.int64) for name in ("id", "count")}
-        for place, order, top, fields in self._tops(sums):
+        shares, lifts = np.full((2, *shape), np.nan, np.float32)
+        ids, counts = np.full((2, *shape), NO_TOKEN, np.int64)
+        for place, order, top, share, lift in self._tops(arrays):
             at = (*place[1:], place[0], order, slice(len(top)))
-            for name in FIELDS[:2]:
-                found[name][at] = fields[name][top]
-            whole["id"][at], whole["count"][at] = sums["id"][top], sums["count"][top]
+            shares[at], lifts[at] = share[top], lift[top]
+            ids[at], counts[at] = arrays["id"][top], arrays["count"][top]
         axes = Axis("side", SIDES), Axis("by", ORDERS), Axis("top", range(self.ranks))
-        named = {"top_token": whole["id"], "top_token_count": whole["count"]}
-        named |= {f"top_token_{name}": values for name, values in found.items()}
-        return {name: self.grid.array(values, *axes) for name, values in named.items()}
+        tables = {"": ids, "_count": counts, "_share": shares, "_lift": lifts}
+        return {f"top_token{end}": self.grid.array(values, *axes) for end, values in tables.items()}
 
     def _tops(
-        self, sums: Sums
-    ) -> Iterator[tuple[tuple[int, ...], int, Int[np.ndarray, "top"], dict[str, np.ndarray]]]:
-        """For every side and head and both orders, places of the first tokens, and all values."""
-        frequency = sums["count"] / max(sums["tokens"].item(), 1.0)
-        enough = sums["count"] >= self.least
-        for place in np.ndindex(sums["total"].shape):
-            if sums["total"][place] <= 0:
+        self, arrays: Mapping[str, np.ndarray]
+    ) -> Iterator[tuple[tuple[int, ...], int, Int[np.ndarray, "top"], np.ndarray, np.ndarray]]:
+        """For every side and head and both orders places of the first tokens, and all values."""
+        frequency = arrays["count"] / max(int(arrays["tokens"]), 1)
+        is_frequent = arrays["count"] >= self.least
+        for place in np.ndindex(arrays["total"].shape):
+            if arrays["total"][place] <= 0:
                 continue
-            share = sums["mass"][place] / sums["total"][place]
-            fields = {"share": share, "lift": share / frequency}
-            yield place, ORDERS.index("mass"), largest(share, self.ranks), fields
-            among = np.where(enough, fields["lift"], 0.0)
-            yield place, ORDERS.index("lift"), largest(among, self.ranks), fields
-
-    def _room(
-        self,
-        state: State,
-        name: str,
-        shape: tuple[int, ...],
-        batch: AnnotatedBatch,
-        dtype: torch.dtype,
-    ) -> Tensor:
-        """A table of the whole vocabulary, where the batch is; `condense` makes sums of it."""
-        if name not in state.on_device:
-            state.on_device[name] = torch.zeros(shape, dtype=dtype, device=batch.mask.device)
-        return state.on_device[name]
+            share = arrays["mass"][place] / arrays["total"][place]
+            lift = share / frequency
+            yield place, ORDERS.index("mass"), largest(share, self.ranks), share, lift
+            frequent = np.where(is_frequent, lift, 0.0)
+            yield place, ORDERS.index("lift"), largest(frequent, self.ranks), share, lift
 
 
 def largest(values: Float[np.ndarray, "item"], count: int) -> Int[np.ndarray, "top"]:
@@ -177,7 +168,7 @@ class _Runs:
 
 
 def _runs(batch: AnnotatedBatch) -> _Runs:
-    return batch.once("runs of equal tokens", partial(_find_runs, batch))
+    return batch.once("runs of equal tokens", lambda: _find_runs(batch))
 
 
 def _find_runs(batch: AnnotatedBatch) -> _Runs:

@@ -7,14 +7,13 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import silhouette_score
 
-from headscope.metrics.records.maps import (
+from headscope.studies.luger2026.maps import (
     _affinities,
     _slope,
     bring_together,
     find_clusters,
     find_components,
     lay_out,
-    mean_silhouette,
 )
 
 
@@ -90,10 +89,13 @@ def test_one_cloud_is_one_cluster_and_an_outlier_is_none() -> None:
     assert not find_clusters(cloud[:, :3]).any()
 
 
-def test_the_silhouette_is_that_of_a_plain_one() -> None:
-    random = np.random.default_rng(0)
-    points, labels = random.normal(size=(25, 3)), random.integers(0, 3, 25)
-    far = torch.cdist(torch.from_numpy(points), torch.from_numpy(points))[None]
-    members = torch.nn.functional.one_hot(torch.from_numpy(labels), 3)[None].double()
-    wanted = silhouette_score(points, labels)
-    assert mean_silhouette(far, members).item() == pytest.approx(wanted)
+def test_points_that_are_all_the_same_are_one_cluster() -> None:
+    assert not find_clusters(torch.ones(1, 30, 4)).any()
+
+
+def test_the_largest_cluster_is_the_first() -> None:
+    random = torch.Generator().manual_seed(6)
+    sizes = (10, 30, 20)
+    points = [torch.randn(n, 3, generator=random) + 40 * k for k, n in enumerate(sizes)]
+    labels = find_clusters(torch.cat(points)[None])[0].tolist()
+    assert labels == [2] * 10 + [0] * 30 + [1] * 20

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics.metric import Grid
-from headscope.metrics.records.tokens import TopTokens, largest
+from headscope.metrics.metric import Grid, Sums
+from headscope.metrics.top_tokens import TopTokens, largest
 from headscope.model.attention import PackedAttention, Packing
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.packed import pack_layer
@@ -59,11 +59,10 @@ def test_masses_shares_and_lifts_equal_a_loop_over_pairs(kind: str, is_causal: b
     inputs = [random_input(rng, is_causal) for _ in range(5)]
     ids, batch = with_tokens(inputs, rng)
     metric = TopTokens(GRID, VOCABULARY, ranks=VOCABULARY, least=2)
-    state = metric.zero(5)
-    metric.update_text(state, batch)
-    metric.update_layer(state, make_layer_of(kind, inputs, batch))
-    metric.condense(state)
-    found = metric.compute(state.sums, lambda: iter(()))
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer_of(kind, inputs, batch))
+    found = metric.compute(metric.merge(metric.zero(), metric.shrink(sums)))
     mass, count = plain_masses(inputs, ids)
     for side in ("query", "key"):
         for head in range(HEADS):
@@ -88,21 +87,23 @@ def test_masses_shares_and_lifts_equal_a_loop_over_pairs(kind: str, is_causal: b
                     assert int(found["top_token_count"].sel(place)) == count[token]
 
 
-def shard(metric: TopTokens, seed: int) -> dict[str, np.ndarray]:
+def shard(metric: TopTokens, seed: int) -> Sums:
     rng = np.random.default_rng(seed)
     inputs = [random_input(rng, True) for _ in range(4)]
     _, batch = with_tokens(inputs, rng)
-    state = metric.zero(4)
-    metric.update_text(state, batch)
-    metric.update_layer(state, make_layer_of("dense", inputs, batch))
-    metric.condense(state)
-    return state.sums
+    sums = metric.zero()
+    metric.see_text(sums, batch)
+    metric.see_layer(sums, make_layer_of("matrix", inputs, batch))
+    return metric.shrink(sums)
 
 
 def test_what_a_shard_leaves_out_is_in_the_total_and_not_in_the_lift() -> None:
     whole = TopTokens(GRID, VOCABULARY, ranks=3, least=1)
     cut = replace(whole, table=4 * 16 * HEADS)  # four tokens
-    full, part = shard(whole, 1), shard(cut, 1)
+    full, part = (
+        {name: values.numpy() for name, values in shard(metric, 1).items()}
+        for metric in (whole, cut)
+    )
     assert len(part["id"]) == 4 < len(full["id"])
     rarest = sorted(full["count"])[:-4]
     assert part["count"].min() >= max(rarest)

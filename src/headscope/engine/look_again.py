@@ -1,0 +1,343 @@
+"""The inputs that were chosen as examples once more: the largest weights of their rows.
+
+The first pass says which inputs are examples of which heads; only these few are run again. A piece
+is a block of inputs; it is computed in batches of its own size, so that the numbers do not depend
+on the size that the first pass had.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headscope.engine.forward import Allowance
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
+from headscope.files import pack_arrays, unpack_arrays
+from headscope.model.attention import send
+from headscope.model.loading.network import evaluating
+from headscope.observe.inputs import NO_LABEL, Cut, Example
+from headscope.observe.layer import Layer
+from headscope.observe.show import choose_path, show_layers
+from headscope.results.records import (
+    EXAMPLES,
+    INPUTS,
+    FileRows,
+    check_files,
+    with_checksums,
+    write_records,
+)
+from headscope.workers.threads import use_threads
+
+BLOCK = 32  # inputs of a piece
+TOKENS, TOKENS_CUDA = 1024, 16384  # of a batch
+PER_ROW, LEAST = 8, 0.005  # weights of a row that are kept, and how large they must be
+INPUTS_AT_ONCE = 256  # of a group of rows
+LONGEST = 2**16  # tokens of an input whose places fit into the files
+LABELS = {"tags": "tag", "relations": "deprel"}  # columns of the file, labels of tokens
+
+_one_at_a_time = Lock()  # passes over the same network
+Block = tuple[int, ...]  # numbers of inputs
+InputsAgain = Callable[[Setup, Sequence[int]], Inputs]
+
+
+def why_no_examples(setup: Setup) -> str | None:
+    """Why nothing can be kept of single inputs, or None."""
+    if setup.context is not None and setup.context > LONGEST:
+        return f"places in an input of more than {LONGEST:,} tokens do not fit into the files"
+    return None
+
+
+def blocks_of(result: xr.Dataset, variables: Sequence[str]) -> list[Block]:
+    """Blocks of the inputs that some variables of a result name, in the order of their numbers."""
+    parts = [result[name].values.ravel() for name in variables if name in result]
+    numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
+    numbers = numbers[numbers >= 0].tolist()
+    return [tuple(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK)]
+
+
+def from_the_beginning(example: Example) -> int:
+    """The place of an input in its document, where that is not known."""
+    return 0
+
+
+@dataclass(frozen=True)
+class LookAgain(Stage[Block]):
+    """Writes the examples of every head and the tokens of their inputs, as a stage of the run."""
+
+    inputs: InputsAgain  # of some numbers, made once more in their order
+    with_self: Callable[[Setup], bool]  # whether a token's weight on itself may be the largest
+    start: Callable[[Example], int] = from_the_beginning  # first token of an input in its document
+    variables: tuple[str, ...] = ("example_input",)  # that name the inputs whose tokens are kept
+    name: str = "second_look"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Block]:
+        """Blocks of the inputs that are looked at again."""
+        return blocks_of(result, self.variables) if "example_input" in result else ()
+
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
+        """What is done to a block."""
+        chosen = result["example_input"].transpose("layer", "head", ...).values
+        return Look(
+            setup,
+            self.inputs,
+            self.start,
+            chosen.reshape(*chosen.shape[:2], -1),
+            self.with_self(setup),
+            threads,
+            setup.model.fingerprint,
+        )
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes], folder: Path
+    ) -> xr.Dataset:
+        """The result with the checksums of the files, if there are any."""
+        if "example_input" not in result:
+            return result
+        seen = Seen([unpack_arrays(content) for content in outcomes.values()])
+        files = {EXAMPLES: example_rows(result, seen), INPUTS: input_rows(seen)}
+        checksums = {name: write_records(folder / name, groups) for name, groups in files.items()}
+        return with_checksums(result, checksums)
+
+    def check_files(self, result: xr.Dataset, folder: Path) -> None:
+        """Refuse files that are missing or damaged."""
+        check_files(result, folder, (EXAMPLES, INPUTS))
+
+
+@dataclass(frozen=True)
+class Look(WithModel):
+    """Computes what is kept of a block of inputs."""
+
+    setup: Setup
+    inputs: InputsAgain
+    start: Callable[[Example], int]
+    chosen: Int[np.ndarray, "layer head example"]  # numbers of inputs, -1 for none
+    with_self: bool
+    threads: int
+    fingerprint: str  # of the model that the run is of
+
+    def describe(self, block: Block, /) -> str:
+        """The block by its inputs."""
+        return f"The second look at inputs {block[0]} to {block[-1]}"
+
+    def __call__(self, block: Block, /) -> bytes:
+        """What is kept of the inputs, as the content of a file."""
+        inputs, model = self.inputs(self.setup, block), self.setup.model
+        tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
+        with _one_at_a_time, use_threads(self.threads):
+            arrays = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
+        described = [describe(self.setup, each, self.start(each)) for each in inputs.examples]
+        return pack_arrays({**arrays, "inputs": np.array(json.dumps(described))})
+
+    def _look(self, inputs: Inputs, tokens: int) -> dict[str, np.ndarray]:
+        columns, model, kept = inputs.columns, self.setup.model, Kept()
+        heads = self._heads_of(columns.numbers)
+        with torch.inference_mode(), evaluating(model.network):
+            for rows in model.buckets(columns.lengths.tolist(), tokens):
+                cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
+                self._look_at(cut.to(model.device), heads, kept)
+        return kept.arrays()
+
+    def _heads_of(self, numbers: Int[np.ndarray, "input"]) -> dict[int, dict[int, list[int]]]:
+        """The heads that have each of these inputs as an example, by layer, by input."""
+        heads: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for layer, head, place in np.argwhere(np.isin(self.chosen, numbers)).tolist():
+            of_layer = heads[int(self.chosen[layer, head, place])][layer]
+            if head not in of_layer:  # one input may be in two bands
+                of_layer.append(head)
+        return heads
+
+    def _look_at(self, cut: Cut, heads: dict[int, dict[int, list[int]]], kept: "Kept") -> None:
+        model, batch = self.setup.model, cut.annotated
+
+        def show(layer: Layer) -> None:
+            pairs = [
+                (row, head)
+                for row, number in enumerate(batch.numbers.tolist())
+                for head in heads[number][layer.index]
+            ]
+            if pairs:
+                numbers = [int(batch.numbers[row]) for row, _ in pairs]
+                places = [
+                    (layer.index, head, number)
+                    for (_, head), number in zip(pairs, numbers, strict=True)
+                ]
+                kept.add(places, *look_at(layer, pairs, with_self=self.with_self))
+
+        reading = self.setup.reading
+        path = choose_path(model, cut.batch.ids.shape[1], self.setup.attention, reading=reading)
+        show_layers(model, cut.batch, batch, path, show, reading)
+
+
+@dataclass
+class Kept:
+    """What was seen so far of single heads on single inputs."""
+
+    places: list[tuple[int, int, int]] = field(default_factory=list)  # layer, head, input
+    pairs: list[np.ndarray] = field(default_factory=list)  # query and key of the largest weights
+    sparse: list[np.ndarray] = field(default_factory=list)  # example, query, key, weight
+
+    def add(
+        self,
+        places: list[tuple[int, int, int]],
+        pairs: Int[Tensor, "example 2"],
+        sparse: Float[Tensor, "4 kept"],
+    ) -> None:
+        """Add what was seen of one layer; `sparse` counts its examples from 0."""
+        kept = sparse.cpu().numpy()
+        kept[0] += len(self.places)
+        self.places += places
+        self.pairs.append(pairs.cpu().numpy())
+        self.sparse.append(kept)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything as arrays: the weights of all examples one behind the other."""
+        example, query, key, weight = np.concatenate([np.zeros((4, 0)), *self.sparse], axis=1)
+        stops = np.searchsorted(example, np.arange(len(self.places)), side="right")
+        pairs = np.concatenate([np.zeros((0, 2), np.int64), *self.pairs])
+        return {
+            "places": np.array(self.places, dtype=np.int64).reshape(-1, 3),
+            "pairs": pairs.astype(np.uint16),
+            "stops": stops.astype(np.int64),
+            "query": query.astype(np.uint16),
+            "key": key.astype(np.uint16),
+            "weight": weight.astype(np.float32),
+        }
+
+
+def look_at(
+    layer: Layer, pairs: Sequence[tuple[int, int]], *, with_self: bool
+) -> tuple[Int[Tensor, "example 2"], Float[Tensor, "4 kept"]]:
+    """Of some inputs and heads of a layer the pair of the largest kept weight, and sparse weights.
+
+    Of equal weights the first pair counts. Sparse weights are as they are, the null filter not
+    applied; they come as (example, query, key, weight), row by row, the largest of a row first.
+    """
+    batch = layer.batch
+    rows, heads = (
+        send(torch.tensor(values), batch.mask.device) for values in zip(*pairs, strict=True)
+    )
+    tokens, first = batch.mask.shape[1], batch.first_peak_token
+    largest = torch.zeros(len(pairs), device=rows.device)
+    places = torch.zeros(len(pairs), 2, dtype=torch.int64, device=rows.device)
+    sparse: list[Tensor] = []
+    for start in range(0, tokens, layer.block):
+        stop = min(start + layer.block, tokens)
+        weights = layer.weights(start, stop)[rows, heads]
+        is_pair = batch.mask[rows, start:stop, None] & batch.mask[rows, None]
+        weights = torch.where(is_pair, weights, 0.0)  # rows of padding may hold anything
+        sparse.append(largest_of_rows(weights, start))
+        counted = torch.where(batch.pairs_of(start, stop)[rows], weights, 0.0)
+        counted[..., :first] = 0.0
+        counted[:, : max(0, first - start)] = 0.0
+        if not with_self:
+            counted.diagonal(offset=start, dim1=1, dim2=2).zero_()
+        weight, place = counted.flatten(1).max(-1)
+        is_larger = weight > largest
+        largest = torch.where(is_larger, weight, largest)
+        pair = torch.stack([place // tokens + start, place % tokens], dim=-1)
+        places = torch.where(is_larger[:, None], pair, places)
+    kept = torch.cat(sparse, dim=1)
+    return places, kept[:, kept[0].argsort(stable=True)]
+
+
+def largest_of_rows(
+    weights: Float[Tensor, "example query key"],
+    start: int = 0,
+    count: int = PER_ROW,
+    least: float = LEAST,
+) -> Float[Tensor, "4 kept"]:
+    """Example, query, key and weight of the largest weights of every row, the largest first."""
+    values, keys = weights.topk(min(count, weights.shape[-1]), dim=-1)
+    example, query, rank = (values > least).nonzero(as_tuple=True)
+    key, weight = keys[example, query, rank], values[example, query, rank]
+    return torch.stack([example.double(), query.double() + start, key.double(), weight.double()])
+
+
+def describe(setup: Setup, example: Example, start: int) -> dict[str, Any]:
+    """The tokens of an input as they are shown, their labels, and where they are from."""
+    sentence, encoded = example.sentence, example.encoded
+    pairs = zip(encoded.offsets, encoded.special, strict=True)
+    spans = [span for span, is_special in pairs if not is_special]
+    text = encoded.text[spans[0][0] : spans[-1][1]] if spans else ""
+    labels = {
+        column: [
+            "" if code == NO_LABEL else setup.labels[name][code] for code in example.labels[name]
+        ]
+        for column, name in LABELS.items()
+        if name in example.labels and name in setup.labels
+    }
+    return {
+        "input": int(example.number),
+        "document": "" if sentence is None else sentence.document,
+        "id": "" if sentence is None else sentence.id,
+        "start": start,
+        "text": text,
+        "tokens": list(encoded.tokens),
+        "null": [place for place, is_null in enumerate(example.null) if is_null],
+        **{column: labels.get(column, []) for column in LABELS},
+    }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The outcomes of all blocks."""
+
+    blocks: Sequence[Mapping[str, np.ndarray]]
+
+    def inputs(self) -> dict[int, dict[str, Any]]:
+        """Every input that was looked at again, by number."""
+        described = [each for block in self.blocks for each in json.loads(str(block["inputs"]))]
+        return {each["input"]: each for each in described}
+
+    def places(self) -> dict[tuple[int, int, int], tuple[int, int]]:
+        """The block, and the place there, of every layer, head and input."""
+        return {
+            (layer, head, number): (block, place)
+            for block, arrays in enumerate(self.blocks)
+            for place, (layer, head, number) in enumerate(arrays["places"].tolist())
+        }
+
+    def example(self, block: int, place: int) -> dict[str, Any]:
+        """The surest pair and the sparse weights of an example."""
+        arrays = self.blocks[block]
+        start = int(arrays["stops"][place - 1]) if place else 0
+        part = slice(start, int(arrays["stops"][place]))
+        query, key = arrays["pairs"][place].tolist()
+        sparse = {name: arrays[name][part] for name in ("query", "key", "weight")}
+        return {"attending": query, "attended": key, **sparse}
+
+
+def example_rows(result: xr.Dataset, seen: Seen) -> Iterator[FileRows]:
+    """The rows of examples.parquet, one head after another."""
+    numbers = result["example_input"].transpose("layer", "head", "band", "pick")
+    peaks = result["example_peak"].transpose(*numbers.dims).values
+    layers, bands = (numbers[name].values.tolist() for name in ("layer", "band"))
+    places = seen.places()
+    for layer, head in np.ndindex(numbers.shape[:2]):
+        rows: list[dict[str, Any]] = []
+        for (band, rank), number in np.ndenumerate(numbers.values[layer, head]):
+            if number < 0:
+                continue
+            about = {"layer": layers[layer], "head": head, "band": bands[band], "rank": rank}
+            about |= {"input": int(number), "peak": float(peaks[layer, head, band, rank])}
+            rows.append(about | seen.example(*places[layer, head, int(number)]))
+        yield rows
+
+
+def input_rows(seen: Seen) -> Iterator[FileRows]:
+    """The rows of inputs.parquet, some inputs at a time."""
+    inputs = seen.inputs()
+    numbers = sorted(inputs)
+    for at in range(0, len(numbers), INPUTS_AT_ONCE):
+        yield [inputs[number] for number in numbers[at : at + INPUTS_AT_ONCE]]

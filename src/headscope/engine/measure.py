@@ -1,0 +1,229 @@
+"""The first stage of a run: the sums of all metrics over a corpus, shard by shard.
+
+```
+shard ─► sentences ─► inputs of every part ─► sums of its metrics ─► shards/00000.npz
+all shards, in their order ─► merged sums ─► variables of the result
+```
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+
+from headscope.engine.forward import observe
+from headscope.engine.part import Inputs, Part
+from headscope.engine.prepare import explain_dead_readers, read_ahead, read_inputs
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
+from headscope.errors import RunError
+from headscope.files import pack_arrays, unpack_arrays
+from headscope.metrics.metric import Metric, Sums, Variables
+from headscope.model.model import Model
+from headscope.results import dataset
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.segments import documents_of
+from headscope.text.sharing import SEVERAL
+from headscope.workers import LocalPool, Pool, Work
+from headscope.workers.threads import use_threads
+
+SHARD_SENTENCES = 256
+SHARD_SENTENCES_CUDA = 8192  # two batches or more of the size that keeps a GPU busy
+LONGEST = 16  # shards' worth of sentences after which even a document is cut
+SUMS, COUNTS = "sums", "counts"  # in the file of a shard
+REMEDY = "see docs/studies.md for what each reason means"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many inputs and tokens were read, how many sentences were skipped and why, and words."""
+
+    inputs: int = 0
+    tokens: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)  # how words and tokens meet
+
+    def __add__(self, other: "Counts") -> "Counts":
+        skipped = dict(sorted((Counter(self.skipped) + Counter(other.skipped)).items()))
+        words = {
+            name: self.words.get(name, 0) + other.words.get(name, 0)
+            for name in {**self.words, **other.words}
+        }
+        return Counts(self.inputs + other.inputs, self.tokens + other.tokens, skipped, words)
+
+
+@dataclass(frozen=True)
+class MeasureShards(Stage[Shard]):
+    """Measures a corpus: every piece is a shard of it."""
+
+    parts: Callable[[Setup], tuple[Part, ...]]  # made anew in every process
+    remedy: str = REMEDY  # what to do about a corpus that no input could be made of
+    name: str = "shards"
+
+    ending = ".npz"
+    noun = "sentences"
+
+    @property
+    def place(self) -> str:
+        """A folder of its own, which other programs look into."""
+        return "shards"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> list[Shard]:
+        """All shards; where documents are inputs, a shard holds whole ones."""
+        return make_shards(setup, shard_sentences(setup.model))
+
+    def size(self, piece: Shard) -> int:
+        """Its sentences."""
+        return len(piece)
+
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Measuring":
+        """What is done to a shard."""
+        return Measuring(setup, self.parts, threads, setup.model.fingerprint)
+
+    def compute(
+        self, work: Work[Shard, bytes], pieces: Sequence[Shard], pool: Pool
+    ) -> Iterator[tuple[Shard, bytes]]:
+        """The sums of every shard; other processes read ahead of a GPU of this machine."""
+        if isinstance(work, Measuring) and work.needs_gpu and isinstance(pool, LocalPool):
+            return work.run_ahead(pieces)
+        return pool.run(work, pieces)
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Shard, bytes], folder: Path
+    ) -> xr.Dataset:
+        """The variables of all metrics, computed from the sums of all shards."""
+        metrics = metrics_of(self.parts(setup))
+        sums = {name: metric.zero() for name, metric in metrics.items()}
+        counts = Counts()
+        for shard in outcomes:  # in their order, one at a time
+            more_sums, more_counts = unpack(outcomes[shard])
+            for name, metric in metrics.items():
+                sums[name] = metric.merge(sums[name], more_sums[name])
+            counts += more_counts
+        if counts.inputs == 0:
+            reasons = ", ".join(f"{count:,} × {reason}" for reason, count in counts.skipped.items())
+            raise RunError(f"No sentence of the corpus could be used ({reasons}); {self.remedy}.")
+        variables: Variables = {}
+        for name, metric in metrics.items():
+            variables |= metric.compute(sums[name])
+        return dataset.build(variables, {**result.attrs, **_attributes(counts)})
+
+
+@dataclass(frozen=True)
+class Measuring(WithModel):
+    """Computes the sums of a shard: everything that is needed for it, in any process."""
+
+    setup: Setup
+    make_parts: Callable[[Setup], tuple[Part, ...]]
+    threads: int
+    fingerprint: str  # of the model that the run is of
+
+    def __call__(self, shard: Shard, /) -> bytes:
+        """The content of a shard's file."""
+        with use_threads(self.threads):
+            return self.compute(read_inputs(self.setup, self.parts, shard))
+
+    def run_ahead(self, shards: Sequence[Shard]) -> Iterator[tuple[Shard, bytes]]:
+        """Every shard with the content of its file, while other processes read the next ones."""
+        self.open()
+        with explain_dead_readers(), use_threads(self.threads):
+            ahead = read_ahead(self.setup, self.parts, shards)
+            for shard, inputs in zip(shards, ahead, strict=True):
+                yield shard, self.compute(inputs)
+
+    def describe(self, shard: Shard, /) -> str:
+        """The shard by its number and its sentences, counted from 0."""
+        return f"Shard {shard.index} (sentences {shard.start} to {shard.stop - 1})"
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What is read and measured."""
+        return self.make_parts(self.setup)
+
+    def compute(self, inputs_of_parts: Sequence[Inputs]) -> bytes:
+        """The sums of all metrics after the inputs of a shard, as the content of its file."""
+        setup = self.setup
+        sums: dict[str, Sums] = {}
+        counts = Counts()
+        for part, inputs in zip(self.parts, inputs_of_parts, strict=True):
+            counts += Counts(skipped=inputs.skipped, words=inputs.words)
+            if part.of_corpus:
+                counts += Counts(len(inputs.examples), inputs.tokens)
+            sums |= observe(
+                setup.model,
+                inputs.columns,
+                part.metrics,
+                setup.batch_tokens,
+                setup.attention,
+                setup.reading,
+            )
+        return pack(sums, counts)
+
+
+def pack(sums: Mapping[str, Sums], counts: Counts) -> bytes:
+    """The sums of all metrics, and what was counted, as the content of a file."""
+    arrays = {COUNTS: np.array(json.dumps(vars(counts)))}
+    for metric, tensors in sums.items():
+        for name, values in tensors.items():
+            arrays[f"{SUMS}/{metric}/{name}"] = values.numpy()
+    return pack_arrays(arrays)
+
+
+def unpack(content: bytes) -> tuple[dict[str, Sums], Counts]:
+    """The sums of every metric by name, and the counts."""
+    arrays = unpack_arrays(content)
+    counts = Counts(**json.loads(str(arrays.pop(COUNTS))))
+    sums: dict[str, Sums] = {}
+    for key, values in arrays.items():
+        _, metric, name = key.split("/", 2)
+        sums.setdefault(metric, {})[name] = torch.from_numpy(values)
+    return sums, counts
+
+
+def metrics_of(parts: Sequence[Part]) -> dict[str, Metric]:
+    """All metrics of all parts by name."""
+    return {metric.name: metric for part in parts for metric in part.metrics}
+
+
+def shard_sentences(model: Model) -> int:
+    """How many sentences a shard has."""
+    return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
+
+
+def make_shards(setup: Setup, size: int) -> list[Shard]:
+    """The shards of a run; where documents are inputs, a shard holds whole ones."""
+    if setup.context is None:
+        return setup.corpus.shards(size)
+    return list(_of_documents(setup.corpus, size))
+
+
+def _of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
+    index = begin = end = 0
+    for start, stop in documents_of(corpus):
+        for cut in (*range(start + LONGEST * size, stop, LONGEST * size), stop):
+            end = cut
+            if end - begin >= size:
+                yield Shard(index, begin, end)
+                index, begin = index + 1, end
+    if end > begin:
+        yield Shard(index, begin, end)
+
+
+def _attributes(counts: Counts) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        "sentences": counts.inputs,
+        "tokens": counts.tokens,
+        "mean_tokens": counts.tokens / counts.inputs,
+        "skipped": json.dumps(dict(counts.skipped)),
+        "words": json.dumps(dict(counts.words)),
+    }
+    if SEVERAL in counts.words:  # the whole study reads words in one way
+        attributes["shared_tokens"] = counts.words[SEVERAL]  # tokens that cover several words
+    return attributes

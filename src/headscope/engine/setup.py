@@ -1,0 +1,97 @@
+"""A study about to run: on which model and corpus, with which options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import ModelError
+from headscope.metrics.metric import Grid
+from headscope.results.replicates import group_of
+from headscope.text.corpus import count_documents
+
+if TYPE_CHECKING:
+    from headscope.model.model import Model
+    from headscope.model.writes import Reading
+    from headscope.observe.show import PathChoice
+    from headscope.text.corpus import Corpus
+    from headscope.text.sentence import Sentence
+    from headscope.text.sharing import Sharing
+
+FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A study about to run: on which model and corpus, with which options and labels."""
+
+    model: "Model"
+    corpus: "Corpus"
+    options: Mapping[str, Any]
+    labels: Mapping[str, tuple[str, ...]]
+    batch_tokens: int
+    seed: int = 0
+    sentences: int | None = None  # how many were asked for; None: all of the corpus
+
+    @property
+    def grid(self) -> Grid:
+        """The heads of the model's first stack."""
+        return Grid(self.model.stacks[0].attending, self.model.heads)
+
+    @property
+    def context(self) -> int | None:
+        """How many tokens of a document are one input; None where sentences are."""
+        return self.options.get("context")
+
+    @property
+    def attention(self) -> "PathChoice":
+        """The path by which layers are looked at: as chosen, or by their length and the device.
+
+        On a CPU whole matrices suit sentences, however long.
+        """
+        on_cpu = self.model.device.type == "cpu"
+        default = "dense" if self.context is None and on_cpu else "auto"
+        return self.options.get("attention") or default
+
+    @property
+    def sharing(self) -> "Sharing":
+        """What becomes of a token that several words share."""
+        return self.options.get("alignment", "overlap")
+
+    @property
+    def reading(self) -> "Reading":
+        """How weights are read: as they are, by the norms of what they give, or both."""
+        return self.options.get("weights", "raw")
+
+    @cached_property
+    def has_documents(self) -> bool:
+        """Whether the corpus has enough documents for these to be the units of all errors."""
+        return count_documents(self.corpus, FEWEST_DOCUMENTS) == FEWEST_DOCUMENTS
+
+    def group(self, first: "Sentence", number: int) -> int:
+        """The group of an input by its document, or by its first sentence where there are none."""
+        if first.document and self.has_documents:
+            return group_of(first.document)
+        return group_of(f"{first.document} {first.id}" if first.id else str(number))
+
+
+class WithModel:
+    """What all work with the model of a run has in common, in this process or another."""
+
+    setup: Setup
+    fingerprint: str  # of the model that the run is of
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the model is on a GPU."""
+        return self.setup.model.device.type == "cuda"
+
+    def open(self) -> None:
+        """Refuse to compute with other weights than those of the run."""
+        model = self.setup.model
+        if model.fingerprint != self.fingerprint:
+            raise ModelError(
+                f"{model.name} has other weights here ({model.fingerprint}) than where the run was "
+                f"started ({self.fingerprint}); give every node the same files, or give a network "
+                "that you changed as load(network, tokenizer=…)."
+            )

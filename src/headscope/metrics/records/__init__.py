@@ -1,1 +1,0 @@
-"""What is kept of single inputs: examples, exemplars by kind, draws, top tokens, maps."""

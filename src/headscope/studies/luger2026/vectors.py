@@ -1,0 +1,387 @@
+"""What a run of luger2026 keeps of every head besides examples: tokens, maps and writes.
+
+```
+top_tokens.parquet   from the numbers alone
+maps.parquet         queries, keys, values and outputs of sampled tokens, seen once more
+writes.parquet       what the outputs of sampled tokens add to the logits
+```
+
+Vectors of the sampled tokens are held for all heads at once: tokens × heads × (two or three times
+the width of a head) numbers, however long the corpus is.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headscope.engine.forward import Allowance
+from headscope.engine.look_again import TOKENS, TOKENS_CUDA, Block, InputsAgain, blocks_of
+from headscope.engine.part import Inputs
+from headscope.engine.setup import Setup, WithModel
+from headscope.engine.stage import Stage
+from headscope.files import pack_arrays, unpack_arrays
+from headscope.metrics.metric import Axis
+from headscope.model.attention import LayerAttention, RowAttention, widen
+from headscope.model.capture.modes import block_rows
+from headscope.model.inputs.tokens import display
+from headscope.model.model import Model
+from headscope.model.writes import Readout, find_readout, output_part
+from headscope.observe.inputs import Cut
+from headscope.observe.show import DENSE_TOKENS
+from headscope.results.records import (
+    DIRECTIONS,
+    MAPS,
+    ORDERS,
+    SIDES,
+    SPACES,
+    TOP_TOKENS,
+    WRITES,
+    FileRows,
+    check_files,
+    with_checksums,
+    write_records,
+)
+from headscope.studies.luger2026.maps import (
+    COMPONENTS,
+    REDUCED,
+    bring_together,
+    find_clusters,
+    find_components,
+    lay_out,
+)
+from headscope.workers.threads import use_threads
+
+WRITTEN_TOKENS = 20
+Row = dict[str, Any]
+
+_one_at_a_time = Lock()  # the last norm is watched by one pass
+
+
+@dataclass(frozen=True)
+class Vectors(Stage[Block]):
+    """Looks at the sampled tokens once more, and writes the files."""
+
+    inputs: InputsAgain  # of some numbers, made once more in their order
+    name: str = "vectors"
+
+    def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Block]:
+        """Blocks of the inputs that the sampled tokens are from."""
+        return blocks_of(result, ("sample_input",))
+
+    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
+        """What is done to a block."""
+        sample = np.stack([result[f"sample_{name}"].values for name in ("input", "position")], -1)
+        return Look(setup, self.inputs, sample, threads, setup.model.fingerprint)
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes], folder: Path
+    ) -> xr.Dataset:
+        """The result with the checksums of the files, and what is said of the vectors."""
+        if "top_token" not in result:
+            return result
+        files: dict[str, Iterator[FileRows]] = {TOP_TOKENS: top_token_rows(result, setup.model)}
+        seen = Seen([unpack_arrays(content) for content in outcomes.values()])
+        if seen.has_vectors:
+            layout = lay_out_all(setup, seen)
+            result = result.assign(layout.variables(setup))
+            files[MAPS] = layout.rows(setup, seen)
+        readout = find_readout(setup.model)
+        if isinstance(readout, Readout) and seen.has_vectors:
+            files[WRITES] = written_rows(setup, seen, readout)
+        checksums = {name: write_records(folder / name, groups) for name, groups in files.items()}
+        return with_checksums(result, checksums)
+
+    def check_files(self, result: xr.Dataset, folder: Path) -> None:
+        """Refuse files that are missing or damaged."""
+        check_files(result, folder, (TOP_TOKENS, MAPS, WRITES))
+
+
+@dataclass(frozen=True)
+class Look(WithModel):
+    """Takes the vectors of the sampled tokens of a block of inputs."""
+
+    setup: Setup
+    inputs: InputsAgain
+    sample: Int[np.ndarray, "point 2"]  # input and place
+    threads: int
+    fingerprint: str  # of the model that the run is of
+
+    def describe(self, block: Block, /) -> str:
+        """The block by its inputs."""
+        return f"The second look at tokens of inputs {block[0]} to {block[-1]}"
+
+    def __call__(self, block: Block, /) -> bytes:
+        """The vectors, as the content of a file."""
+        inputs, model = self.inputs(self.setup, block), self.setup.model
+        tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
+        with _one_at_a_time, use_threads(self.threads), torch.inference_mode():
+            kept = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
+        shown = {example.number: example.encoded.tokens for example in inputs.examples}
+        words = [shown[number][place] for number, place in kept.tokens]
+        return pack_arrays(kept.arrays() | {"words": np.array(json.dumps(words))})
+
+    def _look(self, inputs: Inputs, tokens: int) -> "Kept":
+        columns, model, kept = inputs.columns, self.setup.model, Kept()
+        for rows in model.buckets(columns.lengths.tolist(), tokens):
+            cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
+            self._look_at(cut.to(model.device), kept)
+        return kept
+
+    def _look_at(self, cut: Cut, kept: "Kept") -> None:
+        numbers, device = cut.annotated.numbers.tolist(), cut.batch.ids.device
+        points: list[tuple[int, int]] = []
+        for row, number in enumerate(numbers):
+            places = self.sample[self.sample[:, 0] == number, 1]
+            points += [(row, place) for place in sorted(places.tolist())]
+        kept.tokens += [(numbers[row], place) for row, place in points]
+        rows, places = torch.tensor(points, dtype=torch.long, device=device).reshape(-1, 2).T
+        seen = SeenPoints(self.setup.model, rows, places)
+        if isinstance(self._readout, Readout):
+            with self._readout.watching() as residuals:
+                seen.run(cut)
+            residual = widen(residuals[-1][rows, places])
+            kept.vectors["residual"].append(residual.cpu().numpy())
+        else:
+            seen.run(cut)
+        for name, values in seen.vectors.items():
+            kept.vectors[name].append(values.cpu().numpy())
+
+    @cached_property
+    def _readout(self) -> Readout | str:
+        return find_readout(self.setup.model)
+
+
+@dataclass
+class Kept:
+    """What was seen so far: the tokens, and their vectors by space and layer."""
+
+    tokens: list[tuple[int, int]] = field(default_factory=list)  # input, place
+    vectors: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything as arrays."""
+        return {
+            "tokens": np.array(self.tokens, dtype=np.int64).reshape(-1, 2),
+            **{f"vectors/{name}": np.concatenate(parts) for name, parts in self.vectors.items()},
+        }
+
+
+@dataclass(frozen=True)
+class SeenPoints:
+    """Some tokens of a batch, and their vectors in every layer that was shown."""
+
+    model: Model
+    rows: Int[Tensor, "point"]
+    places: Int[Tensor, "point"]
+    vectors: dict[str, Tensor] = field(default_factory=dict)
+
+    def run(self, cut: Cut) -> None:
+        """Run the batch: whole matrices, or blocks of rows where those would be large."""
+        tokens = cut.batch.ids.shape[1]
+        if tokens <= DENSE_TOKENS or "rows" not in self.model.modes:
+            self.model.forward(cut.batch, self._see, logits=False)
+            return
+        block = block_rows(len(cut.batch.ids) * self.model.heads, tokens, cut.batch.ids.device)
+        self.model.forward_rows(cut.batch, self._see, block, logits=False)
+
+    def _see(self, seen: LayerAttention | RowAttention) -> None:
+        stack = self.model.stacks[0]
+        if seen.stack != stack.name or seen.query is None:
+            return
+        start = seen.start if isinstance(seen, RowAttention) else 0
+        layer = stack.attending.index(seen.layer)
+        inside = (self.places >= start) & (self.places < start + seen.weights.shape[2])
+        vectors = take_vectors(seen, self.rows[inside], self.places[inside], start)
+        for name, values in vectors.items():
+            empty = values.new_zeros(len(self.places), *values.shape[1:])
+            self.vectors.setdefault(f"{name}/{layer}", empty)[inside] = values
+
+
+def take_vectors(
+    seen: LayerAttention | RowAttention,
+    rows: Int[Tensor, "point"],
+    places: Int[Tensor, "point"],
+    start: int,
+) -> dict[str, Float[Tensor, "point head dim"]]:
+    """Query, key, value and output of the heads at some tokens; heads may share keys and values."""
+    assert seen.query is not None and seen.key is not None and seen.value is not None
+    weights = widen(seen.weights[rows, :, places - start])  # point head key
+    value = widen(seen.value[rows])  # point key_head key dim
+    groups = weights.shape[1] // value.shape[1]
+    grouped = weights.unflatten(1, (value.shape[1], groups))
+    return {
+        "query": widen(seen.query[rows, :, places - start]),
+        "key": widen(seen.key[rows, :, places]),
+        "value": widen(seen.value[rows, :, places]),
+        "output": torch.einsum("phgk,phkd->phgd", grouped, value).flatten(1, 2),
+    }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The outcomes of all blocks."""
+
+    blocks: Sequence[Mapping[str, np.ndarray]]
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether any token was sampled, and the model shows its vectors."""
+        return any("vectors/query/0" in block for block in self.blocks)
+
+    def tokens(self) -> list[tuple[int, int, str]]:
+        """Input, place and text of every sampled token."""
+        return [
+            (number, place, word)
+            for block in self.blocks
+            for (number, place), word in zip(
+                block["tokens"].tolist(), json.loads(str(block["words"])), strict=True
+            )
+        ]
+
+    def vectors(self, name: str, device: torch.device) -> Float[Tensor, "point *more"]:
+        """The vectors of all sampled tokens under a name."""
+        parts = [block[f"vectors/{name}"] for block in self.blocks]
+        return torch.from_numpy(np.concatenate(parts)).to(device)
+
+
+def _device(setup: Setup) -> torch.device:
+    """Maps are laid out in float64, which some devices do not have."""
+    own = setup.model.device
+    return own if own.type == "cuda" else torch.device("cpu")
+
+
+def _written(
+    setup: Setup, outputs: Float[Tensor, "point head dim"], place: int, head: int
+) -> Float[Tensor, "point width"]:
+    """What a head of a layer writes into the residual stream at every sampled token."""
+    part = output_part(setup.model, setup.grid.layers[place], head)
+    return outputs[:, head] @ part.to(outputs.device)
+
+
+def _points(setup: Setup, seen: Seen, space: str, place: int) -> Float[Tensor, "head point dim"]:
+    """The points of all heads of a layer; outputs as they are written, where that is known."""
+    vectors, heads = seen.vectors(f"{space}/{place}", _device(setup)), setup.grid.heads
+    if space == "output" and setup.model.stacks[0].no_norms is None:
+        return torch.stack([_written(setup, vectors, place, head) for head in range(heads)])
+    points = vectors.transpose(0, 1)
+    return points.repeat_interleave(heads // len(points), 0)  # heads may share keys and values
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the points of all heads lie, and what is said of them."""
+
+    components: Float[np.ndarray, "layer space head point component"]
+    shares: Float[np.ndarray, "layer space head component"]
+    plane: Float[np.ndarray, "layer space head point 2"]  # of queries and keys together
+    clusters: Int[np.ndarray, "layer space head point"]
+
+    def variables(self, setup: Setup) -> dict[str, xr.DataArray]:
+        """component_share(layer, head, space, component) and clusters(layer, head, space)."""
+        space, component = Axis("space", SPACES), Axis("component", range(1, COMPONENTS + 1))
+        shares, count = np.moveaxis(self.shares, 1, 2), self.clusters.max(-1) + 1
+        return {
+            "component_share": setup.grid.array(shares.astype(np.float32), space, component),
+            "clusters": setup.grid.array(count.transpose(0, 2, 1), space),
+        }
+
+    def rows(self, setup: Setup, seen: Seen) -> Iterator[FileRows]:
+        """The rows of maps.parquet, one head after another."""
+        tokens = seen.tokens()
+        for place, layer in enumerate(setup.grid.layers):
+            for head in range(setup.grid.heads):
+                rows: list[Row] = []
+                for space, name in enumerate(SPACES):
+                    at = (place, space, head)
+                    is_on_plane = space < self.plane.shape[1]
+                    plane = self.plane[at].tolist() if is_on_plane else [(None, None)] * len(tokens)
+                    for point, (number, position, word) in enumerate(tokens):
+                        one, two = self.components[at][point].tolist()
+                        about = {"layer": layer, "head": head, "space": name, "token": word}
+                        about |= {"input": number, "position": position}
+                        about |= {"component1": one, "component2": two}
+                        about |= {"x": plane[point][0], "y": plane[point][1]}
+                        rows.append(about | {"cluster": int(self.clusters[at][point])})
+                yield rows
+
+
+def lay_out_all(setup: Setup, seen: Seen) -> Layout:
+    """Components, maps and clusters of every head."""
+    components, shares, planes, clusters = [], [], [], []
+    for place in range(len(setup.grid.layers)):
+        points = {name: _points(setup, seen, name, place) for name in SPACES}
+        reduced = {name: find_components(of_space, REDUCED) for name, of_space in points.items()}
+        places = torch.stack([places for places, _ in reduced.values()])
+        components.append(places[..., :COMPONENTS].cpu().numpy())
+        shares.append(torch.stack([share[:, :COMPONENTS] for _, share in reduced.values()]).cpu())
+        clusters.append(torch.stack([find_clusters(of_space, setup.seed) for of_space in places]))
+        together = torch.cat(bring_together(points["query"], points["key"]), dim=1)
+        planes.append(torch.stack(lay_out(together).chunk(2, dim=1)).cpu().numpy())
+    return Layout(np.stack(components), np.stack(shares), np.stack(planes), np.stack(clusters))
+
+
+def written_rows(setup: Setup, seen: Seen, readout: Readout) -> Iterator[FileRows]:
+    """The rows of every head: by its mean output, then along its first component."""
+    model = setup.model
+    residual = seen.vectors("residual", model.device)
+    for place, layer in enumerate(setup.grid.layers):
+        outputs = seen.vectors(f"output/{place}", model.device)
+        for head in range(setup.grid.heads):
+            written = _written(setup, outputs, place, head)
+            along = first_component(written).expand_as(written)
+            rows = [
+                *_written_tokens(model, "mean", readout.mean_logits(residual, written)),
+                *_written_tokens(model, "component", readout.mean_logits(residual, along)),
+            ]
+            yield [{"layer": layer, "head": head} | row for row in rows]
+
+
+def first_component(points: Float[Tensor, "point dim"]) -> Float[Tensor, "dim"]:
+    """The first principal direction, as long as the points spread along it."""
+    places, _ = find_components(points[None], 1)
+    along = places[0, :, 0]
+    centred = points.double() - points.double().mean(0)
+    size = along.norm().clamp(min=torch.finfo(torch.float64).tiny)
+    return (along @ centred / (size * len(points) ** 0.5)).to(points.dtype)
+
+
+def _written_tokens(model: Model, of: str, logits: Float[Tensor, "vocabulary"]) -> Iterator[Row]:
+    logits = logits[: len(model.tokenizer)].detach()  # a vocabulary may be padded
+    for direction in DIRECTIONS:
+        top = logits.topk(min(WRITTEN_TOKENS, len(logits)), largest=direction == "raises")
+        tokens = display(model.tokenizer, top.indices.tolist())
+        for rank, (token, logit) in enumerate(zip(tokens, top.values.tolist(), strict=True)):
+            yield {"of": of, "direction": direction, "rank": rank, "token": token, "logit": logit}
+
+
+def top_token_rows(result: xr.Dataset, model: Model) -> Iterator[FileRows]:
+    """The rows of top_tokens.parquet, one head after another."""
+    axes = ("layer", "head", "side", "by", "top")
+    ids, share, lift, count = (
+        result[f"top_token{end}"].transpose(*axes).values
+        for end in ("", "_share", "_lift", "_count")
+    )
+    layers = result["layer"].values.tolist()
+    for layer, head in np.ndindex(ids.shape[:2]):
+        rows: list[Row] = []
+        for place, side in enumerate(SIDES):
+            for order, by in enumerate(ORDERS):
+                at = (layer, head, place, order)
+                tokens = display(model.tokenizer, ids[at][ids[at] >= 0].tolist())
+                for rank, token in enumerate(tokens):
+                    about = {"layer": layers[layer], "head": head, "side": side, "by": by}
+                    about |= {"rank": rank, "token": token, "share": float(share[at][rank])}
+                    about |= {"lift": float(lift[at][rank]), "count": int(count[at][rank])}
+                    rows.append(about)
+        yield rows

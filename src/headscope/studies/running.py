@@ -1,0 +1,242 @@
+"""Running a study of a model on a corpus: its options, its run directory, and its result."""
+
+import json
+import logging
+import tempfile
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import torch
+import xarray as xr
+
+from headscope.engine.forward import default_batch_tokens
+from headscope.engine.measure import shard_sentences
+from headscope.engine.run import THREADS, RunFolder, lock_run, open_run
+from headscope.engine.setup import Setup
+from headscope.engine.stage import run_stage
+from headscope.errors import CorpusError, RunError
+from headscope.files import find_place
+from headscope.model.model import Model
+from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
+from headscope.results import dataset
+from headscope.results.dataset import check_result, without_stack
+from headscope.results.measure import attach
+from headscope.results.replicates import add_q_values
+from headscope.results.run import read_settings
+from headscope.results.statements import make_statements, write_statements
+from headscope.studies import find_study
+from headscope.studies.draw import pick_documents
+from headscope.studies.option import Option
+from headscope.studies.study import Study
+from headscope.text.corpus import Corpus
+from headscope.wording import plain
+from headscope.workers import Engine, Pool, find_engine
+from headscope.workers.threads import use_threads
+
+SOURCE = ("name", "path", "format")  # of a corpus
+AS_ASKED = "left out as asked"  # begins the reason of what an option left out
+
+SENTENCES = Option("sentences", int, None, "how many are drawn", least=1)
+SEED = Option("seed", int, 0, "seed of the draw", least=0, most=2**32 - 1)
+BATCH_TOKENS = Option("batch_tokens", int, None, "most tokens of a batch", least=1)
+
+log = logging.getLogger("headscope")
+
+
+def study(
+    name: str | Study,
+    model: Model,
+    corpus: Corpus,
+    out: str | Path | None = None,
+    *,
+    engine: str | Engine = "local",
+    sentences: int | None = None,
+    seed: int = 0,
+    batch_tokens: int | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """Run a study of a model on a corpus and return its result.
+
+    `name` is that of a published study, the import path of your own (package.module:STUDY), or a
+    Study. `out` is the run directory; a second call with the same one continues where the first
+    stopped. Without it nothing is kept. `engine` is "local", "ray", or a RayEngine with an address.
+    `sentences` draws a sample with the seed. `options` are the study's.
+    """
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
+            return study(name, model, corpus, folder, engine=engine, sentences=sentences, seed=seed,
+                         batch_tokens=batch_tokens, **options)  # fmt: skip
+    if isinstance(out, str) and not out.strip():
+        raise RunError("The run directory has no name; give one, such as runs/mine.")
+    path = find_place(out)
+    declared = name if isinstance(name, Study) else find_study(name)
+    options = dict(declared.settle(model, declared.with_options(options)))
+    sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
+    check_attention(model, options.get("attention"))
+    check_reading(model, options.get("weights", "raw"), options.get("attention"))
+    tokens = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
+    drawn = _draw(declared, corpus, sentences, seed, options)
+    setup = Setup(model, drawn, options, declared.labels(drawn), tokens, seed, sentences)
+    _check_context(setup)
+    declared.check(setup)
+    known_as = declared.name if isinstance(name, Study) else name
+    with lock_run(path):
+        run = open_run(path, _settings(known_as, declared, setup))
+        if run.result.exists():
+            return _open_finished(declared, setup, run, engine)
+        _report_left_out(run.settings["left_out"])
+        with _open(engine) as pool:
+            if THREADS not in run.settings:
+                on_gpu = model.device.type == "cuda"
+                threads = pool.share(torch.get_num_threads(), needs_gpu=on_gpu)
+                run = run.record({THREADS: threads})
+            return _finish(declared, setup, run, pool)
+
+
+def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Dataset:
+    """Compute what is missing, and write the result."""
+    result = xr.Dataset(attrs=_attributes(study, setup))
+    for stage in study.stages(setup):
+        result = run_stage(stage, setup, run, pool, result)
+    with use_threads(run.threads):
+        result = _with_statements(study, setup, study.derive(result))
+    if setup.model.is_encoder_decoder:
+        result = result.expand_dims(stack=["encoder"])
+    run.record({"counts": _counts(result)})
+    check_result(without_stack(result))  # nothing is saved that could not be opened
+    dataset.save(result, run.result)
+    return result
+
+
+def _open_finished(study: Study, setup: Setup, run: RunFolder, engine: str | Engine) -> xr.Dataset:
+    """The result of a finished run; files that are missing or damaged are written again."""
+    result = dataset.load(run.result)
+    inner = check_result(without_stack(result))
+    for stage in study.stages(setup):
+        try:
+            stage.check_files(inner, run.path)
+        except RunError as error:
+            log.warning("%s It is written again.", error)
+            with _open(engine) as pool:
+                written = run_stage(stage, setup, run, pool, inner)
+            result = result.assign_attrs(written.attrs)  # their checksums
+            dataset.save(result, run.result)
+    return result
+
+
+def _with_statements(study: Study, setup: Setup, result: xr.Dataset) -> xr.Dataset:
+    """The result with its measures, tables, judged claims and chosen heads."""
+    measures = [measure for metric in study.metrics(setup).values() for measure in metric.measures]
+    result = add_q_values(attach(result, [*measures, *study.measures]))
+    statements = make_statements(study.tables, study.findings, study.choices, result)
+    return write_statements(result, statements)
+
+
+def _batch_tokens(model: Model, path: Path) -> int:
+    """What the run was started with; the free memory of a GPU may be another now."""
+    if (path / "run.json").exists():
+        recorded = read_settings(path).get("options", {}).get("batch_tokens")
+        return recorded or default_batch_tokens(model)
+    return default_batch_tokens(model)
+
+
+def _draw(
+    study: Study, corpus: Corpus, sentences: int | None, seed: int, options: Mapping[str, Any]
+) -> Corpus:
+    """What is read of the corpus."""
+    if len(corpus) == 0:
+        raise CorpusError("The corpus has no sentences; give one that has at least one.")
+    documents = options.get("documents")
+    if documents is not None:
+        corpus = pick_documents(corpus, documents, seed)
+    return study.draw(corpus, sentences, seed, options)
+
+
+def _check_context(setup: Setup) -> None:
+    """Refuse inputs longer than the model has positions for."""
+    context, limit = setup.context, setup.model.max_length
+    if context is not None and limit is not None and context > limit:
+        raise RunError(
+            f"{setup.model.name} has positions for {limit:,} tokens, fewer than a context of "
+            f"{context:,}; give --context {limit} or less."
+        )
+
+
+def _settings(known_as: str, study: Study, setup: Setup) -> dict[str, Any]:
+    """What run.json says from the start; a run continues only if this has not changed."""
+    model, corpus = setup.model, setup.corpus
+    source = getattr(corpus, "source", None)
+    settings = {
+        "study": known_as,
+        "model": {
+            "name": model.name,
+            "revision": model.revision,
+            "fingerprint": model.fingerprint,
+            "sketch": model.sketch,
+            "layers": len(setup.grid.layers),
+            "heads": model.heads,
+            "is_causal": model.is_causal,
+            "dtype": str(model.network.dtype).removeprefix("torch."),
+            "device": model.device.type,
+        },
+        "corpus": {
+            **{fact: getattr(source, fact, None) for fact in SOURCE},
+            "fingerprint": corpus.fingerprint,
+            "sentences": len(corpus),
+        },
+        "options": {
+            "sentences": setup.sentences,
+            "seed": setup.seed,
+            "batch_tokens": setup.batch_tokens,
+            "shard_sentences": shard_sentences(model),
+            **setup.options,
+        },
+        "left_out": study.left_out(setup),
+    }
+    if setup.context is not None:
+        settings["attention"] = _paths(setup)
+    return settings
+
+
+def _paths(setup: Setup) -> str:
+    """By which path the layers of the inputs are looked at, in words."""
+    if setup.attention != "auto":
+        return setup.attention
+    return f"dense up to {DENSE_TOKENS} tokens, {long_path(setup.model, setup.reading)} beyond"
+
+
+def _report_left_out(missing: Mapping[str, str]) -> None:
+    """Say before the work begins what the result will lack, except what was asked to be left."""
+    for reason in dict.fromkeys(missing.values()):
+        if not reason.startswith(AS_ASKED):
+            names = ", ".join(name for name, why in missing.items() if why == reason)
+            log.warning("Without %s: %s.", plain(names), plain(reason))
+
+
+def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
+    return (find_engine(engine) if isinstance(engine, str) else engine).open()
+
+
+def _attributes(study: Study, setup: Setup) -> dict[str, Any]:
+    """What the result says from the start."""
+    return {
+        "study": study.name,
+        "model": setup.model.name,
+        "is_causal": int(setup.model.is_causal),
+        "weights": setup.reading,
+        "corpus": setup.corpus.fingerprint,
+        "left_out": json.dumps(study.left_out(setup)),
+        "options": json.dumps({"seed": setup.seed, **setup.options}),
+    }
+
+
+def _counts(result: xr.Dataset) -> dict[str, Any]:
+    """How many inputs were read, and how many sentences were skipped, for run.json."""
+    return {
+        "inputs": result.attrs["sentences"],
+        "tokens": result.attrs["tokens"],
+        "skipped": json.loads(result.attrs["skipped"]),
+        "words": json.loads(result.attrs["words"]),
+    }
