@@ -60,7 +60,6 @@ LAZY_DOORS = {
     ("headscope.views.view", "headscope.views.cell"): "a view shows itself, in a notebook only",
     ("headscope.views.view", "headscope.views.figures"): "imports matplotlib",
     ("headscope.studies", "headscope.studies.study"): "names of studies are listed without torch",
-    ("headscope.studies.vig2019.inputs", "headscope.text.corpus"): "labels need Arrow",
     ("headscope.demo", "headscope.explorer.site"): "imports xarray while the models work",
     ("headscope.demo", "headscope.results.statements"): "imports xarray, in a model's own process",
     ("headscope.explorer", "headscope.explorer.api"): "imports Starlette, an extra",

@@ -94,7 +94,14 @@ def test_a_run_under_a_url_resumes_to_the_bits_of_a_local_one(
     found = hs.study("vig2019", causal_model(), treebank(48), out)
     xr.testing.assert_identical(found, hs.study("vig2019", causal_model(), treebank(48)))
     xr.testing.assert_identical(found, results.load(out))
-    assert names_in(remote / "run") == {"run.json", "shards", "result.nc", "exemplars.parquet"}
+    assert names_in(remote / "run") == {
+        "run.json",
+        "shards",
+        "result.nc",
+        "examples.parquet",
+        "inputs.parquet",
+        "stages",
+    }
     page = hs.report(out, formats=["svg"])
     assert str(page) == f"{out}/report.html"
     assert "figure05.svg" in names_in(remote / "run" / "figures")

@@ -13,8 +13,10 @@ import headscope as hs
 from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.errors import CorpusError, RunError
+from headscope.head import Head
 from headscope.report.parts import show_table
-from headscope.results.run import read_exemplars
+from headscope.results.examples import Exemplar, exemplars_of
+from headscope.results.run import read_run
 from headscope.studies import find_study
 from headscope.studies.clark2019.probes.mentions import phrases
 from headscope.studies.clark2019.probes.trained_probes import Learner
@@ -306,15 +308,17 @@ def test_every_head_keeps_the_sentences_in_which_it_is_surest(
         sentences = [replace(sentence, words=()) for sentence in sentences]
     model, corpus = MODELS[kind](), Corpus.from_sentences(sentences)
     hs.study("clark2019", model, corpus, tmp_path / "run", **FAST, probes=False, exemplars=2)
-    kept = read_exemplars(tmp_path / "run" / "exemplars.parquet")
-    layers, heads = model.layers, model.heads
-    assert len(kept) == 2 * layers * heads
-    for one in kept[::3]:
-        trace = model.trace(one["text"])
-        weights = trace.weights[one["layer"]][one["head"]].clone()
-        assert weights[one["query"], one["key"]] == pytest.approx(one["weight"], abs=1e-6)
+    records = read_run(tmp_path / "run").records
+    exemplars: list[tuple[Head, Exemplar]] = []
+    for layer, head in np.ndindex(model.layers, model.heads):
+        exemplars += [(Head(layer, head), one) for one in exemplars_of(records, Head(layer, head))]
+    assert len(exemplars) == 2 * model.layers * model.heads
+    for head, one in exemplars[::3]:
+        trace = model.trace(one.text)
+        weights = trace.weights[head.layer][head.head].clone()
+        assert weights[one.query, one.key] == pytest.approx(one.weight, abs=1e-6)
         null = [0, len(trace.tokens) - 1] if kind == "bidirectional" else [0]
         weights[:, null] = 0
         weights[null] = 0
         weights.fill_diagonal_(0)  # a token's attention to itself is no exemplar
-        assert weights.max() == pytest.approx(one["weight"], abs=1e-6)
+        assert weights.max() == pytest.approx(one.weight, abs=1e-6)
