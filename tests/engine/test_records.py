@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from headscope.engine.second_pass import Chosen, largest_of_rows
+from headscope.metrics.records.drawn import draw
 
 import headscope as hs
-from headscope.engine.second_pass import Chosen, largest_of_rows
 from headscope.engine.setup import Setup
-from headscope.metrics.records.drawn import draw
 from headscope.model.model import Model
 from headscope.model.writes import output_part, require_readout
 from headscope.results.records import EXAMPLES, MAPS, TOP_TOKENS, WRITES

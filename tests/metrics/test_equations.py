@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from headscope.metrics.records.examples import Exemplars
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics.metric import Axis, Grid, Metric, Variables
-from headscope.metrics.records.examples import Exemplars
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.what.dependencies import DependencySpan
 from headscope.metrics.where import spread

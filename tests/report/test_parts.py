@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import xarray as xr
+from headscope.metrics.records.kinds import PICKS, RANDOM
 
 import headscope as hs
-from headscope.metrics.records.kinds import PICKS, RANDOM
 from headscope.report import parts
 from headscope.report.page import render_part
 from headscope.report.parts import ShownExemplar, csv_rows, cut, of_choice, pieces_of, show_head
