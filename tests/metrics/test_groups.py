@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Axis, Grid, Sums, Variables
 from headscope.metrics.ratio import Ratio, add_by_group, sum_by_group
 from headscope.metrics.where import spread
@@ -19,7 +20,6 @@ from headscope.results import replicates
 from headscope.results.measure import Baseline, Measure, attach
 from headscope.results.replicates import GROUPS
 from headscope.studies import find_study
-from headscope.engine.setup import Setup
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence

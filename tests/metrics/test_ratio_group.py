@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from headscope.observe.dense import DenseLayer
 
 from headscope.metrics.metric import Axis, Grid
 from headscope.metrics.ratio import HeadRatio, RatioGroup
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.where import spread
 from headscope.metrics.where.surface import offset_shares
-from headscope.observe.dense import DenseLayer
 from tests.metrics.inputs import HEADS, RELATIONS, TAGS, make_batch, make_layer, random_input
 
 LAYERS = 2

@@ -126,13 +126,13 @@ def encode_words(
         ids.update(pieces.ids)
     # Readable names cost more than the tokens themselves, and most tokens are repeated.
     names = dict(zip(sorted(ids), display(tokenizer, sorted(ids)), strict=True))
-    made: list[WordTokens | SkipError] = []
+    results: list[WordTokens | SkipError] = []
     for sentence, pieces in zip(sentences, pieces_of, strict=True):
         if model.max_length is not None and len(pieces) > model.max_length:
-            made.append(SkipError(TOO_LONG))
+            results.append(SkipError(TOO_LONG))
         else:
-            made.append(_align(sentence, _encoded(sentence.text, pieces, names), sharing))
-    return made
+            results.append(_align(sentence, _encoded(sentence.text, pieces, names), sharing))
+    return results
 
 
 @dataclass(frozen=True)

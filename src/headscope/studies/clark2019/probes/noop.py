@@ -239,7 +239,7 @@ def mean_gradient(
 
 
 def applying_in(batch: AnnotatedBatch, classes: Classes, row: From, *, is_causal: bool) -> Applying:
-    """The words of a batch, found once for all layers."""
+    """The words of a batch, made once for all layers."""
 
     def make() -> Applying:
         gold = make_gold(batch.sentences, classes, device=batch.mask.device)
@@ -259,15 +259,8 @@ def find_applying(
     of_dependents = gold.by_itself * scored[0]
     # Where the next word, a clitic, is judged instead of the possessor, it is the one that attends.
     of_dependents += pad(gold.by_next * scored[0], (0, 0, 1, 0))[:, :-1]
-    of_governors = _of_governors(gold, gold.classes * scored[1])
+    places = torch.arange(width, device=null.device)
+    governs = (gold.heads[:, None, :] == places[:, None]).float()
+    of_governors = governs @ (gold.classes * scored[1])
     applies = torch.stack([of_dependents, of_governors], dim=1).clamp(max=1)
     return Applying(units.queries[:, :width], words.float(), applies * words[:, None, :, None])
-
-
-def _of_governors(
-    gold: GoldTrees, classes: Float[Tensor, "batch word class"]
-) -> Float[Tensor, "batch word class"]:
-    """1 for words that govern one of the class."""
-    words = torch.arange(gold.heads.shape[1], device=gold.heads.device)
-    governs = gold.heads[:, None, :] == words[:, None]
-    return (governs.float() @ classes).clamp(max=1)

@@ -218,10 +218,28 @@ class RelationAccuracy(Metric):
     def compute(self, sums: Sums) -> Variables:
         """Accuracies with intervals, baselines and coverage, and the counts of every group."""
         relation = Axis("relation", self.classes.names)
+        correct = label(sums["correct"], GROUP, *self.grid.axes, DIRECTION, relation)
+        scored = label(sums["scored"], GROUP, DIRECTION, relation)
+        words = label(sums["words"], GROUP, relation)
+        hits = label(sums["offset_correct"], GROUP, DIRECTION, OFFSET, relation)
+        # The directions of a causal model share the words out; elsewhere both score them all.
+        all_hits = hits.sum("direction") if self.is_causal else hits.isel(direction=0, drop=True)
+        total = counted(sums["words"].sum(0).numpy())
+        coverage = accuracy(sums["scored"].sum(0).numpy(), total)
+        arcs = label(sums["arcs"], GROUP)
+        arcs_in_trees = label(sums["arcs_found"], GROUP, *self.grid.axes)
+        arcs_of_neighbours = label(sums["arcs_of_neighbours"], GROUP)
+        accuracies = ratio_variables("relation_accuracy", correct, scored)
         return {
-            **self._accuracies(sums, relation),
-            **self._baselines(sums, relation),
-            **self._trees(sums),
+            **accuracies,
+            "relation_accuracy_ci": interval_variable(accuracies, "relation_accuracy"),
+            # Over all words, as in the paper, and over the words that each direction could score.
+            **ratio_variables("offset_accuracy", all_hits, words),
+            **ratio_variables("offset_accuracy_scored", hits, scored),
+            "relation_count": label(total, relation),
+            "relation_coverage": label(coverage, DIRECTION, relation),
+            **ratio_variables("tree_accuracy", arcs_in_trees, arcs),
+            **ratio_variables("tree_baseline", arcs_of_neighbours, arcs),
         }
 
     def _gold(self, batch: AnnotatedBatch) -> GoldTrees:
@@ -232,37 +250,6 @@ class RelationAccuracy(Metric):
 
     def _scored(self, gold: GoldTrees) -> Tensor:
         return scored_words(gold.heads, gold.words, is_causal=self.is_causal)
-
-    def _accuracies(self, sums: Sums, relation: Axis) -> Variables:
-        correct = label(sums["correct"], GROUP, *self.grid.axes, DIRECTION, relation)
-        scored = label(sums["scored"], GROUP, DIRECTION, relation)
-        variables = ratio_variables("relation_accuracy", correct, scored)
-        interval = interval_variable(variables, "relation_accuracy")
-        return {**variables, "relation_accuracy_ci": interval}
-
-    def _baselines(self, sums: Sums, relation: Axis) -> Variables:
-        """Over all words, as in the paper, and over the words that each direction could score."""
-        hits = label(sums["offset_correct"], GROUP, DIRECTION, OFFSET, relation)
-        scored = label(sums["scored"], GROUP, DIRECTION, relation)
-        words = label(sums["words"], GROUP, relation)
-        # The directions of a causal model share the words out; elsewhere both score them all.
-        all_hits = hits.sum("direction") if self.is_causal else hits.isel(direction=0, drop=True)
-        total = counted(sums["words"].sum(0).numpy())
-        covered = accuracy(sums["scored"].sum(0).numpy(), total)
-        return {
-            **ratio_variables("offset_accuracy", all_hits, words),
-            **ratio_variables("offset_accuracy_scored", hits, scored),
-            "relation_count": label(total, relation),
-            "relation_coverage": label(covered, DIRECTION, relation),
-        }
-
-    def _trees(self, sums: Sums) -> Variables:
-        arcs, chain = label(sums["arcs"], GROUP), label(sums["arcs_of_neighbours"], GROUP)
-        hits = label(sums["arcs_found"], GROUP, *self.grid.axes)
-        return {
-            **ratio_variables("tree_accuracy", hits, arcs),
-            **ratio_variables("tree_baseline", chain, arcs),
-        }
 
 
 def predict(
