@@ -129,7 +129,7 @@ def run_pass(model: Model, corpus: Corpus) -> None:
     setup = Setup(model, corpus, study.with_options({"context": CONTEXT}), {}, CPU_TOKENS)
     part = study.parts(setup)[0]
     made = part.inputs(setup, Excerpt(list(corpus)), 0)
-    observe(model, made.examples, part.metrics, CPU_TOKENS, "auto")
+    observe(model, made.columns, part.metrics, CPU_TOKENS, "auto")
 
 
 def run_forward(model: Model, inputs: list[np.ndarray]) -> None:

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import headscope
-from headscope.metrics.examples import Examples
+from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Axis, Grid, Metric, Sums
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.where import spread
@@ -82,7 +82,7 @@ def make_metrics(grid: Grid) -> list[Metric]:
         labels.label_to(labels.DEPREL_TO, grid, deprel),
         dependencies.dependency_alignment(grid),
         Variability(grid, True),
-        Examples(grid, seed=0),
+        HeadExamples(grid, seed=0),
     ]
 
 

@@ -12,7 +12,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import measure
+import headscope.engine.measure as measuring
 from headscope.workers import Engine, LocalEngine, Outcome, Piece, Pool, Work
 from headscope.workers.ray import RayEngine, connected
 
@@ -83,7 +83,7 @@ def compare(model: hs.Model, texts: hs.Corpus) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    measure.SHARD_SENTENCES = SHARD
+    measuring.SHARD_SENTENCES = SHARD
     model, texts = hs.load("mini-gpt2", device="cpu"), corpus()
     print(f"vig2019 of mini-gpt2, {SENTENCES:,} sentences, one thread a worker, the same bits")
     with connected(None):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def with_first_peak(batch: AnnotatedBatch, seed: int) -> AnnotatedBatch:
     return replace(batch, first_peak_token=min(seed % 2, batch.mask.shape[1] - 1))
 
 
-def plain_sums(text: Input, head: int, first_peak: int) -> dict[str, float | list[float]]:
+def plain_sums(text: Input, head: int, first_peak: int) -> dict[str, Any]:
     """The sums of one input and head by loops over its pairs."""
     a, size = text.weights[0, head].astype(float), text.length
     counted_pairs = list(pairs(text))

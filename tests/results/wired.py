@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
+from headscope.metrics.ratio import even_of
 from headscope.metrics.what import labels
 from headscope.metrics.where import surface
 from headscope.results.replicates import GROUPS
@@ -83,10 +84,10 @@ def _labelled(
     grid = {"layer": [0], "head": range(heads)}
     offset, tag = {"offset": list(OFFSETS)}, {"tag": list(TAGS)}
     made = (
-        ("offset", surface.OFFSET_SHARE, surface.OFFSET_SHARE_EVEN, offset),
-        ("first", surface.FIRST_TOKEN_SHARE, surface.FIRST_TOKEN_SHARE_EVEN, {}),
-        ("tag", labels.POS_TO, labels.POS_TO_EVEN, tag),
-        ("entropy", surface.ENTROPY, surface.UNIFORM_ENTROPY, {}),
+        ("offset", surface.OFFSET_SHARE, even_of(surface.OFFSET_SHARE), offset),
+        ("first", surface.FIRST_TOKEN_SHARE, even_of(surface.FIRST_TOKEN_SHARE), {}),
+        ("tag", labels.POS_TO, even_of(labels.POS_TO), tag),
+        ("entropy", surface.ENTROPY, even_of(surface.ENTROPY), {}),
     )
     data = xr.Dataset(attrs={"study": "mine"})
     for name, measure, evenly, further in made:

@@ -15,7 +15,7 @@ from headscope.errors import RunError
 from headscope.metrics.metric import Grid
 from headscope.metrics.what.successor import ITEM, Series, Successor
 from headscope.model.inputs.encode import Encoded, encode_all
-from headscope.observe.inputs import NO_LABEL, Example
+from headscope.observe.inputs import NO_LABEL, Columns, Example
 from headscope.results.statements import read_statements
 from headscope.studies.luger2026.findings import KINDS, behaviour
 from headscope.text.corpus import Corpus
@@ -160,8 +160,8 @@ def test_successors_are_those_of_a_plain_reading_of_gpt2() -> None:
     ]
     grid = Grid(model.stacks[0].attending, model.heads)
     metric = Successor(grid, series)
-    state = observe(model, examples, [metric], 8)["successor"]
-    found = metric.compute(state.sums, lambda: iter([]))["successor"].values
+    sums = observe(model, Columns.of(examples), [metric], 8)["successor"]
+    found = metric.compute(sums)["successor"].values
     expected = np.zeros((3, 2))
     place = 0
     for each in series:

@@ -152,8 +152,8 @@ def _targets(result: xr.Dataset, variable: str) -> list[Series]:
 
 def draw_entropies(result: xr.Dataset) -> Drawing:
     """Entropy of all tokens and of [CLS], against uniform attention."""
-    causal = "visible_uniform_entropy" in result
-    level = float(result["visible_uniform_entropy" if causal else "uniform_entropy"])
+    causal = bool(result.attrs["is_causal"])
+    level = float(result["entropy_even"])
     everything = [_series(result, "entropy", "")]
     plots = [Plot("from all tokens", "entropy in nats", everything, level, "uniform")]
     if np.isfinite(result["entropy_from_cls"].values).any() and not causal:
