@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from headscope.metrics.records.examples import Exemplars
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
