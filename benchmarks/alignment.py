@@ -30,7 +30,7 @@ WORDS_ALONE = replace(
     STUDY,
     name="clark2019 words",
     parts=lambda setup: tuple(replace(part, of_corpus=True) for part in parts(setup)),
-    stages=(),
+    later_stages=(),
     derive=lambda result: result,
     tables=(),
     findings=(),

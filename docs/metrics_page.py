@@ -58,7 +58,9 @@ Where the tables say `NAME_*`, the result has beside `NAME(layer, head, …)`
 - `NAME_by_layer`, `NAME_by_layer_se`: sums over the heads of a layer, then the ratio,
 - `NAME_head_mean`: the plain mean of the head values of a layer,
 - `NAME_numerator(group, …)`, `NAME_denominator(group, …)`: the sums of every group of documents,
-- `NAME_q`: where it has a baseline, the q-value of every head and label against it.
+- `NAME_q`: where it has a baseline, the q-value of every head and label against it,
+- `NAME_even`: where even attention is its baseline, the value of rows that pay every token they see
+  the same: the formula with a[i, j] := 1 / the number of tokens that i sees.
 
 Measures of the corpus alone have no heads and no layers, and so only the error and the sums.
 
@@ -83,6 +85,7 @@ Anything else derives from `Metric` in `metrics/metric.py`: `zero`, then `see_la
 """
 
 PACKAGES = ("headscope.metrics", "headscope.studies")
+OF_TEXT = ("_se", "_numerator", "_denominator")  # what is computed of a measure without heads
 SEVERAL, NEITHER, OWN = "Several studies", "Other measures", "Your own"
 CITED = re.compile(r" \([^()]*\d{4}[^()]*\)")
 
@@ -106,6 +109,9 @@ def measures_of(module: ModuleType) -> list[Measure]:
 def variables_of(measure: Measure) -> list[str]:
     """Every variable that a measure explains."""
     derived = [measure.name + suffix for suffix in DERIVED] if measure.with_errors else []
+    even = f"{measure.name}_even"
+    if any(baseline.variable == even for baseline in measure.baselines):
+        derived += [even, *(even + suffix for suffix in OF_TEXT)]
     return [measure.name, *derived, *measure.also]
 
 

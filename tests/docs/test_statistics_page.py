@@ -9,7 +9,7 @@ from tests.docs.page_module import DOCS
 LARGE = Grid(tuple(range(32)), 32)
 
 
-@pytest.mark.parametrize("study", ["vig2019", "clark2019"])
+@pytest.mark.parametrize("study", ["vig2019", "clark2019", "luger2026"])
 def test_the_page_says_how_large_the_sums_of_1024_heads_are(study: str) -> None:
     sizes = state_sizes(study, LARGE)
     page = (DOCS / "statistics.md").read_text(encoding="utf-8")
@@ -21,4 +21,5 @@ def test_the_page_says_how_large_the_sums_of_1024_heads_are(study: str) -> None:
 def test_sums_grow_with_heads_and_labels_and_32_groups() -> None:
     sizes = state_sizes("vig2019", LARGE)
     assert sizes["distance"] == 2 * 32 * 1024 * 8
-    assert sizes["deprel_to"] == (42 + 1) * 32 * 1024 * 8
+    of_even_attention = (42 + 1) * 32 * 8
+    assert sizes["deprel_to"] == (42 + 1) * 32 * 1024 * 8 + of_even_attention

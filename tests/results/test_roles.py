@@ -167,4 +167,4 @@ def test_a_head_that_only_looks_near_has_no_relation_and_one_that_knows_arcs_has
         "0.04)"
     )
     without = describe_heads(result.drop_vars([n for n in result if "expected" in str(n)]))
-    assert "0.40 ± 0.02 (even attention 0.05)" in without[0].sentence
+    assert "0.40 ± 0.02 (share of pairs 0.05)" in without[0].sentence

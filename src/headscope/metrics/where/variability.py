@@ -53,17 +53,23 @@ class Variability(Metric):
     measures: tuple[Measure, ...] = (VARIABILITY,)
 
     def zero(self) -> Sums:
-        """A slot for every input that may be held; which input it is follows from its hash."""
-        slots, cells = self.most_inputs, len(self._cells)
+        return self._slots(0)
+
+    def _slots(self, count: int) -> Sums:
+        """Room for so many inputs; which input is in a slot follows from its hash."""
+        cells = len(self._cells)
         return {
-            "hash": torch.full((slots,), FREE),
-            "group": torch.zeros(slots, dtype=torch.int64),
-            "valid": torch.zeros(slots, cells, dtype=torch.bool),
-            "corner": torch.zeros(slots, *self.grid.shape, cells),
+            "hash": torch.full((count,), FREE),
+            "group": torch.zeros(count, dtype=torch.int64),
+            "valid": torch.zeros(count, cells, dtype=torch.bool),
+            "corner": torch.zeros(count, *self.grid.shape, cells),
         }
 
     def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
-        """Let inputs replace those of larger hash: the smallest the largest, and so on."""
+        """Let inputs take free slots, then replace those of larger hash, the smallest first."""
+        free = min(len(batch.numbers), self.most_inputs - len(sums["hash"]))
+        for name, values in self._slots(free).items():
+            sums[name] = torch.cat([sums[name], values.to(batch.mask.device)])
         hashes, row = self._hashes(batch).sort()
         replaced, slot = sums["hash"].sort(descending=True)
         pairs = min(len(hashes), len(replaced))

@@ -120,7 +120,7 @@ BEHAVIOUR = Measure(
     cost="from the variables alone",
     with_errors=False,
 )
-LINES = ("uniform_entropy",)
+LINES = ("uniform_entropy", "entropy_even")
 
 MEASURES = (BEHAVIOUR, SINK_RATE)
 
