@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture import modes
-from headscope.model.capture.packed import attend_plainly, lay_end_to_end
+from headscope.model.capture.gpu.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.dense import DenseLayer
