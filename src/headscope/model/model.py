@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model import record
+from headscope.model import generate, record
 from headscope.model.attention import Forward, Stack
 from headscope.model.capture.changes import Change, run_changed
 from headscope.model.capture.dense import Expectation, Observer, Validation, capture
@@ -28,7 +28,6 @@ from headscope.model.capture.plan import (
     make_plan,
 )
 from headscope.model.capture.rows import RowObserver, capture_rows
-from headscope.model.generate import Cache, prove_cache
 from headscope.model.inputs.batch import (
     Batch,
     Entry,
@@ -321,9 +320,9 @@ class Model:
         return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
     @cached_property
-    def cache(self) -> Cache:
-        """Whether the network can go on from its cache; proved on first use."""
-        return prove_cache(self)
+    def has_sound_cache(self) -> bool:
+        """Whether the network writes with its cache as without; tried when it first writes."""
+        return generate.has_sound_cache(self)
 
     trace = record.trace
 

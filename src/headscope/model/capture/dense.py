@@ -54,7 +54,6 @@ class Expectation:
     sink: bool
     padded: bool
     forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
-    window: bool = False  # a cache may have forgotten all but the last keys
 
     def __repr__(self) -> str:
         return f"Expectation({self.stack!r}, weights of shape {self.shape})"
@@ -69,20 +68,11 @@ class Expectation:
         """Batch × head × query × key."""
         return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
 
-    def of_rows(self, start: int, stop: int, *, window: bool = False) -> "Expectation":
+    def of_rows(self, start: int, stop: int) -> "Expectation":
         """What the weights of some query rows must look like."""
         queries = self.queries[:, start:stop]
         forbidden = _forbidden(queries, self.keys, self.causal, self.padded, start)
-        return replace(self, queries=queries, forbidden=forbidden, window=window)
-
-    def of_keys(self, count: int) -> "Expectation":
-        """The same for the last keys alone, where a window may have left no more."""
-        queries, keys = self.queries.shape[1], self.keys.shape[1]
-        if not self.window or not queries <= count < keys:
-            return self
-        last = self.keys[:, keys - count :]
-        forbidden = _forbidden(self.queries, last, self.causal, self.padded, count - queries)
-        return replace(self, keys=last, forbidden=forbidden)
+        return replace(self, queries=queries, forbidden=forbidden)
 
 
 def capture(
@@ -100,8 +90,7 @@ def capture(
         if slot is None:
             return
         layer = _layer(_brought(call, expected[slot.stack].device), slot)
-        wanted = expected[slot.stack].of_keys(layer.weights.shape[-1])
-        checks.see(layer.weights, slot.layer, wanted)
+        checks.see(layer.weights, slot.layer, expected[slot.stack])
         observer(layer)
 
     output = plan.backend.run(forward, watch)
