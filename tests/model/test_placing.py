@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError
-from headscope.model.loading import memory, network
+from headscope.model.loading import network, quantization
 from headscope.model.loading.load import load
 from headscope.model.loading.network import at_hand, entries_of
 from headscope.model.model import Model
@@ -161,7 +161,7 @@ def test_a_device_and_a_map_exclude_each_other() -> None:
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (network, memory):
+    for module in (network, quantization):
         monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=r"by accelerate, .* `pip install 'headscope\[large\]'`"):
         load("mini-gpt2", device_map="auto")
@@ -174,6 +174,6 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 
 def test_eight_bits_need_accelerate_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "find_spec", lambda name: None if name == "accelerate" else 1)
+    monkeypatch.setattr(quantization, "find_spec", lambda name: None if name == "accelerate" else 1)
     with pytest.raises(ModelError, match=r"need accelerate: `pip install 'headscope\[torchao\]'`"):
         load("mini-gpt2", quantization="int8")

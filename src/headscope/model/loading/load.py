@@ -4,12 +4,14 @@ import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import torch
 from transformers import (
+    CONFIG_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
@@ -25,20 +27,18 @@ from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
 from headscope.model.capture.plan import check_family
-from headscope.model.loading.memory import (
-    Quantization,
-    check_quantised,
-    check_room,
-    fewer_bytes,
-    read_quantization,
-    within_memory,
-)
+from headscope.model.loading.memory import check_room, fewer_bytes, within_memory
 from headscope.model.loading.network import (
     DeviceMap,
     describe_places,
     find_device,
     quiet,
     read_device_map,
+)
+from headscope.model.loading.quantization import (
+    Quantization,
+    check_quantised,
+    read_quantization,
 )
 from headscope.model.loading.source import (
     INDEX,
@@ -143,7 +143,7 @@ class _Form:
 
     def explain(self, error: Exception, source: Source) -> ModelError:
         """Why weights could not be loaded: in this form, or at all."""
-        if self.quantization is not None and "conversion" in str(error):
+        if self.quantization is not None and isinstance(error, RuntimeError):
             return self.quantization.fails(source.name)
         if self.places is not None and isinstance(error, ValueError):
             return _misplaced(error, source)
@@ -180,7 +180,15 @@ def _dtype(name: str) -> torch.dtype:
 def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
     try:
         if source.gguf is None:
-            check_sizes(source.name, PreTrainedConfig.get_config_dict(source.place, **options)[0])
+            raw = PreTrainedConfig.get_config_dict(source.place, **options)[0]
+            check_sizes(source.name, raw)
+            kind = raw.get("model_type")
+            if kind is not None and kind not in CONFIG_MAPPING and "auto_map" not in raw:
+                raise ModelError(
+                    f"{source.name} is a {kind} model, which transformers "
+                    f"{version('transformers')} does not know; update transformers, or take a "
+                    "model of another type."
+                )
         return AutoConfig.from_pretrained(source.place, **options)
     except ModelError:
         raise
