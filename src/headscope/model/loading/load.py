@@ -3,6 +3,7 @@
 import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +28,7 @@ from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
 from headscope.model.capture.plan import check_family
+from headscope.model.loading.gguf import parsed_once
 from headscope.model.loading.memory import check_room, fewer_bytes, within_memory
 from headscope.model.loading.network import (
     DeviceMap,
@@ -93,9 +95,11 @@ def load(
         "trust_remote_code": trust_remote_code,
         "local_files_only": source.hub and not is_reachable(),
     }
+    reading = nullcontext()
     if source.gguf is not None:
         options["gguf_file"] = source.gguf
-    with quiet():
+        reading = parsed_once(Path(source.place, source.gguf))
+    with quiet(), reading:
         config = _config(source, options)
         check_family(source.name, config)
         check_quantised(source.name, config, form.quantization)
