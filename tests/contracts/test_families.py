@@ -3,6 +3,7 @@
 import json
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def test_weights_equal_the_networks_own(name: str, side: Side) -> None:
         expected = own[layer.stack, place[layer.stack, layer.layer]]
         for row in range(len(inputs)):
             mine = real(inputs, row, layer)
-            theirs = LayerAttention(layer.stack, layer.layer, expected)
+            theirs = replace(layer, weights=expected)
             torch.testing.assert_close(mine, real(inputs, row, theirs), rtol=0, atol=1e-5)
 
 

@@ -124,10 +124,7 @@ def test_a_layer_on_a_second_device_is_seen_where_the_inputs_are(block: int | No
     model, own = Model(network, tokenizer()), tiny("Llama")
     batch, expected = model.batch([model.encode(TEXT)]), own.trace(TEXT)
     seen: list[Tensor] = []
-    if block is None:
-        model.forward(batch, lambda layer: seen.append(layer.weights))
-    else:
-        model.forward_rows(batch, lambda rows: seen.append(rows.weights), block)
+    model.forward(batch, lambda layer: seen.append(layer.weights), block=block)
     assert all(weights.device.type == "cpu" for weights in seen)
     half = len(seen) // 2
     for layer in (0, 1):

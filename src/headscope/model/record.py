@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import ModelError
-from headscope.model.attention import Call, LayerAttention, Stack, bias, sink
+from headscope.model.attention import LayerAttention, Stack, bias, sink
 from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.generate import Progress, Sampling, begin, continue_text
 from headscope.model.inputs.chat import Message
@@ -209,8 +209,7 @@ class Recording:
             kept.add("key", seen.layer, seen.key[0, key_heads])
             kept.scaling[seen.layer] = seen.scaling
             kept.softcap = seen.extras.get("softcap")
-            call = Call(weights=seen.weights, mask=seen.mask, extras=seen.extras)
-            added, dropped = bias(call), sink(call)
+            added, dropped = bias(seen), sink(seen)
             if added is not None:
                 kept.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
             if dropped is not None:

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.attention import Call, Forward, LayerAttention, Stack
+from headscope.model.attention import Forward, LayerAttention, Stack
 
 if TYPE_CHECKING:
     from headscope.model.capture.plan import Plan, Slot
@@ -85,11 +85,11 @@ def capture(
     """Run the forward pass and show its layers to the observer, one at a time, nothing retained."""
     progress, checks = Progress(plan, expected), Checks(validate)
 
-    def watch(call: Call) -> None:
+    def watch(call: LayerAttention) -> None:
         slot = progress.next()
         if slot is None:
             return
-        layer = _layer(_brought(call, expected[slot.stack].device), slot)
+        layer = _numbered(_brought(call, expected[slot.stack].device), slot)
         checks.see(layer.weights, slot.layer, expected[slot.stack])
         observer(layer)
 
@@ -127,41 +127,30 @@ class Progress:
         )
 
 
-def _brought(call: Call, home: torch.device) -> Call:
+def _brought(call: LayerAttention, home: torch.device) -> LayerAttention:
     """The call with its tensors where the inputs are: layers may be on devices of their own.
 
     Gradients are asked of the very tensor that the network computed, so that one stays.
     """
     if call.weights.device == home or call.weights.requires_grad:
         return call
-    parts = {each.name: getattr(call, each.name) for each in fields(call)}
-    extras = {name: _to(part, home) for name, part in call.extras.items()}
-    return Call(**{**{name: _to(part, home) for name, part in parts.items()}, "extras": extras})
+    parts = {part.name: _to(getattr(call, part.name), home) for part in fields(call)}
+    parts["extras"] = {name: _to(part, home) for name, part in call.extras.items()}
+    return LayerAttention(**parts)
 
 
 def _to(part: Any, home: torch.device) -> Any:
     return part.to(home) if isinstance(part, Tensor) else part
 
 
-def _layer(call: Call, slot: "Slot") -> LayerAttention:
+def _numbered(call: LayerAttention, slot: "Slot") -> LayerAttention:
     # The very tensor where possible: gradients of the weights are asked of it.
     weights = call.weights
     if slot.streams > 1:
         weights = weights[:, :, : weights.shape[2] // slot.streams]
     if slot.scores:
         weights = weights.softmax(-1)
-    return LayerAttention(
-        stack=slot.stack,
-        layer=slot.layer,
-        weights=weights,
-        query=call.query,
-        key=call.key,
-        value=call.value,
-        scaling=call.scaling,
-        mask=call.mask,
-        extras=call.extras,
-        module=call.module,
-    )
+    return replace(call, stack=slot.stack, layer=slot.layer, weights=weights)
 
 
 def expect(
