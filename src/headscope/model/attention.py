@@ -242,8 +242,8 @@ def bias(call: LayerAttention) -> Tensor | None:
 
 def sink(call: LayerAttention) -> Float[Tensor, "head"] | None:
     """The learned score, one per head, of the column that is dropped."""
-    found = call.extras.get("s_aux")
-    return None if found is None else found.reshape(-1)
+    scores = call.extras.get("s_aux")
+    return None if scores is None else scores.reshape(-1)
 
 
 def rebuild(
@@ -267,10 +267,10 @@ def rebuild(
     return torch.cat([scores, column], -1).softmax(-1)[..., :-1]
 
 
-def is_close(one: Tensor, other: Tensor, slack: float) -> bool:
-    """Whether two tensors of one shape differ by no more than `slack` anywhere."""
-    same = one.shape == other.shape
-    return same and torch.allclose(one.float(), other.float(), rtol=0, atol=slack)
+def is_close(left: Tensor, right: Tensor, slack: float) -> bool:
+    """Whether two tensors of the same shape differ by no more than `slack` anywhere."""
+    same = left.shape == right.shape
+    return same and torch.allclose(left.float(), right.float(), rtol=0, atol=slack)
 
 
 def rebuilds(call: LayerAttention, *, tolerance: float, plain: bool = False) -> bool:

@@ -82,12 +82,12 @@ class Sampling:
         if not self.is_asked_for:
             return {}
         # transformers would draw from 50 tokens where nobody says from how many.
-        chosen: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
+        options: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
         for name in ("temperature", "top_k", "top_p"):
             for value in (getattr(config, name), getattr(self, name)):
                 if value is not None:
-                    chosen[name] = value
-        return chosen | {"temperature": float(chosen["temperature"])}
+                    options[name] = value
+        return options | {"temperature": float(options["temperature"])}
 
 
 def begin(model: "Model", source: Encoded, target: Encoded | None) -> Encoded:

@@ -147,38 +147,38 @@ def _check_memory(
     more: int = 0,
 ) -> None:
     """Refuse what does not fit, with as many tokens `more` as may be generated."""
-    own = len(source) if model.is_encoder_decoder else len(source) + more
-    lengths: dict[Stack, tuple[int, int]] = {"self": (own, own), "encoder": (own, own)}
+    read = len(source) if model.is_encoder_decoder else len(source) + more
+    lengths: dict[Stack, tuple[int, int]] = {"self": (read, read), "encoder": (read, read)}
     if target is not None or (more and model.is_encoder_decoder):
-        other = (1 if target is None else len(target)) + more
-        lengths |= {"decoder": (other, other), "cross": (other, own)}
+        written = (1 if target is None else len(target)) + more
+        lengths |= {"decoder": (written, written), "cross": (written, read)}
     longest = max(max(sides) for sides in lengths.values())
     check_memory(needed(model.plan, lengths, layers, heads), longest, model.device)
 
 
 def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
     """The tokens on both axes, by stack."""
-    own = side(source)
-    queries: dict[Stack, Side] = {"self": own, "encoder": own}
-    keys: dict[Stack, Side] = {"self": own, "encoder": own}
+    read = side(source)
+    queries: dict[Stack, Side] = {"self": read, "encoder": read}
+    keys: dict[Stack, Side] = {"self": read, "encoder": read}
     if target is not None:
-        other = side(target)
-        queries |= {"decoder": other, "cross": other}
-        keys |= {"decoder": other, "cross": own}
+        written = side(target)
+        queries |= {"decoder": written, "cross": written}
+        keys |= {"decoder": written, "cross": read}
     return queries, keys
 
 
 @dataclass
-class Kept:
+class StackParts:
     """What is kept of one stack: parts by their name in a StackTrace and by layer."""
 
-    parts: defaultdict[str, dict[int, Tensor]] = field(default_factory=lambda: defaultdict(dict))
+    tensors: defaultdict[str, dict[int, Tensor]] = field(default_factory=lambda: defaultdict(dict))
     scaling: dict[int, float] = field(default_factory=dict)
     softcap: float | None = None
 
     def add(self, part: str, layer: int, values: Tensor) -> None:
         """Copy values, which die with the observer's call."""
-        self.parts[part][layer] = values.detach().to("cpu", torch.float32, copy=True)
+        self.tensors[part][layer] = values.detach().to("cpu", torch.float32, copy=True)
 
 
 class Recording:
@@ -192,7 +192,7 @@ class Recording:
         self._plan = plan
         self._layers = None if layers is None else set(layers)
         self._heads = heads
-        self._kept: dict[Stack, Kept] = {}
+        self._stacks: dict[Stack, StackParts] = {}
 
     def __call__(self, seen: LayerAttention) -> None:
         """Copy what was chosen of one layer."""
@@ -200,62 +200,62 @@ class Recording:
         heads = self._heads_of(stack)
         if (self._layers is not None and seen.layer not in self._layers) or not heads:
             return
-        kept = self._kept.setdefault(seen.stack, Kept())
-        kept.add("weights", seen.layer, seen.weights[0, heads])
+        parts = self._stacks.setdefault(seen.stack, StackParts())
+        parts.add("weights", seen.layer, seen.weights[0, heads])
         key_heads = _key_heads_of(stack, heads)
         if stack.no_neurons is None:
             assert seen.query is not None and seen.key is not None and seen.scaling is not None
-            kept.add("query", seen.layer, seen.query[0, heads])
-            kept.add("key", seen.layer, seen.key[0, key_heads])
-            kept.scaling[seen.layer] = seen.scaling
-            kept.softcap = seen.extras.get("softcap")
+            parts.add("query", seen.layer, seen.query[0, heads])
+            parts.add("key", seen.layer, seen.key[0, key_heads])
+            parts.scaling[seen.layer] = seen.scaling
+            parts.softcap = seen.extras.get("softcap")
             added, dropped = bias(seen), sink(seen)
             if added is not None:
-                kept.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
+                parts.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
             if dropped is not None:
-                kept.add("sink", seen.layer, dropped[heads])
+                parts.add("sink", seen.layer, dropped[heads])
         if stack.no_norms is None:
             projection = self._plan.projection(seen.stack, seen.layer)
             assert seen.value is not None and projection is not None
             norms = value_norms(seen.value[0], projection, stack.heads)
-            kept.add("value", seen.layer, seen.value[0, key_heads])
-            kept.add("value_norms", seen.layer, norms[heads])
+            parts.add("value", seen.layer, seen.value[0, key_heads])
+            parts.add("value_norms", seen.layer, norms[heads])
 
     def stacks(self, queries: dict[Stack, Side], keys: dict[Stack, Side]) -> dict[str, StackTrace]:
         """What was kept, with the tokens on both axes."""
-        if not self._kept:
+        if not self._stacks:
             raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
         return {
-            name: self._stack(name, kept, queries[name], keys[name])
-            for name, kept in self._kept.items()
+            name: self._stack(name, parts, queries[name], keys[name])
+            for name, parts in self._stacks.items()
         }
 
     def _heads_of(self, stack: StackPlan) -> list[int]:
-        chosen = range(stack.heads) if self._heads is None else self._heads
-        return [head for head in chosen if head < stack.heads]
+        heads = range(stack.heads) if self._heads is None else self._heads
+        return [head for head in heads if head < stack.heads]
 
-    def _stack(self, name: Stack, kept: Kept, queries: Side, keys: Side) -> StackTrace:
+    def _stack(self, name: Stack, parts: StackParts, queries: Side, keys: Side) -> StackTrace:
         plan = self._plan.stack(name)
         heads = self._heads_of(plan)
         key_heads = _key_heads_of(plan, heads)
         groups = plan.heads // plan.key_heads
-        parts = kept.parts
+        tensors = parts.tensors
         return StackTrace(
             name=name,
-            layers=tuple(parts["weights"]),
+            layers=tuple(tensors["weights"]),
             heads=tuple(heads),
-            weights=parts["weights"],
+            weights=tensors["weights"],
             queries=queries,
             keys=keys,
-            query=parts["query"] or None,
-            key=parts["key"] or None,
-            value=parts["value"] or None,
+            query=tensors["query"] or None,
+            key=tensors["key"] or None,
+            value=tensors["value"] or None,
             key_head_of=tuple(key_heads.index(head // groups) for head in heads),
-            scaling=kept.scaling or None,
-            bias=parts["bias"] or None,
-            softcap=kept.softcap,
-            sink=parts["sink"] or None,
-            value_norms=parts["value_norms"] or None,
+            scaling=parts.scaling or None,
+            bias=tensors["bias"] or None,
+            softcap=parts.softcap,
+            sink=tensors["sink"] or None,
+            value_norms=tensors["value_norms"] or None,
             no_norms=plan.no_norms,
         )
 
@@ -266,13 +266,13 @@ def _key_heads_of(stack: StackPlan, heads: Sequence[int]) -> list[int]:
     return sorted({head // groups for head in heads})
 
 
-def _check(what: str, chosen: Sequence[int] | None, known: set[int]) -> None:
-    if chosen is None:
+def _check(what: str, numbers: Sequence[int] | None, present: set[int]) -> None:
+    if numbers is None:
         return
-    unknown = [number for number in chosen if number not in known]
-    if unknown or not chosen:
+    unknown = [number for number in numbers if number not in present]
+    if unknown or not numbers:
         asked = unknown[0] if unknown else "(none chosen)"
-        raise ModelError(f"The model has no {what} {asked}; it has {what}s {_ranges(known)}.")
+        raise ModelError(f"The model has no {what} {asked}; it has {what}s {_ranges(present)}.")
 
 
 def _ranges(numbers: set[int]) -> str:
@@ -283,5 +283,5 @@ def _ranges(numbers: set[int]) -> str:
 
 
 def _bias(added: Tensor, heads: list[int]) -> Tensor:
-    own = (added[heads] if added.ndim == 3 and added.shape[0] > 1 else added).float()
-    return own.masked_fill(own < _MASKED, -torch.inf)
+    of_heads = (added[heads] if added.ndim == 3 and added.shape[0] > 1 else added).float()
+    return of_heads.masked_fill(of_heads < _MASKED, -torch.inf)

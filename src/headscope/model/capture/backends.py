@@ -244,9 +244,9 @@ def find_sites(network: nn.Module, forward: Forward) -> Iterator[list[Site]]:
 
     with hooked(network.modules(), remember):
         returned = reported(forward(output_attentions=True))
-    found = [_sites(seen, matrix) for stack in returned.values() for matrix in stack]
-    for depth in range(min(len(sites) for sites in found)):
-        yield list(dict.fromkeys(sites[depth] for sites in found))
+    sites_of = [_sites(seen, matrix) for stack in returned.values() for matrix in stack]
+    for depth in range(min(len(sites) for sites in sites_of)):
+        yield list(dict.fromkeys(sites[depth] for sites in sites_of))
 
 
 def _sites(seen: list[tuple[nn.Module, Any]], matrix: Tensor) -> list[Site]:
@@ -287,13 +287,13 @@ class OutputsBackend:
 
 def reported(output: Any) -> dict[Stack, tuple[Tensor, ...]]:
     """The attention matrices in a network's output, by stack, without the layers that have none."""
-    found: dict[Stack, tuple[Tensor, ...]] = {}
+    by_stack: dict[Stack, tuple[Tensor, ...]] = {}
     for name, stack in FIELDS.items():
         entries = getattr(output, name, None) or ()
         matrices = tuple(entry for entry in entries if isinstance(entry, Tensor))
         if matrices:
-            found[stack] = matrices
-    return found
+            by_stack[stack] = matrices
+    return by_stack
 
 
 @dataclass(frozen=True, slots=True)

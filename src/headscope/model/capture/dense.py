@@ -119,10 +119,10 @@ class Progress:
         if self._seen != len(self._slots):
             self._miscounted(f"{self._seen} instead of")
 
-    def _miscounted(self, found: str) -> None:
+    def _miscounted(self, count: str) -> None:
         model = next(iter(self._expected.values())).model
         raise CaptureError(
-            f"{model} computed attention {found} {len(self._slots)} times, as often as on the "
+            f"{model} computed attention {count} {len(self._slots)} times, as often as on the "
             "probe; load the model again, without gradient checkpointing or changes to its layers."
         )
 
@@ -215,8 +215,8 @@ class Checks:
         """Judge what is waiting, with one copy from the device."""
         if not self._waiting:
             return
-        found = torch.stack([measured for measured, *_ in self._waiting]).tolist()
-        for values, (_, layer, expected, dtype) in zip(found, self._waiting, strict=True):
+        measured = torch.stack([values for values, *_ in self._waiting]).tolist()
+        for values, (_, layer, expected, dtype) in zip(measured, self._waiting, strict=True):
             judge(values, layer, expected, TOLERANCE.get(dtype, 1e-4))
 
 

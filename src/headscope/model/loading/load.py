@@ -104,7 +104,7 @@ def load(
         check_family(source.name, config)
         check_quantised(source.name, config, form.quantization)
         network = _network(source, config, form, options)
-        own = tokenizer or _tokenizer(source, options)
+        reader = tokenizer or _tokenizer(source, options)
     facts: dict[str, Any] = {"revision": revision, "remarks": form.describe(network)}
     if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
         facts["origin"] = Origin(
@@ -117,7 +117,7 @@ def load(
             places,
             quantization,
         )
-    return form.prove(source, lambda: Model(network, own, name=source.name, **facts))
+    return form.prove(source, lambda: Model(network, reader, name=source.name, **facts))
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class _Form:
 
     def describe(self, network: PreTrainedModel) -> tuple[str, ...]:
         """What differs from weights in one piece on one device, in sentences."""
-        said = None if self.quantization is None else self.quantization.describe(network)
-        return tuple(each for each in (said, describe_places(network)) if each is not None)
+        bits = None if self.quantization is None else self.quantization.describe(network)
+        return tuple(remark for remark in (bits, describe_places(network)) if remark is not None)
 
 
 def _misplaced(error: Exception, source: Source) -> ModelError:
@@ -204,7 +204,7 @@ def _network(
     source: Source, config: PreTrainedConfig, form: _Form, options: dict[str, Any]
 ) -> PreTrainedModel:
     # A .gguf file names no architecture; it always holds a language model.
-    chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
+    kind: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
     more: dict[str, Any] = {"use_safetensors": True} if source.gguf is None else {}
     # Weights on disk are written there that their checkpoint does not hold as they are needed.
     folder = None if form.places is None else mkdtemp(prefix="headscope-weights-")
@@ -215,7 +215,7 @@ def _network(
     try:
         _check_hub_index(source, options)
         with within_memory(source.name, "was loaded", fewer_bytes(form.dtype)):
-            network, report = chosen.from_pretrained(
+            network, report = kind.from_pretrained(
                 source.place,
                 config=config,
                 attn_implementation="eager",
@@ -241,9 +241,9 @@ def _network(
 def _check_hub_index(source: Source, options: dict[str, Any]) -> None:
     """Look at the index of a hub's model before transformers opens what it names."""
     if source.hub:  # that of a directory was looked at when it was found
-        found = _find_file(source, INDEX, options["revision"], options["local_files_only"])
-        if found is not None:
-            check_index(source.name, Path(found))
+        index = _find_file(source, INDEX, options["revision"], options["local_files_only"])
+        if index is not None:
+            check_index(source.name, Path(index))
 
 
 def _find_file(source: Source, name: str, revision: str, local: bool) -> str | None:
@@ -260,10 +260,10 @@ def _find_file(source: Source, name: str, revision: str, local: bool) -> str | N
 def auto_class(config: PreTrainedConfig) -> Any:
     """The class whose head the checkpoint was saved with; AutoModel where that is none of these."""
     names = set(config.architectures or ())
-    for mapping, chosen in _HEADS:
-        known = mapping.get(config.model_type)
-        if known is not None and names & ({known} if isinstance(known, str) else set(known)):
-            return chosen
+    for mapping, kind in _HEADS:
+        classes = mapping.get(config.model_type) or ()
+        if names & ({classes} if isinstance(classes, str) else set(classes)):
+            return kind
     return AutoModel
 
 
@@ -296,8 +296,8 @@ def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBa
     except BaseException as error:  # a tokenizer that panics in Rust raises no Exception
         raise explain(error, source, "tokenizer") from error
     names = tokenizer.vocab_files_names.values()
-    found = (_find_file(source, name, options["revision"], True) for name in names)
+    files = [_find_file(source, name, options["revision"], True) for name in names]
     # Where no file was read, transformers hands out an empty tokenizer.
-    if source.gguf is None and names and all(path is None for path in found):
+    if source.gguf is None and names and all(file is None for file in files):
         raise ModelError(f"{source.name} has no tokenizer files; add its tokenizer.json.")
     return tokenizer

@@ -98,10 +98,10 @@ def read_quantization(name: str | None) -> Quantization | None:
 
 def check_quantised(name: str, config: PreTrainedConfig, asked: Quantization | None) -> None:
     """Refuse to quantise a checkpoint once more."""
-    own = getattr(config, "quantization_config", None)
-    if own is None or asked is None:
+    stored = getattr(config, "quantization_config", None)
+    if stored is None or asked is None:
         return
-    method = own.get("quant_method") if isinstance(own, dict) else own.quant_method
+    method = stored.get("quant_method") if isinstance(stored, dict) else stored.quant_method
     method = str(getattr(method, "value", method) or "bitsandbytes")
     raise ModelError(f"{name} is quantised by {method} already; leave quantization out.")
 

@@ -166,7 +166,7 @@ def _check_directory(name: str, path: Path) -> None:
         check_index(name, path / INDEX)
     if any(path.glob("*.safetensors")):
         return
-    if any(found for pattern in _PICKLED for found in path.glob(pattern)):
+    if any(file for pattern in _PICKLED for file in path.glob(pattern)):
         raise ModelError(
             f"The model {name} has only pickled weights, which can run code when opened; save it "
             "again with safetensors (save_pretrained does)."
@@ -281,12 +281,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def in_short(message: str) -> str:
     """What another library says, in whole sentences and without what only its log could show."""
     sentences = re.split(r"(?<=[.!?])\s+", " ".join(message.split()))
-    kept = [each for each in sentences if each and not _ELSEWHERE.search(each)] or sentences[:1]
-    text = kept[0]
-    for each in kept[1:]:
-        if len(text) + len(each) > _LONGEST:
+    telling = [line for line in sentences if line and not _ELSEWHERE.search(line)] or sentences[:1]
+    text = telling[0]
+    for sentence in telling[1:]:
+        if len(text) + len(sentence) > _LONGEST:
             break
-        text = f"{text} {each}"
+        text = f"{text} {sentence}"
     return shorten(text, _LONGEST, placeholder=" …").rstrip(".!:")
 
 
@@ -294,7 +294,7 @@ def _suggestion(name: str) -> str | None:
     """The bundled model or directory beside it whose name is most alike, as a question."""
     path = Path(name).expanduser()
     try:
-        beside = [str(each.parent) for each in path.parent.glob("*/config.json")]
+        beside = [str(config.parent) for config in path.parent.glob("*/config.json")]
     except OSError:
         beside = []
     alike = get_close_matches(name, [*BUNDLED, *beside], n=1)
