@@ -53,7 +53,10 @@ LAZY_DOORS = {
     ("headscope.metrics.divergence", "headscope.metrics.divergence_loop"): "numba",
     ("headscope.metrics.divergence", "headscope.metrics.divergence_kernel"): "imports triton",
     ("headscope.observe.packed", "headscope.observe.packed_kernel"): "imports triton",
-    ("headscope.model.capture.packed", "headscope.model.capture.packed_kernel"): "imports triton",
+    (
+        "headscope.model.capture.gpu.packed",
+        "headscope.model.capture.gpu.packed_kernel",
+    ): "imports triton",
     ("headscope.views", "headscope.views.view"): "the command line lists kinds without numpy",
     ("headscope.model.trace", "headscope.views.shares"): "the public door to the views",
     ("headscope.views.view", "headscope.views.widget"): "imports anywidget",

@@ -3,6 +3,7 @@
 import json
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,11 @@ from torch import Tensor
 
 from headscope.errors import CaptureError, ModelError
 from headscope.model.attention import LayerAttention
-from headscope.model.generate import Request, continue_text, write_target
+from headscope.model.generate import EQUAL, Sampling, begin, continue_text
 from headscope.model.inputs.batch import Batch, Side, arguments
-from headscope.model.inputs.encode import Encoded
+from headscope.model.inputs.encode import Encoded, decoder_start
 from headscope.model.loading.network import quiet
 from headscope.model.model import Model
-from headscope.model.record import Recording, _sides
 from headscope.model.trace import StackTrace
 from tests.contracts.families import FAMILIES, REFUSED, described, loaded
 from tests.contracts.family import Family
@@ -90,7 +90,7 @@ def test_weights_equal_the_networks_own(name: str, side: Side) -> None:
         expected = own[layer.stack, place[layer.stack, layer.layer]]
         for row in range(len(inputs)):
             mine = real(inputs, row, layer)
-            theirs = LayerAttention(layer.stack, layer.layer, expected)
+            theirs = replace(layer, weights=expected)
             torch.testing.assert_close(mine, real(inputs, row, theirs), rtol=0, atol=1e-5)
 
 
@@ -236,68 +236,46 @@ def summed_heads(layer: LayerAttention, projection: Any) -> Tensor:
 
 
 WRITERS = [family.name for family in FAMILIES if family.kind != "masked" and family.name != "XLNet"]
-NO_CACHE = {"OpenAI GPT", "ProphetNet"}  # read the whole text again for every token
-NO_GENERATE = {"FSMT"}  # transformers 5.15: its cache and `generate` differ from its forward pass
-PARTS = ("weights", "query", "key", "value", "bias", "value_norms")
 
 
 @pytest.mark.parametrize("name", WRITERS, scope="module")
-def test_generated_tokens_and_their_stitched_attention_are_the_networks_own(name: str) -> None:
-    model, request = loaded(name), Request(4)
-    source, recording = model.encode(TEXTS[0]), Recording(model.plan)
+def test_an_answer_is_the_most_probable_one_and_traced_as_a_plain_pass_over_it(name: str) -> None:
+    model = loaded(name)
+    source = model.encode(TEXTS[0])
+    greedy = Sampling(temperature=0)
+    text, notes = continue_text(model, source, begin(model, source, None), 4, greedy)
+    assert list(text.ids) == greedily_written(model, source, 4)
+    assert notes == (EQUAL,)
+    trace = model.trace(TEXTS[0], generate=4, temperature=0)
     if model.is_encoder_decoder:
-        text, is_traced = write_target(model, source, None, request, recording)
-        batch = model.batch([source], target=[text])
+        inputs = model.batch([source], target=[text])
+        assert trace.stack("decoder").queries.tokens == text.tokens
     else:
-        text, is_traced = continue_text(model, source, request, recording)
-        batch = model.batch([text])
-    generate = greedily_written if name in NO_GENERATE else plainly_generated
-    assert list(text.ids) == generate(model, source, 4)
-    assert is_traced == (model.cache.reason is None)
-    assert is_traced == (name not in NO_CACHE) or name in NO_GENERATE
-    if not is_traced:
-        return
-    whole, sides = Recording(model.plan), sides_of(source, text)
-    model.forward(batch, whole)
-    both = [each.stacks(*sides).values() for each in (recording, whole)]
-    for step, one in zip(*both, strict=True):
-        assert step.layers == one.layers and step.scaling == one.scaling
-        for part in PARTS:
-            stitched, own = getattr(step, part), getattr(one, part)
-            assert (stitched is None) == (own is None)
-            for layer in own or ():
-                given = torch.broadcast_to(own[layer], stitched[layer].shape)
-                torch.testing.assert_close(stitched[layer], given, rtol=0, atol=1e-5)
-
-
-def plainly_generated(model: Model, source: Encoded, steps: int) -> list[int]:
-    ids = torch.tensor([source.ids])
-    with quiet():
-        made = model.network.generate(  # pyright: ignore[reportCallIssue]
-            ids,
-            attention_mask=torch.ones_like(ids),
-            do_sample=False,
-            num_beams=1,
-            max_new_tokens=steps,
-            use_cache=model.cache.reason is None,  # ProphetNet fails with its own
-        )
-    return made[0].tolist()
+        inputs = model.batch([text])
+        assert trace.tokens == text.tokens
+    own = own_attentions(model, inputs)
+    for plan in model.stacks:
+        for place, layer in enumerate(plan.attending):
+            traced = trace.stack(plan.name).weights[layer]
+            expected = own[plan.name, place][0, :, : traced.shape[1]]
+            torch.testing.assert_close(traced, expected, rtol=0, atol=1e-5)
 
 
 def greedily_written(model: Model, source: Encoded, steps: int) -> list[int]:
     """The most probable token after each pass over everything, without a cache."""
-    written = [int(model.network.config.decoder_start_token_id)]
+    written = [decoder_start(model.network)] if model.is_encoder_decoder else list(source.ids)
     for _ in range(steps):
-        given = {"input_ids": [source.ids], "decoder_input_ids": [written]}
-        with torch.no_grad():
-            tensors = {name: torch.tensor(ids) for name, ids in given.items()}
-            scores = model.network(**tensors, use_cache=False).logits
+        given = {"input_ids": written}
+        if model.is_encoder_decoder:
+            given = {"input_ids": source.ids, "decoder_input_ids": written}
+        off = {"use_cache": False} if "use_cache" in model._entry.accepts else {}
+        with torch.no_grad(), quiet():
+            tensors = {name: torch.tensor([ids]) for name, ids in given.items()}
+            scores = model.network(**tensors, **off).logits
         written.append(int(scores[0, -1].argmax()))
+        if written[-1] == model.network.generation_config.eos_token_id:
+            break
     return written
-
-
-def sides_of(source: Encoded, text: Encoded) -> Any:
-    return _sides(source, text) if source.ids != text.ids[: len(source)] else _sides(text, None)
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_the_networks_output_stays_what_the_plain_forward_pass_gives(name: str) 
         plain = model.forward(batch, logits=False)[0]
     real = given.annotated.mask[..., None]
     if "rows" in model.modes:
-        output = model.forward_rows(batch, lambda _: None, 3, logits=False)[0]
+        output = model.forward(batch, lambda _: None, block=3, logits=False)[0]
         close(output * real, plain * real, "rows")
     if "fused" in model.modes:
         output = model.forward_fused(batch, lambda _: None, logits=False)[0]

@@ -93,7 +93,18 @@ def make_layer(inputs: list[Input], batch: AnnotatedBatch, layer: int = 0) -> Bl
         weights[row, :, each.length :] = 1 / size
         weights[row, :, each.length :, -1] = np.nan
         weights[row, :, : each.length, : each.length] = each.weights[layer]
-    return BlockLayer.of_matrix(layer, batch, torch.from_numpy(weights))
+    return matrix_layer(layer, batch, torch.from_numpy(weights))
+
+
+def matrix_layer(
+    index: int, batch: AnnotatedBatch, weights: Tensor, norms: Tensor | None = None
+) -> BlockLayer:
+    """A layer whose matrix is at hand."""
+
+    def rows_of(start: int, stop: int) -> Tensor:
+        return weights[:, :, start:stop]
+
+    return BlockLayer(index, batch, rows_of, weights.shape[2], norms)
 
 
 def in_blocks(layer: BlockLayer, block: int = 3) -> BlockLayer:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.metric import Grid, Sums
 from headscope.observe.batch import SPECIAL, AnnotatedBatch
-from headscope.observe.layer import BlockLayer
+from tests.metrics.inputs import matrix_layer
 
 GRID = Grid((0, 1), 2)
 SEP = SPECIAL.index("sep")
@@ -52,7 +52,7 @@ def observe(metric: ExampleMap, batches: list[AnnotatedBatch]) -> Sums:
     for batch in batches:
         metric.see_text(sums, batch)
         for layer in range(2):
-            metric.see_layer(sums, BlockLayer.of_matrix(layer, batch, weights_of(batch, layer)))
+            metric.see_layer(sums, matrix_layer(layer, batch, weights_of(batch, layer)))
     return sums
 
 

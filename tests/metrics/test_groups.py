@@ -15,7 +15,7 @@ from headscope.metrics.metric import Axis, Grid, Sums, Variables
 from headscope.metrics.ratio import Ratio, add_by_group, sum_by_group
 from headscope.metrics.where import spread
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import BlockLayer, Layer
+from headscope.observe.layer import Layer
 from headscope.results import replicates
 from headscope.results.measure import Baseline, Measure, attach
 from headscope.results.replicates import GROUPS
@@ -24,7 +24,7 @@ from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
 from headscope.text.sentence import Sentence
 from tests.engine.tiny import MODELS, make_sentences
-from tests.metrics.inputs import HEADS, Input, make_batch, make_layer, random_input
+from tests.metrics.inputs import HEADS, Input, make_batch, make_layer, matrix_layer, random_input
 
 GRID = Grid((0, 1), HEADS)
 SHARE = Measure("share", "Share", "What is shared.", "x / y", "a test")
@@ -122,7 +122,7 @@ def batch_of(numbers: list[int], groups: list[int]) -> AnnotatedBatch:
 def see(metric: Ratio, sums: Sums, numbers: list[int], groups: list[int]) -> Sums:
     weights = torch.full((len(numbers), HEADS, 3, 3), 1 / 3)
     batch = batch_of(numbers, [groups[n] for n in numbers])
-    metric.see_layer(sums, BlockLayer.of_matrix(0, batch, weights))
+    metric.see_layer(sums, matrix_layer(0, batch, weights))
     return sums
 
 

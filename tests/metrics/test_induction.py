@@ -9,14 +9,13 @@ from torch import Tensor
 
 from headscope.metrics.metric import Grid, Variables
 from headscope.metrics.what.repeats import SCORES, repeated_sequences, repetitions
-from headscope.observe.layer import BlockLayer
-from tests.metrics.inputs import in_blocks, plain_batch
+from tests.metrics.inputs import in_blocks, matrix_layer, plain_batch
 
 
 def measure(weights: Tensor, period: int, start: int, block: int) -> Variables:
     """The three scores of a batch of inputs of equal length, some query rows at a time."""
     batch = plain_batch(torch.ones(weights.shape[0], weights.shape[2], dtype=torch.bool))
-    layer = in_blocks(BlockLayer.of_matrix(0, batch, weights), block)
+    layer = in_blocks(matrix_layer(0, batch, weights), block)
     variables: Variables = {}
     for metric in repetitions(Grid((0,), weights.shape[1]), period, start):
         sums = metric.zero()

@@ -18,7 +18,7 @@ from headscope.metrics.where.surface import CLS, SEP, sink_rate, smoothed_entrop
 from headscope.observe.batch import SPECIAL
 from headscope.observe.layer import BlockLayer, Layer
 from tests.metrics.attention_maps import Maps, maps
-from tests.metrics.inputs import in_blocks, plain_batch
+from tests.metrics.inputs import in_blocks, matrix_layer, plain_batch
 
 OFFSETS = (-11, -3, -1, 0, 1, 2)
 SEEDS = st.integers(0, 2**31)
@@ -32,7 +32,7 @@ def make_layer(batch: Maps, special: Tensor) -> BlockLayer:
     annotated = replace(
         plain_batch(batch.mask), is_causal=batch.is_causal, labels={"special": special}
     )
-    return BlockLayer.of_matrix(0, annotated, weights)
+    return matrix_layer(0, annotated, weights)
 
 
 LAYERS: dict[str, Callable[[BlockLayer], BlockLayer]] = {
@@ -178,7 +178,7 @@ def test_the_value_of_even_attention_is_the_mean_over_documents_of_even_rows(
 
 
 def test_a_next_token_head_gives_all_but_its_last_row() -> None:
-    layer = BlockLayer.of_matrix(
+    layer = matrix_layer(
         0, plain_batch(torch.ones(1, 4, dtype=torch.bool)), torch.eye(4).roll(1, dims=1)[None, None]
     )
     shares = value_of_documents(surface.offset_shares(Grid((0,), 1), (-1, 0, 1)), layer)

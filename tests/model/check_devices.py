@@ -57,7 +57,7 @@ def check_two_devices(folder: Path) -> None:
     seen: list[torch.Tensor] = []
     model.forward(batch, lambda layer: seen.append(layer.weights))
     rows: list[torch.Tensor] = []
-    model.forward_rows(batch, lambda part: rows.append(part.weights), 4)
+    model.forward(batch, lambda part: rows.append(part.weights), block=4)
     fused: list[torch.Tensor] = []
 
     def keep(plain: object) -> None:

@@ -1,6 +1,7 @@
 """Pieces of characters say which character they belong to, and which part of it they are."""
 
 from itertools import pairwise
+from unicodedata import category
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,16 @@ def test_labels_are_never_empty_and_parts_of_a_character_never_alike(
     for (one, here), (two, there) in pairwise(zip(encoded.tokens, encoded.offsets, strict=True)):
         if here == there:
             assert one != two
+
+
+@given(text=st.text(st.characters(min_codepoint=0x80, exclude_categories=["Cs"]), min_size=1))
+def test_every_byte_of_a_character_is_counted_where_nothing_is_merged(text: str) -> None:
+    expected: list[str] = []
+    for character in text:
+        size = len(character.encode())
+        name = f"U+{ord(character):04X}" if category(character)[0] in "MCZ" else character
+        expected += [f"{name} {part}/{size}" for part in range(1, size + 1)]
+    assert tokens(KINDS["byte-level"], text) == tuple(expected)
 
 
 def test_a_trace_shows_the_parts() -> None:

@@ -96,6 +96,30 @@ def test_a_gguf_file_gives_the_attention_of_the_network_in_it(tmp_path: Path) ->
         torch.testing.assert_close(there.weights[layer], here.weights[layer], rtol=0, atol=1e-6)
 
 
+def test_a_gguf_file_is_parsed_once_and_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    network = family("Llama").network()
+    write(network, tmp_path / "tiny.gguf")
+    parsed: list[object] = []
+    parse = gguf.GGUFReader.__init__
+
+    def count(self: gguf.GGUFReader, *given: object) -> None:
+        parsed.append(given)
+        parse(self, *given)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(gguf.GGUFReader, "__init__", count)
+    kind = gguf.GGUFReader
+    load(tmp_path / "tiny.gguf")
+    assert len(parsed) == 1
+    told = capfd.readouterr().err.splitlines()
+    assert told[0] == "Reading tiny.gguf, 0 MB" and len(told) == 2
+    assert told[1].startswith(f"tiny.gguf: {len(network.state_dict())} tensors, ")
+    load(tmp_path / "tiny.gguf")
+    assert len(parsed) == 2, "a file may have changed"
+    assert gguf.GGUFReader is kind
+
+
 def test_a_file_that_is_no_gguf_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF but no more")
     with pytest.raises(ModelError, match=r"of .*broken\.gguf cannot be loaded"):

@@ -7,6 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -103,6 +111,26 @@ def test_a_missing_directory_is_named(name: str) -> None:
 def test_a_hub_id_while_offline_says_so() -> None:
     with pytest.raises(ModelError, match=r"hub cannot be reached for nobody/nothing"):
         load("nobody/nothing")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (GatedRepoError, r"some/model is gated: accept its terms .* `hf auth login`\."),
+        (RevisionNotFoundError, r"The hub has some/model, but not in the revision asked for\."),
+        (RepositoryNotFoundError, r"There is no model some/model on the hub, .*; bundled are mini"),
+        (HfHubHTTPError, "The hub cannot be reached for some/model, .*; connect, or give a dir"),
+        (LocalEntryNotFoundError, "The hub cannot be reached for some/model"),
+        (OfflineModeIsEnabled, "The hub cannot be reached for some/model"),
+    ],
+)
+def test_what_the_hub_refuses_is_a_sentence(kind: type[Exception], sentence: str) -> None:
+    error = OSError("We could not load it.")
+    error.__cause__ = kind.__new__(kind)
+    hub = source.Source("some/model", "some/model", hub=True)
+    assert re.match(sentence, str(source.explain(error, hub, "configuration")))
+    local = source.Source("some/model", "some/model")
+    assert "cannot be loaded (We could not load it)" in str(source.explain(error, local, "weights"))
 
 
 def test_a_file_is_not_a_model(bert: Path) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError
-from headscope.model.loading import memory, network
+from headscope.model.loading import network, quantization
 from headscope.model.loading.load import load
 from headscope.model.loading.network import at_hand, entries_of
 from headscope.model.model import Model
@@ -124,10 +124,7 @@ def test_a_layer_on_a_second_device_is_seen_where_the_inputs_are(block: int | No
     model, own = Model(network, tokenizer()), tiny("Llama")
     batch, expected = model.batch([model.encode(TEXT)]), own.trace(TEXT)
     seen: list[Tensor] = []
-    if block is None:
-        model.forward(batch, lambda layer: seen.append(layer.weights))
-    else:
-        model.forward_rows(batch, lambda rows: seen.append(rows.weights), block)
+    model.forward(batch, lambda layer: seen.append(layer.weights), block=block)
     assert all(weights.device.type == "cpu" for weights in seen)
     half = len(seen) // 2
     for layer in (0, 1):
@@ -161,7 +158,7 @@ def test_a_device_and_a_map_exclude_each_other() -> None:
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (network, memory):
+    for module in (network, quantization):
         monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=r"by accelerate, .* `pip install 'headscope\[large\]'`"):
         load("mini-gpt2", device_map="auto")
@@ -174,6 +171,6 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 
 def test_eight_bits_need_accelerate_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "find_spec", lambda name: None if name == "accelerate" else 1)
+    monkeypatch.setattr(quantization, "find_spec", lambda name: None if name == "accelerate" else 1)
     with pytest.raises(ModelError, match=r"need accelerate: `pip install 'headscope\[torchao\]'`"):
         load("mini-gpt2", quantization="int8")

@@ -15,7 +15,7 @@ def values() -> dict[str, object]:
     batch = model.batch([encoded, model.encode("Birds")])
     layers: list[object] = []
     model.forward(batch, layers.append)
-    model.forward_rows(batch, layers.append, block=4)
+    model.forward(batch, layers.append, block=4)
     model.forward_fused(batch, layers.append)
     trace = translator.trace(TEXT, target=TEXT)
     sizes = {"q_length": 5, "kv_length": 7, "mask": batch.mask}

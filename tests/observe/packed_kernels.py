@@ -15,8 +15,8 @@ from torch import Tensor
 from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
 
 from headscope.model.attention import PackedAttention, Packing
-from headscope.model.capture.packed import attend_plainly
-from headscope.model.capture.packed_kernel import attend_on_gpu
+from headscope.model.capture.gpu.packed import attend_plainly
+from headscope.model.capture.gpu.packed_kernel import attend_on_gpu
 from headscope.observe.block import sum_segments
 from headscope.observe.packed import (
     sum_keys_plainly,

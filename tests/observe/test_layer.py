@@ -14,7 +14,7 @@ from torch import Tensor
 from headscope.model.attention import TextAttention
 from headscope.model.capture.modes import attend_whole
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import BlockLayer, Layer, even_layer
+from headscope.observe.layer import Layer, even_layer
 from tests.metrics.inputs import (
     LAYERS,
     Input,
@@ -22,6 +22,7 @@ from tests.metrics.inputs import (
     make_batch,
     make_layer,
     make_layer_of,
+    matrix_layer,
     random_input,
 )
 from tests.metrics.plain import is_parent, pairs
@@ -193,7 +194,7 @@ def test_both_readings_of_a_layer_come_from_its_norms() -> None:
     batch = AnnotatedBatch(
         np.arange(1), np.arange(1), torch.zeros(1).long(), mask, ~mask, is_causal=False
     )
-    layer = BlockLayer.of_matrix(0, batch, weights, norms)
+    layer = matrix_layer(0, batch, weights, norms)
     expected = torch.tensor([[[[0.75, 0.25], [0.5, 0.5]]]])
     torch.testing.assert_close(layer.normed.weights(0, 2), expected)
     torch.testing.assert_close(layer.weights(0, 2), weights)

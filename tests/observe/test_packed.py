@@ -17,13 +17,13 @@ from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture import modes
-from headscope.model.capture.packed import attend_plainly, lay_end_to_end
+from headscope.model.capture.gpu.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import BlockLayer
 from headscope.observe.packed import PackedLayer, pack_layer
 from headscope.observe.show import choose_path
-from tests.metrics.inputs import make_batch, random_input
+from tests.metrics.inputs import make_batch, matrix_layer, random_input
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.observe.test_layer import sums_of, with_first_peak
 
@@ -44,7 +44,7 @@ def random_layers(
     packed = [packing.pack(part.transpose(1, 2)) for part in (query, key)]
     _, lse = attend_plainly(packed[0], packed[1], packed[1], SCALING, kind, packing)
     attention = PackedAttention("self", 0, packed[0], packed[1], SCALING, lse, kind, packing)
-    return pack_layer(0, attention, batch), BlockLayer.of_matrix(0, batch, whole(query, key, batch))
+    return pack_layer(0, attention, batch), matrix_layer(0, batch, whole(query, key, batch))
 
 
 def whole(query: Tensor, key: Tensor, batch: AnnotatedBatch) -> Tensor:

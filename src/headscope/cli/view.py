@@ -59,7 +59,11 @@ _Generate = Annotated[
 ]
 _Temperature = Annotated[
     float | None,
-    typer.Option(metavar="X", min=0, help="Draw what is written; 0 or none: the most probable."),
+    typer.Option(
+        metavar="X",
+        min=0,
+        help="Draw what is written; 0: the most probable; none: as the model says.",
+    ),
 ]
 _TopK = Annotated[
     int | None, typer.Option(metavar="K", min=1, help="Draw from the K most probable tokens.")

@@ -4,15 +4,13 @@ removal            the loss with the head's output set to zero, less the loss   
 mean_replacement   the same with its output set to its mean over the corpus          Voita 2019
 gate_importance    mean over inputs of |∂L/∂gate|, a gate of 1 on the output         Michel 2019
 
-Every head takes two forward passes over the corpus, of which only the layers above it are run, so
-none of it is computed unless asked for.
+Every head takes two forward passes over the corpus, so none of it is computed unless asked for.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool, Float
@@ -29,13 +27,7 @@ from headscope.metrics.gradient import (
 from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
 from headscope.metrics.ratio import add_by_group, ratio_variables
 from headscope.metrics.where.surface import CLS, SEP
-from headscope.model.capture.changes import (
-    LayersAbove,
-    find_layers,
-    repeat,
-    take_rows,
-    why_no_change,
-)
+from headscope.model.capture.changes import repeat, take_rows, why_no_change
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure
 
@@ -161,17 +153,14 @@ def loss_changes(
 ) -> dict[str, Float[Tensor, "batch layer head"]]:
     """How much the summed loss of every input rises without each head, and with its mean.
 
-    Both of several heads of a layer at once, as many as fit into a batch; what lies below the layer
-    is computed once, where the network allows it.
+    Both of several heads of a layer at once, as many as fit into a batch.
     """
     device, shape = batch.ids.device, (len(batch.ids), *grid.shape)
     rises = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
-    layers = _layers_above(model)
-    # So few at a time that the states of all layers can be kept.
     most = max(1, ROOM[device.type != "cpu"] // batch.ids.shape[1])
     for rows in torch.arange(len(batch.ids), device=device).split(most):
         part, chosen = take_rows(batch, rows), predicted[rows]
-        changes = _changes_of(model, layers, part, chosen, grid, means)
+        changes = _changes_of(model, part, chosen, grid, means)
         for name, values in zip(REPLACED, changes, strict=True):
             rises[name][rows] = values
     return rises
@@ -179,7 +168,6 @@ def loss_changes(
 
 def _changes_of(
     model: "Model",
-    layers: "LayersAbove | None",
     batch: "Batch",
     predicted: Tensor,
     grid: Grid,
@@ -187,8 +175,7 @@ def _changes_of(
 ) -> Float[Tensor, "kind batch layer head"]:
     """The changes of the loss of a few inputs."""
     shown = hide(model, batch, predicted)
-    earlier = None if layers is None else layers.record(shown)
-    logits = model.forward(shown).logits if earlier is None else earlier.logits
+    logits = model.forward(shown).logits
     before = losses(logits, batch.ids, predicted, causal=model.is_causal).double()
     rises = before.new_zeros(len(REPLACED), len(before), *grid.shape)
     most = max(1, ROOM[batch.ids.device.type != "cpu"] // (len(REPLACED) * batch.ids.numel()))
@@ -196,10 +183,7 @@ def _changes_of(
         for heads in torch.arange(grid.heads).split(most):
             change = partial(_replace_each, layer, heads.tolist(), means[layer])
             copies = len(REPLACED) * len(heads)
-            if layers is None or earlier is None:
-                logits = model.forward_changed(repeat(shown, copies), change).logits
-            else:
-                logits = layers.run(earlier, layer, copies, change)
+            logits = model.forward_changed(repeat(shown, copies), change).logits
             after = losses(
                 logits,
                 batch.ids.repeat(copies, 1),
@@ -222,15 +206,6 @@ def _replace_each(
         changed[0, copy, :, :, head] = 0
         changed[1, copy, :, :, head] = mean[head].to(output.dtype)
     return changed.flatten(0, 2)
-
-
-_layers_of: "WeakKeyDictionary[Model, LayersAbove | None]" = WeakKeyDictionary()
-
-
-def _layers_above(model: "Model") -> "LayersAbove | None":
-    if model not in _layers_of:
-        _layers_of[model] = find_layers(model)
-    return _layers_of[model]
 
 
 def gate_gradients(

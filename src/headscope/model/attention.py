@@ -15,20 +15,25 @@ from torch import Tensor, nn
 Stack = Literal["self", "encoder", "decoder", "cross"]
 BackendName = Literal["interface", "hooks", "outputs"]
 Kind = Literal["causal", "full"]  # what a query sees where nothing is masked but padding
+RowsOf = Callable[[int, int], Float[Tensor, "batch head query key"]]  # of queries start … stop
+
+# Only the order of calls says which layer one is: many classes carry no layer number, ALBERT calls
+# one module object for every layer, DiffLlama calls twice per layer. Until a plan has counted them:
+UNNUMBERED = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerAttention:
-    """One layer's attention for one batch; the tensors die with the observer's call.
+    """One layer's attention for one batch, or some rows of it; the tensors die with the call.
 
     `query`, `key` and `value` are what entered the model's own attention function: after rotary
     embedding, keys and values not yet repeated for grouped-query attention. They are None where the
     family computes attention outside the interface.
     """
 
-    stack: Stack
-    layer: int
     weights: Float[Tensor, "batch head query key"]
+    stack: Stack = "self"
+    layer: int = UNNUMBERED
     query: Float[Tensor, "batch head query dim"] | None = None
     key: Float[Tensor, "batch key_head key dim"] | None = None
     value: Float[Tensor, "batch key_head key value_dim"] | None = None
@@ -36,33 +41,26 @@ class LayerAttention:
     mask: Tensor | None = None  # additive, as the model's function received it
     extras: Mapping[str, Any] = field(default_factory=dict)  # softcap, sinks, position bias …
     module: nn.Module | None = None
+    output: Tensor | None = None  # batch query head dim, what the output projection receives
+    start: int = 0  # the first of these queries
+    rows_of: RowsOf | None = None  # any rows of the layer, where only some are shown
+    is_last: bool = True  # whether no rows of the layer follow
 
     def __repr__(self) -> str:
-        return f"LayerAttention({self.stack!r}, layer {self.layer}, {_shape(self.weights)})"
-
-
-@dataclass(frozen=True, slots=True)
-class RowAttention:
-    """Some query rows of one layer's attention, computed by the model's own function."""
-
-    stack: Stack
-    layer: int
-    start: int  # the first of these queries
-    queries: int  # how many the layer has in all
-    weights: Float[Tensor, "batch head query key"]
-    look: "Look"
-    value: Float[Tensor, "batch key_head key value_dim"] | None = None
-    query: Float[Tensor, "batch head query dim"] | None = None  # of these rows
-    key: Float[Tensor, "batch key_head key dim"] | None = None  # all of them
-
-    def __repr__(self) -> str:
-        place = f"layer {self.layer}, queries {self.start} to {self.stop} of {self.queries}"
-        return f"RowAttention({self.stack!r}, {place}, {_shape(self.weights)})"
+        shape = " × ".join(map(str, self.weights.shape))
+        rows = f" from query {self.start} on" if self.start or not self.is_last else ""
+        return f"LayerAttention({self.stack!r}, layer {self.layer}, {shape}{rows})"
 
     @property
     def stop(self) -> int:
         """The query after the last of these."""
         return self.start + self.weights.shape[2]
+
+    def look(self, start: int, stop: int) -> Float[Tensor, "batch head query key"]:
+        """The weights of any queries of the layer."""
+        if self.rows_of is None:
+            return self.weights[:, :, start:stop]
+        return self.rows_of(start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +205,7 @@ class PackedAttention:
         return f"PackedAttention({self.stack!r}, layer {self.layer}, {texts} × {tokens} tokens)"
 
 
-Look = Callable[[int, int], Float[Tensor, "batch head query key"]]  # of queries start … stop
 UNSEEN = -1e30
-
-
-def _shape(weights: Tensor) -> str:
-    return " × ".join(map(str, weights.shape))
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
@@ -226,29 +219,7 @@ def widen(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One attention computation, in the order the forward pass makes them.
-
-    Only the order says which layer it is: many classes carry no layer number, ALBERT calls one
-    module object for every layer, DiffLlama calls twice per layer.
-    """
-
-    weights: Tensor  # batch head query key
-    module: nn.Module | None = None
-    query: Tensor | None = None
-    key: Tensor | None = None
-    value: Tensor | None = None
-    scaling: float | None = None
-    mask: Tensor | None = None
-    extras: Mapping[str, Any] = field(default_factory=dict)
-    output: Tensor | None = None  # batch query head dim, what the output projection receives
-
-    def __repr__(self) -> str:
-        return f"Call({type(self.module).__name__}, weights of shape {tuple(self.weights.shape)})"
-
-
-Watch = Callable[[Call], None]
+Watch = Callable[[LayerAttention], None]
 Forward = Callable[..., Any]  # the network with its inputs bound; takes further keywords
 
 
@@ -265,16 +236,16 @@ class Backend(Protocol):
         ...
 
 
-def bias(call: Call) -> Tensor | None:
+def bias(call: LayerAttention) -> Tensor | None:
     """All that is added to the scores: the mask and, in T5, the position bias."""
     parts = [part for part in (call.mask, call.extras.get("position_bias")) if part is not None]
     return sum(parts[1:], parts[0]) if parts else None
 
 
-def sink(call: Call) -> Float[Tensor, "head"] | None:
+def sink(call: LayerAttention) -> Float[Tensor, "head"] | None:
     """The learned score, one per head, of the column that is dropped."""
-    found = call.extras.get("s_aux")
-    return None if found is None else found.reshape(-1)
+    scores = call.extras.get("s_aux")
+    return None if scores is None else scores.reshape(-1)
 
 
 def rebuild(
@@ -298,13 +269,13 @@ def rebuild(
     return torch.cat([scores, column], -1).softmax(-1)[..., :-1]
 
 
-def is_close(one: Tensor, other: Tensor, slack: float) -> bool:
-    """Whether two tensors of one shape differ by no more than `slack` anywhere."""
-    same = one.shape == other.shape
-    return same and torch.allclose(one.float(), other.float(), rtol=0, atol=slack)
+def is_close(left: Tensor, right: Tensor, slack: float) -> bool:
+    """Whether two tensors of the same shape differ by no more than `slack` anywhere."""
+    same = left.shape == right.shape
+    return same and torch.allclose(left.float(), right.float(), rtol=0, atol=slack)
 
 
-def rebuilds(call: Call, *, tolerance: float, plain: bool = False) -> bool:
+def rebuilds(call: LayerAttention, *, tolerance: float, plain: bool = False) -> bool:
     """Whether queries and keys give the weights; `plain` allows neither soft-cap nor sink."""
     if call.query is None or call.key is None or call.scaling is None:
         return False

@@ -1,62 +1,60 @@
-"""Continuing a text token by token, so that generated tokens can be traced too.
+"""What a network writes after a text, by its own `generate`.
 
-With the network's own cache, which has the keys and values of earlier tokens, a new token costs one
-row of attention:
-
-```
-  prompt    x . . .          what is observed of every pass has the rows of its own tokens;
-            x x . .          stitched together they are the attention of the whole text
-            x x x .
-  step 1    x x x x
-```
-
-Whether a network can do so is proved on the probe: where rows differ from those of a whole pass, or
-the network fails, the whole text is read again for each token.
+Whatever the model's generation_config says counts as it does in transformers: penalties, beams,
+drawing, the tokens that end a text. Only what a caller says goes before it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from transformers import (
-    LogitsProcessorList,
-    NoRepeatNGramLogitsProcessor,
-    PreTrainedTokenizerBase,
-    RepetitionPenaltyLogitsProcessor,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers import GenerationMixin, PreTrainedConfig, PreTrainedTokenizerBase
+from transformers.generation.streamers import BaseStreamer
 
 from headscope.errors import ModelError
-from headscope.model.attention import LayerAttention, Stack, is_close
-from headscope.model.capture.dense import TOLERANCE, Expectation, Observer, capture
+from headscope.model.attention import is_close
+from headscope.model.capture.dense import TOLERANCE
 from headscope.model.capture.modes import FAILURES
-from headscope.model.capture.plan import sliding_window
-from headscope.model.inputs.batch import Batch
 from headscope.model.inputs.encode import Encoded, start_with
 from headscope.model.inputs.tokens import display_text
-from headscope.model.loading.network import quiet
+from headscope.model.loading.network import evaluating, quiet
+from headscope.model.loading.source import in_short
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
 Progress = Callable[[str], None]
+ONE_PASS = "Generated tokens are traced by one pass over prompt and continuation"
+EQUAL = (
+    f"{ONE_PASS}; for a causal model this equals the attention of every generation step, stitched "
+    "together."
+)
+RESCALED = (
+    f"{ONE_PASS}; the model rescales positions with the length of the text ({{kind}}), so this is "
+    "not what each generation step saw."
+)
+AS_CONFIGURED = (
+    "The model's generation_config has its tokens {how}; temperature=0 takes the most probable "
+    "one at each step."
+)
 _CONTEXT = 8  # tokens before new ones that decide how these read: a space, the rest of a character
 _PART = "\ufffd"  # what a part of a character decodes to
 _NOTHING = Encoded(
     text="", pair=None, ids=(), tokens=(), offsets=(), segments=(), special=(), sequence=()
 )
+_drawing = Lock()  # transformers draws from the random numbers of the whole process
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen: the most probable one, or drawn."""
+    """How tokens are drawn; where nothing is said the model's generation_config decides."""
 
-    temperature: float | None = None  # None: 1 where top_k or top_p is given, else greedy as with 0
+    temperature: float | None = None  # 0 takes the most probable token at each step
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 0
@@ -71,315 +69,251 @@ class Sampling:
             raise ModelError(f"top_p={self.top_p}: give a share above 0 and up to 1.")
 
     @property
-    def is_greedy(self) -> bool:
-        """Whether nothing is left to chance."""
+    def is_asked_for(self) -> bool:
+        """Whether the caller wants tokens to be drawn."""
         if self.temperature is None:
-            return self.top_k is None and self.top_p is None
-        return self.temperature == 0
+            return self.top_k is not None or self.top_p is not None
+        return self.temperature > 0
 
-    def chooser(self, config: Any) -> Callable[[Sequence[int], Tensor], int]:
-        """Choose an id from the tokens so far and the logits of the next, as `generate` would.
-
-        Penalties for repetition come from the model's own generation_config.json.
-        """
-        process = self._processors(config)
-        random = torch.Generator().manual_seed(self.seed)
-
-        def choose(ids: Sequence[int], logits: Tensor) -> int:
-            scores = process(torch.tensor([list(ids)]), logits[None])[0]  # pyright: ignore[reportArgumentType]
-            if self.is_greedy:
-                return int(scores.argmax())
-            return int(torch.multinomial(scores.softmax(-1), 1, generator=random))
-
-        return choose
-
-    def _processors(self, config: Any) -> LogitsProcessorList:
-        penalty = getattr(config, "repetition_penalty", None)
-        temperature = None if self.temperature is None else float(self.temperature)
-        known: list[tuple[Any, Any, Any]] = [  # with its setting, and the one that changes nothing
-            (RepetitionPenaltyLogitsProcessor, penalty, 1),
-            (NoRepeatNGramLogitsProcessor, getattr(config, "no_repeat_ngram_size", None), 0),
-            (TemperatureLogitsWarper, temperature, 1),
-            (TopKLogitsWarper, self.top_k, None),
-            (TopPLogitsWarper, self.top_p, 1),
-        ]
-        chosen = known[:2] if self.is_greedy else known
-        return LogitsProcessorList(kind(n) for kind, n, idle in chosen if n not in (None, idle))
+    def options(self, config: Any) -> dict[str, Any]:
+        """The arguments of `generate` that say how a token is chosen."""
+        if self.temperature == 0:
+            return {"do_sample": False, "num_beams": 1}
+        if not self.is_asked_for:
+            return {}
+        # transformers would draw from 50 tokens where nobody says from how many.
+        options: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
+        for name in ("temperature", "top_k", "top_p"):
+            for value in (getattr(config, name), getattr(self, name)):
+                if value is not None:
+                    options[name] = value
+        return options | {"temperature": float(options["temperature"])}
 
 
-GREEDY = Sampling()
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to write: up to so many tokens, how they are chosen, and who is told."""
-
-    steps: int
-    sampling: Sampling = GREEDY
-    progress: Progress | None = None
-
-
-def continue_text(
-    model: "Model", prompt: Encoded, request: Request, observer: Observer
-) -> tuple[Encoded, bool]:
-    """The prompt and what follows, and whether all of its attention was shown on the way."""
+def begin(model: "Model", source: Encoded, target: Encoded | None) -> Encoded:
+    """What the written tokens follow: the text itself, or what a decoder has begun with."""
+    if model.is_encoder_decoder:
+        return target or start_with(model.network, model.tokenizer, _NOTHING)
     if not model.is_causal:
         raise ModelError(
             f"{model.name} is not a causal language model, so it cannot continue a text; leave "
             "generate out."
         )
-    if prompt.pair is not None:
+    if source.pair is not None:
         raise ModelError("A pair of texts cannot be continued: give generate a single text.")
-    return _extend(model, prompt, request, None, observer)
+    return source
 
 
-def write_target(
-    model: "Model", source: Encoded, begun: Encoded | None, request: Request, observer: Observer
-) -> tuple[Encoded, bool]:
-    """What the decoder writes for a source, after what it has begun with."""
-    start = begun or start_with(model.network, model.tokenizer, _NOTHING)
-    return _extend(model, start, request, model.batch([source]), observer)
+def continue_text(
+    model: "Model",
+    source: Encoded,
+    begun: Encoded,
+    steps: int,
+    sampling: Sampling,
+    progress: Progress | None = None,
+) -> tuple[Encoded, tuple[str, ...]]:
+    """What was begun with up to `steps` tokens that the network writes after it, and notes on it.
 
-
-def _extend(
-    model: "Model", text: Encoded, request: Request, source: Batch | None, observer: Observer
-) -> tuple[Encoded, bool]:
-    request.sampling.check()
-    limit = model.max_length
-    if limit is not None and len(text) + request.steps > limit:
+    `source` is what an encoder reads; without one it is the text that was begun.
+    """
+    if not isinstance(model.network, GenerationMixin):
         raise ModelError(
-            f"{len(text)} tokens and {request.steps} generated ones are more than the {limit} that "
+            f"{model.name} has no language-model head, so it cannot generate; leave generate out."
+        )
+    limit = model.max_length
+    if limit is not None and len(begun) + steps > limit:
+        raise ModelError(
+            f"{len(begun)} tokens and {steps} generated ones are more than the {limit} that "
             f"{model.name} takes."
         )
-    choose = request.sampling.chooser(_config(model))
-    writing = Writing(model.tokenizer, text.ids)
-    ids, ends = list(text.ids), _ends(model)
-    read = _reader(model, source, observer)
-    logits = read(ids)
-    for _ in range(request.steps):
-        ids.append(choose(ids, logits))
-        piece = writing.add(ids[-1])
-        if request.progress is not None:
-            request.progress(piece)
-        is_done = ids[-1] in ends or len(ids) == len(text) + request.steps
-        if model.cache.reason is None or not is_done:
-            logits = read(ids)  # with a cache also the last token, whose row is still missing
-        if is_done:
-            break
-    return _append(model.tokenizer, text, ids[len(text) :], writing), model.cache.reason is None
+    config: Any = model.network.generation_config
+    choice = sampling.options(config)
+    is_drawn = choice.get("do_sample", config.do_sample)
+    beams = choice.get("num_beams", config.num_beams) or 1
+    options = {**choice, "max_new_tokens": steps, "tokenizer": model.tokenizer}
+    if not model.has_sound_cache:
+        options["use_cache"] = False
+    writing = Writing(model.tokenizer, begun.ids, progress)
+    if beams == 1:  # of several beams the tokens are only known at the end
+        options["streamer"] = writing
+    with _seeded(sampling.seed, model.device) if is_drawn else nullcontext():
+        try:
+            ids = generate(model, source.ids, begun.ids, **options).sequences[0].tolist()
+        except (ValueError, TypeError, NotImplementedError) as error:
+            if writing.pieces:
+                raise
+            raise ModelError(
+                f"{model.name} cannot write as its generation_config says "
+                f"({in_short(str(error))}); correct model.network.generation_config."
+            ) from error
+    if tuple(ids[: len(begun)]) != begun.ids:
+        raise ModelError(
+            f"{model.name} changes the text that it continues; set token_healing=False in its "
+            "generation_config."
+        )
+    new = ids[len(begun) :]
+    if beams > 1:
+        for index in new:
+            writing.add(index)
+        writing.end()
+    kind = rescaling(model.network.config, len(begun), len(ids))
+    notes = [EQUAL if kind is None else RESCALED.format(kind=kind)]
+    if not choice and (is_drawn or beams > 1):
+        how = "drawn" if is_drawn else f"found by {beams} beams"
+        notes.append(AS_CONFIGURED.format(how=how))
+    return _append(model.tokenizer, begun, new, writing), tuple(notes)
 
 
-def _reader(
-    model: "Model", source: Batch | None, observer: Observer
-) -> Callable[[list[int]], Tensor]:
-    """Reads all tokens so far and returns the logits of the next."""
-    if model.cache.reason is None:
-        steps = Steps(model, source)
-        return lambda ids: steps.feed(ids[steps.length :], observer)
-
-    def read_again(ids: list[int]) -> Tensor:
-        text = replace(_NOTHING, ids=tuple(ids), segments=(0,) * len(ids))
-        own = model.batch([text])
-        batch = own if source is None else replace(source, target=own)
-        return last_logits(model.name, model.forward(batch))
-
-    return read_again
-
-
-def _ends(model: "Model") -> set[int]:
-    found: set[int] = set()
-    for config in (_config(model), model.network.config.get_text_config()):
-        end = getattr(config, "eos_token_id", None)
-        found |= {end} if isinstance(end, int) else set(end or ())
-    return found
+def generate(model: "Model", source: Sequence[int], begun: Sequence[int], **options: Any) -> Any:
+    """The output of the network's own `generate`, with nothing in it but what is asked for."""
+    network: Any = model.network
+    ids = torch.tensor([list(source)], device=model.device)
+    given: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if model.is_encoder_decoder:
+        given["decoder_input_ids"] = torch.tensor([list(begun)], device=model.device)
+        given["decoder_start_token_id"] = begun[0]
+    with evaluating(network), quiet():
+        return network.generate(
+            **given,
+            num_return_sequences=1,
+            return_dict_in_generate=True,
+            output_attentions=False,
+            output_hidden_states=False,
+            output_scores=False,
+            **options,
+        )
 
 
-def _config(model: "Model") -> Any:
-    """What the model's makers say about generating; nothing in a network without a head."""
-    return getattr(model.network, "generation_config", None)
+def has_sound_cache(model: "Model") -> bool:
+    """Whether a token written from the network's cache has the scores of a pass over all tokens.
+
+    Tried with the second token after the probe; in transformers 5.22 ProphetNet fails.
+    """
+    probe = model._probe_batch()
+    begun = probe.target or probe
+    start = begun.ids[0, : 1 if model.is_encoder_decoder else None]  # a decoder begins with one
+    given = (probe.ids[0].tolist(), start.tolist())
+    greedy = Sampling(temperature=0).options(None)
+    length = {"min_new_tokens": 2, "max_new_tokens": 2}
+    try:
+        output = generate(model, *given, **greedy, **length, output_logits=True)
+    except (*FAILURES, LookupError):
+        return False
+    ids = output.sequences[:, :-1]
+    text = replace(
+        begun,
+        ids=ids,
+        mask=torch.ones_like(ids, dtype=torch.bool),
+        segments=torch.zeros_like(ids),
+        lengths=(ids.shape[1],),
+    )
+    batch = text if probe.target is None else replace(probe, target=text)
+    expected = model.forward(batch).logits[0, -1]
+    slack = TOLERANCE.get(expected.dtype, 1e-4) * float(expected.abs().max())
+    return is_close(output.logits[-1][0], expected, slack)
+
+
+@contextmanager
+def _seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw from random numbers of this seed, and leave those of the process as they were."""
+    with _drawing, torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def rescaling(config: PreTrainedConfig, before: int, after: int) -> str | None:
+    """The kind of rope whose scale changes while so many tokens become more, or None.
+
+    Past its limit longrope has one scale, dynamic rope another for every length.
+    """
+    text = config.get_text_config(decoder=True)
+    rope = getattr(text, "rope_parameters", None) or {}
+    for parameters in (rope, *rope.values()):  # of all layers, or of each kind of layer
+        kind = parameters.get("rope_type", "") if isinstance(parameters, dict) else ""
+        if kind == "longrope" and before <= parameters["original_max_position_embeddings"] < after:
+            return kind
+        if "dynamic" in kind and text.max_position_embeddings < after:
+            return kind
+    return None
 
 
 def _append(
     tokenizer: PreTrainedTokenizerBase, text: Encoded, new: Sequence[int], writing: "Writing"
 ) -> Encoded:
-    continuation, spans = writing.finish()
-    shift = len(text.text)
     special = tuple(index in set(tokenizer.all_special_ids) for index in new)
     return replace(
         text,
-        text=text.text + continuation,
+        text=text.text + "".join(writing.pieces),
         ids=(*text.ids, *new),
         tokens=(*text.tokens, *display_text(tokenizer, new)),
-        offsets=(*text.offsets, *((start + shift, end + shift) for start, end in spans)),
+        offsets=(*text.offsets, *spans_of(writing.pieces, len(text.text))),
         segments=(*text.segments, *(text.segments[-1] if text.segments else 0 for _ in new)),
         special=(*text.special, *special),
         sequence=(*text.sequence, *(None if is_special else 0 for is_special in special)),
     )
 
 
-class Writing:
-    """The text of tokens that come one by one; tokens of one character share its span.
+def spans_of(pieces: Sequence[str], start: int) -> list[tuple[int, int]]:
+    """The characters of every token; one that completes no character has those of the next."""
+    ends = list(accumulate(map(len, pieces), initial=start))
+    spans: list[tuple[int, int]] = []
+    shared = ends[-1]
+    for first, end in reversed(list(pairwise(ends))):
+        shared = end if end > first else shared
+        spans.append((first, shared))
+    return spans[::-1]
+
+
+class Writing(BaseStreamer):
+    """The text of tokens that come one by one; a part of a character has none until it is whole.
 
     New tokens are decoded together with some before them, for SentencePiece drops the first space
     of a text, and a character may consist of several tokens.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Sequence[int]) -> None:
-        self._tokenizer = tokenizer
-        self._ids = list(prompt[-_CONTEXT:])
-        self._done = len(self._decode().rstrip(_PART))  # characters that were given out
-        self._ends = [0]
-        self._text = ""
-
-    def add(self, index: int) -> str:
-        """The characters that a token completes; none while it is a part of one."""
-        self._ids.append(index)
-        decoded = self._decode()
-        whole = decoded.rstrip(_PART)
-        piece = whole[self._done :]
-        self._done = max(self._done, len(whole))
-        self._text += piece
-        self._ends.append(len(self._text))
-        if decoded == whole and len(self._ids) > 4 * _CONTEXT:
-            self._ids = self._ids[-_CONTEXT:]
-            self._done = len(self._decode())
-        return piece
-
-    def finish(self) -> tuple[str, list[tuple[int, int]]]:
-        """The whole continuation and the span of each token."""
-        text = self._text + self._decode()[self._done :]
-        spans: list[tuple[int, int]] = []
-        end = len(text)
-        for start, stop in reversed(list(pairwise(self._ends))):
-            end = stop if stop > start else end
-            spans.append((start, end))
-        return text, spans[::-1]
-
-    def _decode(self) -> str:
-        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
-        return str(self._tokenizer.decode(self._ids, **options))
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """What the probe found out about a network's cache."""
-
-    positions: bool = False  # whether the network must be told where the new tokens stand
-    reason: str | None = None  # why there is no going on from it
-
-
-class Steps:
-    """One text, read some tokens at a time; `source` is what an encoder reads first."""
-
     def __init__(
-        self, model: "Model", source: Batch | None = None, *, positions: bool | None = None
+        self, tokenizer: PreTrainedTokenizerBase, prompt: Sequence[int], progress: Progress | None
     ) -> None:
-        self._model = model
-        self._source = source
-        self._positions = model.cache.positions if positions is None else positions
-        self.length = 0  # of what was read
-        self._cache: Any = None
-        self._encoded: Any = None
+        self._tokenizer = tokenizer
+        self._progress = progress
+        self._has_prompt = False
+        self._ids = list(prompt[-_CONTEXT:])
+        self._read = len(self._ids)  # tokens whose characters are complete
+        self.pieces: list[str] = []  # the characters that each token completes
 
-    def feed(self, ids: Sequence[int], observer: Observer) -> Tensor:
-        """Read the next tokens, show their rows of every layer, return the logits of the last."""
-        if self._source is not None and self._encoded is None:
-            self._encoded = self._model.forward(self._source, observer)
-        start, self.length = self.length, self.length + len(ids)
-        run = self._model._evaluated(self._model.network, self._given(ids, start))
-        with torch.no_grad():
-            output = capture(run, self._model.plan, observer, self._expected(start))
-        self._cache = output.past_key_values
-        return last_logits(self._model.name, output)
+    def put(self, value: Tensor) -> None:
+        """Take what transformers shows: the prompt, then the tokens that are written."""
+        if self._has_prompt:
+            for index in value.flatten().tolist():
+                self.add(index)
+        self._has_prompt = True
 
-    def _given(self, ids: Sequence[int], start: int) -> dict[str, Any]:
-        new = torch.tensor([list(ids)], device=self._model.device)
-        mask = torch.ones(1, self.length, dtype=torch.long, device=new.device)
-        entry = self._model._entry
-        given: dict[str, Any] = {"use_cache": True, "return_dict": True}
-        if self._cache is not None:
-            given["past_key_values"] = self._cache
-        if "logits_to_keep" in entry.accepts:
-            given["logits_to_keep"] = 1
-        if self._source is not None:
-            return given | {
-                "encoder_outputs": self._encoded,
-                "attention_mask": self._source.mask.long(),
-                "decoder_input_ids": new,
-                "decoder_attention_mask": mask,
-            }
-        if self._positions:
-            given["position_ids"] = torch.arange(start, self.length, device=new.device)[None]
-        if entry.segments:
-            given["token_type_ids"] = torch.zeros_like(new)
-        return given | {"input_ids": new, "attention_mask": mask}
+    def end(self) -> None:
+        """Give out the bytes that became no character."""
+        if self.pieces and self._read < len(self._ids):
+            self.pieces[-1] += self._new_text()
+            self._tell(self.pieces[-1])
 
-    def _expected(self, start: int) -> dict[Stack, Expectation]:
-        """What the weights of the new rows must look like, in every stack that reads them."""
-        model = self._model
-        own = torch.ones(1, self.length, dtype=torch.bool, device=model.device)
-        masks = (own, None) if self._source is None else (self._source.mask, own)
-        whole = model.plan.expectations(model.name, *masks, whole=False)
-        windows = {name: sliding_window(model.network.config, name) is not None for name in whole}
-        return {
-            name: expected.of_rows(start, self.length, window=windows[name])
-            for name, expected in whole.items()
-            if name != "encoder"
-        }
+    def add(self, index: int) -> None:
+        """Read one token more."""
+        self._ids.append(index)
+        piece = self._new_text()
+        if piece.endswith(_PART):
+            piece = ""
+        else:
+            self._read = len(self._ids)
+        self.pieces.append(piece)
+        self._tell(piece)
 
+    def _tell(self, piece: str) -> None:
+        if self._progress is not None:
+            self._progress(piece)
 
-def last_logits(name: str, output: Any) -> Tensor:
-    """The scores of all tokens that may come next."""
-    logits = getattr(output, "logits", None)
-    if not isinstance(logits, Tensor):
-        raise ModelError(
-            f"{name} has no language-model head, so it cannot generate; leave generate out."
-        )
-    return logits[0, -1].float().cpu()
+    def _new_text(self) -> str:
+        first = max(0, self._read - _CONTEXT)
+        before = self._decode(self._ids[first : self._read])
+        return self._decode(self._ids[first:])[len(before) :]
 
-
-def prove_cache(model: "Model") -> Cache:
-    """Read the probe token by token and hold every row against a pass over all of it."""
-    probe = model._probe_batch()
-    text = probe.target or probe
-    whole: dict[tuple[Stack, int], Tensor] = {}
-
-    def keep(seen: LayerAttention) -> None:
-        whole[seen.stack, seen.layer] = seen.weights[0].clone()
-
-    model.forward(probe, keep)
-    ids = text.ids[0].tolist()
-    reason = "its network cannot go on from a cache"
-    for positions in (False, True):
-        if positions and "position_ids" not in model._entry.accepts:
-            continue
-        source = None if probe.target is None else replace(probe, target=None)
-        steps = Steps(model, source, positions=positions)
-        try:
-            with quiet():
-                if _same_rows(steps, ids, whole):
-                    return Cache(positions)
-        except (*FAILURES, LookupError):
-            continue
-        reason = "going on from its cache gives other weights than a pass over the whole text"
-    return Cache(reason=reason)
-
-
-def _same_rows(steps: Steps, ids: Sequence[int], whole: Mapping[tuple[Stack, int], Tensor]) -> bool:
-    same: list[bool] = []
-    start = 0
-
-    def compare(seen: LayerAttention) -> None:
-        rows = whole[seen.stack, seen.layer]
-        if seen.stack != "encoder":
-            rows = rows[:, start : start + seen.weights.shape[2]]
-        if seen.stack in ("self", "decoder"):  # a window may have left the last keys alone
-            stop = start + seen.weights.shape[2]
-            rows = rows[..., stop - seen.weights.shape[3] : stop]
-        slack = TOLERANCE.get(seen.weights.dtype, 1e-4)
-        same.append(is_close(seen.weights[0], rows, slack))
-
-    for stop in (len(ids) - 2, len(ids) - 1, len(ids)):
-        steps.feed(ids[start:stop], compare)
-        start = stop
-    return all(same)
+    def _decode(self, ids: Sequence[int]) -> str:
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        return str(self._tokenizer.decode(list(ids), **options))

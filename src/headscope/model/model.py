@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.model import record
+from headscope.model import generate, record
 from headscope.model.attention import Forward, Stack
 from headscope.model.capture.changes import Change, run_changed
 from headscope.model.capture.dense import Expectation, Observer, Validation, capture
@@ -27,8 +27,7 @@ from headscope.model.capture.plan import (
     check_family,
     make_plan,
 )
-from headscope.model.capture.rows import RowObserver, capture_rows
-from headscope.model.generate import Cache, prove_cache
+from headscope.model.capture.rows import capture_rows
 from headscope.model.inputs.batch import (
     Batch,
     Entry,
@@ -234,11 +233,15 @@ class Model:
         batch: Batch,
         observer: Observer | None = None,
         *,
+        block: int | None = None,
         validate: Validation = "full",
         gradients: bool = False,
         logits: bool = True,
     ) -> Any:
         """Run the network and show its layers to the observer, in order and one at a time.
+
+        With a `block` every layer is shown so many query rows at a time, computed by the model's
+        own function, which takes memory for block × tokens instead of tokens × tokens.
 
         An encoder–decoder model runs its encoder alone if the batch has no target.
         `validate="shape"` leaves out the checks of values. `logits=False` leaves out the head of
@@ -249,23 +252,11 @@ class Model:
         with torch.set_grad_enabled(gradients):
             if observer is None:
                 return run()
-            return capture(run, self.plan, observer, self._expectations(batch), validate)
-
-    def forward_rows(
-        self,
-        batch: Batch,
-        observer: RowObserver,
-        block: int,
-        *,
-        validate: Validation = "full",
-        logits: bool = True,
-    ) -> Any:
-        """The same with `block` query rows of a layer at a time, by the model's own function."""
-        expected = self._expectations(batch, whole=False)
-        with torch.no_grad(), self.modes.masks("rows"):
-            return capture_rows(
-                self._bind(batch, logits), self.plan, observer, expected, block, validate
-            )
+            if block is None:
+                return capture(run, self.plan, observer, self._expectations(batch), validate)
+            expected = self._expectations(batch, whole=False)
+            with self.modes.masks("rows"):
+                return capture_rows(run, self.plan, observer, expected, block, validate)
 
     def forward_fused(
         self,
@@ -321,9 +312,9 @@ class Model:
         return prove_modes(self.name, self.plan, self._bind(source, logits=False), expected)
 
     @cached_property
-    def cache(self) -> Cache:
-        """Whether the network can go on from its cache; proved on first use."""
-        return prove_cache(self)
+    def has_sound_cache(self) -> bool:
+        """Whether the network writes with its cache as without; tried when it first writes."""
+        return generate.has_sound_cache(self)
 
     trace = record.trace
 

@@ -1,14 +1,4 @@
-"""From a text to its trace: passes that keep the chosen layers and heads.
-
-A trace is made in one pass, or in steps that are stitched together:
-
-```
-  one pass    x . . .      three tokens, then one:   x . .
-              x x . .                                x x .
-              x x x .                                x x x
-              x x x x                                      + x x x x
-```
-"""
+"""From a text to its trace: one pass that keeps the chosen layers and heads."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,9 +9,9 @@ import torch
 from torch import Tensor
 
 from headscope.errors import ModelError
-from headscope.model.attention import Call, LayerAttention, Stack, bias, sink
+from headscope.model.attention import LayerAttention, Stack, bias, sink
 from headscope.model.capture.plan import Plan, StackPlan
-from headscope.model.generate import Progress, Request, Sampling, continue_text, write_target
+from headscope.model.generate import Progress, Sampling, begin, continue_text
 from headscope.model.inputs.chat import Message
 from headscope.model.inputs.encode import Encoded, words_of_tokens
 from headscope.model.loading.memory import check_memory, needed, within_memory
@@ -31,14 +21,6 @@ from headscope.model.writes import value_norms
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
-STITCHED = (
-    "Generated tokens were traced as they were written, each with the row of attention that chose "
-    "the next; stitched together this equals one pass over prompt and continuation."
-)
-ONE_PASS = (
-    "Generated tokens are traced by one pass over prompt and continuation, because {reason}; for a "
-    "causal model this equals the attention of every generation step, stitched together."
-)
 _LESS = (
     "choose fewer layers and heads, a shorter text, a two-byte dtype, quantization=int8, or "
     "device_map=auto"
@@ -46,8 +28,6 @@ _LESS = (
 # Masks add the most negative number of their dtype; beyond this a key is masked, not merely
 # unlikely.
 _MASKED = -1e4
-
-Pieces = dict[int, list[Tensor]]  # by layer, one for each pass
 
 
 def trace(
@@ -77,11 +57,13 @@ def trace(
     traced alone. Only the chosen layers and heads are kept; a trace that does not fit into memory
     is refused before the pass.
 
-    `generate` continues the text by up to that many tokens, until its end: the most probable ones,
-    or drawn if `temperature`, `top_k` or `top_p` is given, with a `seed`. `progress` is called with
-    each new piece of text.
+    `generate` continues the text by up to that many tokens, until its end, as the model's
+    generation_config says: the most probable ones if it says nothing. They are drawn with a `seed`
+    if `temperature`, `top_k` or `top_p` is given; `temperature=0` always takes the most probable
+    one. `progress` is called with each new piece of text.
     """
-    request = _request(generate, Sampling(temperature, top_k, top_p, seed), progress)
+    sampling = Sampling(temperature, top_k, top_p, seed)
+    _check_request(generate, sampling)
     recording = Recording(model.plan, layers, heads)
     if messages is None:
         source = model.encode(_given(text), pair, special=special, truncate=truncate)
@@ -93,12 +75,16 @@ def trace(
     _check_memory(model, source, written, layers, heads, more=generate)
     prompt, notes = None, ()
     with within_memory(model.name, "was traced", _LESS):
-        if request is None:
-            _pass(model, source, written, recording)
-        else:
-            begun = written if model.is_encoder_decoder else source
-            prompt = 1 if begun is None else len(begun)  # a decoder's start token
-            source, written, notes = _generate(model, source, written, request, recording)
+        if generate:
+            begun = begin(model, source, written)
+            prompt = len(begun)
+            continued, notes = continue_text(model, source, begun, generate, sampling, progress)
+            if model.is_encoder_decoder:
+                written = continued
+            else:
+                source = continued
+        batch = model.batch([source], target=None if written is None else [written])
+        model.forward(batch, recording, logits=False)
     return Trace(
         model=model.name,
         stacks=recording.stacks(*_sides(source, written)),
@@ -142,35 +128,14 @@ def _check_alone(**others: str | None) -> None:
             raise ModelError(f"messages= are the whole input; leave the {name} out.")
 
 
-def _request(steps: int, sampling: Sampling, progress: Progress | None) -> Request | None:
+def _check_request(steps: int, sampling: Sampling) -> None:
+    sampling.check()
     if steps < 0:
         raise ModelError(f"generate={steps}: the number of tokens to generate cannot be negative.")
-    sampling.check()
-    if steps == 0 and not sampling.is_greedy:
+    if steps == 0 and sampling.is_asked_for:
         raise ModelError(
             "temperature, top_k and top_p are for generated tokens: say how many with generate=."
         )
-    return Request(steps, sampling, progress) if steps else None
-
-
-def _pass(model: "Model", source: Encoded, written: Encoded | None, recording: "Recording") -> None:
-    batch = model.batch([source], target=None if written is None else [written])
-    model.forward(batch, recording, logits=False)
-
-
-def _generate(
-    model: "Model", source: Encoded, begun: Encoded | None, request: Request, recording: "Recording"
-) -> tuple[Encoded, Encoded | None, tuple[str, ...]]:
-    """Source and target with what was written, traced on the way or else by one pass more."""
-    if model.is_encoder_decoder:
-        written, is_traced = write_target(model, source, begun, request, recording)
-    else:
-        source, is_traced = continue_text(model, source, request, recording)
-        written = None
-    if is_traced:
-        return source, written, (STITCHED,)
-    _pass(model, source, written, recording)
-    return source, written, (ONE_PASS.format(reason=model.cache.reason),)
 
 
 def _check_memory(
@@ -182,39 +147,38 @@ def _check_memory(
     more: int = 0,
 ) -> None:
     """Refuse what does not fit, with as many tokens `more` as may be generated."""
-    own = len(source) if model.is_encoder_decoder else len(source) + more
-    lengths: dict[Stack, tuple[int, int]] = {"self": (own, own), "encoder": (own, own)}
+    read = len(source) if model.is_encoder_decoder else len(source) + more
+    lengths: dict[Stack, tuple[int, int]] = {"self": (read, read), "encoder": (read, read)}
     if target is not None or (more and model.is_encoder_decoder):
-        other = (1 if target is None else len(target)) + more
-        lengths |= {"decoder": (other, other), "cross": (other, own)}
+        written = (1 if target is None else len(target)) + more
+        lengths |= {"decoder": (written, written), "cross": (written, read)}
     longest = max(max(sides) for sides in lengths.values())
     check_memory(needed(model.plan, lengths, layers, heads), longest, model.device)
 
 
 def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
     """The tokens on both axes, by stack."""
-    own = side(source)
-    queries: dict[Stack, Side] = {"self": own, "encoder": own}
-    keys: dict[Stack, Side] = {"self": own, "encoder": own}
+    read = side(source)
+    queries: dict[Stack, Side] = {"self": read, "encoder": read}
+    keys: dict[Stack, Side] = {"self": read, "encoder": read}
     if target is not None:
-        other = side(target)
-        queries |= {"decoder": other, "cross": other}
-        keys |= {"decoder": other, "cross": own}
+        written = side(target)
+        queries |= {"decoder": written, "cross": written}
+        keys |= {"decoder": written, "cross": read}
     return queries, keys
 
 
 @dataclass
-class Kept:
-    """What is kept of one stack: parts by their name in a StackTrace, layer number and pass."""
+class StackParts:
+    """What is kept of one stack: parts by their name in a StackTrace and by layer."""
 
-    parts: defaultdict[str, Pieces] = field(default_factory=lambda: defaultdict(dict))
+    tensors: defaultdict[str, dict[int, Tensor]] = field(default_factory=lambda: defaultdict(dict))
     scaling: dict[int, float] = field(default_factory=dict)
-    sink: dict[int, Tensor] = field(default_factory=dict)
     softcap: float | None = None
 
-    def add(self, part: str, layer: int, piece: Tensor) -> None:
-        """Copy a piece, which dies with the observer's call."""
-        self.parts[part].setdefault(layer, []).append(_copy(piece))
+    def add(self, part: str, layer: int, values: Tensor) -> None:
+        """Copy values, which die with the observer's call."""
+        self.tensors[part][layer] = values.detach().to("cpu", torch.float32, copy=True)
 
 
 class Recording:
@@ -228,135 +192,87 @@ class Recording:
         self._plan = plan
         self._layers = None if layers is None else set(layers)
         self._heads = heads
-        self._kept: dict[Stack, Kept] = {}
+        self._stacks: dict[Stack, StackParts] = {}
 
     def __call__(self, seen: LayerAttention) -> None:
-        """Copy what was chosen of one layer, in one pass."""
+        """Copy what was chosen of one layer."""
         stack = self._plan.stack(seen.stack)
         heads = self._heads_of(stack)
         if (self._layers is not None and seen.layer not in self._layers) or not heads:
             return
-        kept = self._kept.setdefault(seen.stack, Kept())
-        is_first = seen.layer not in kept.parts["weights"]
-        kept.add("weights", seen.layer, seen.weights[0, heads])
+        parts = self._stacks.setdefault(seen.stack, StackParts())
+        parts.add("weights", seen.layer, seen.weights[0, heads])
+        key_heads = _key_heads_of(stack, heads)
         if stack.no_neurons is None:
-            self._keep_scores(kept, seen, heads)
-        if is_first or seen.stack != "cross":  # of a source, every pass sees the same
-            self._keep_keys(kept, seen, heads)
-
-    def stacks(self, queries: dict[Stack, Side], keys: dict[Stack, Side]) -> dict[str, StackTrace]:
-        """What was kept, with the tokens on both axes."""
-        if not self._kept:
-            raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
-        return {
-            name: self._stack(name, kept, queries[name], keys[name])
-            for name, kept in self._kept.items()
-        }
-
-    def _heads_of(self, stack: StackPlan) -> list[int]:
-        chosen = range(stack.heads) if self._heads is None else self._heads
-        return [head for head in chosen if head < stack.heads]
-
-    def _key_heads_of(self, stack: StackPlan, heads: Sequence[int]) -> list[int]:
-        groups = stack.heads // stack.key_heads
-        return sorted({head // groups for head in heads})
-
-    def _keep_scores(self, kept: Kept, seen: LayerAttention, heads: list[int]) -> None:
-        assert seen.query is not None and seen.scaling is not None
-        kept.add("query", seen.layer, seen.query[0, heads])
-        kept.scaling[seen.layer] = seen.scaling
-        call = Call(weights=seen.weights, mask=seen.mask, extras=seen.extras)
-        kept.softcap = seen.extras.get("softcap")
-        added, dropped = bias(call), sink(call)
-        if added is not None:
-            kept.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
-        if dropped is not None and seen.layer not in kept.sink:
-            kept.sink[seen.layer] = _copy(dropped[heads])
-
-    def _keep_keys(self, kept: Kept, seen: LayerAttention, heads: list[int]) -> None:
-        stack = self._plan.stack(seen.stack)
-        rows = self._key_heads_of(stack, heads)
-        if stack.no_neurons is None:
-            assert seen.key is not None
-            kept.add("key", seen.layer, _new(seen, seen.key[0])[rows])
+            assert seen.query is not None and seen.key is not None and seen.scaling is not None
+            parts.add("query", seen.layer, seen.query[0, heads])
+            parts.add("key", seen.layer, seen.key[0, key_heads])
+            parts.scaling[seen.layer] = seen.scaling
+            parts.softcap = seen.extras.get("softcap")
+            added, dropped = bias(seen), sink(seen)
+            if added is not None:
+                parts.add("bias", seen.layer, _bias(added[0, ..., : seen.weights.shape[-1]], heads))
+            if dropped is not None:
+                parts.add("sink", seen.layer, dropped[heads])
         if stack.no_norms is None:
             projection = self._plan.projection(seen.stack, seen.layer)
             assert seen.value is not None and projection is not None
-            value = _new(seen, seen.value[0])
-            kept.add("value", seen.layer, value[rows])
-            norms = value_norms(value, projection, stack.heads)
-            kept.add("value_norms", seen.layer, norms[heads])
+            norms = value_norms(seen.value[0], projection, stack.heads)
+            parts.add("value", seen.layer, seen.value[0, key_heads])
+            parts.add("value_norms", seen.layer, norms[heads])
 
-    def _stack(self, name: Stack, kept: Kept, queries: Side, keys: Side) -> StackTrace:
+    def stacks(self, queries: dict[Stack, Side], keys: dict[Stack, Side]) -> dict[str, StackTrace]:
+        """What was kept, with the tokens on both axes."""
+        if not self._stacks:
+            raise ModelError("Nothing was traced: no stack has all of the chosen layers and heads.")
+        return {
+            name: self._stack(name, parts, queries[name], keys[name])
+            for name, parts in self._stacks.items()
+        }
+
+    def _heads_of(self, stack: StackPlan) -> list[int]:
+        heads = range(stack.heads) if self._heads is None else self._heads
+        return [head for head in heads if head < stack.heads]
+
+    def _stack(self, name: Stack, parts: StackParts, queries: Side, keys: Side) -> StackTrace:
         plan = self._plan.stack(name)
         heads = self._heads_of(plan)
-        rows = self._key_heads_of(plan, heads)
+        key_heads = _key_heads_of(plan, heads)
         groups = plan.heads // plan.key_heads
-        across, parts = name == "cross", kept.parts
-        heights = {n: [piece.shape[1] for piece in own] for n, own in parts["weights"].items()}
+        tensors = parts.tensors
         return StackTrace(
             name=name,
-            layers=tuple(heights),
+            layers=tuple(tensors["weights"]),
             heads=tuple(heads),
-            weights=_stitched(parts["weights"], heights, 0.0, across=across) or {},
+            weights=tensors["weights"],
             queries=queries,
             keys=keys,
-            query=_joined(parts["query"]),
-            key=_joined(parts["key"]),
-            value=_joined(parts["value"]),
-            key_head_of=tuple(rows.index(head // groups) for head in heads),
-            scaling=kept.scaling or None,
-            bias=_stitched(parts["bias"], heights, -torch.inf, across=across),
-            softcap=kept.softcap,
-            sink=kept.sink or None,
-            value_norms=_joined(parts["value_norms"]),
+            query=tensors["query"] or None,
+            key=tensors["key"] or None,
+            value=tensors["value"] or None,
+            key_head_of=tuple(key_heads.index(head // groups) for head in heads),
+            scaling=parts.scaling or None,
+            bias=tensors["bias"] or None,
+            softcap=parts.softcap,
+            sink=tensors["sink"] or None,
+            value_norms=tensors["value_norms"] or None,
             no_norms=plan.no_norms,
         )
 
 
-def _new(seen: LayerAttention, keys: Tensor) -> Tensor:
-    """The keys of this pass's own tokens; those before them were kept in an earlier one."""
-    return keys if seen.stack == "cross" else keys[:, -seen.weights.shape[2] :]
+def _key_heads_of(stack: StackPlan, heads: Sequence[int]) -> list[int]:
+    """The heads of keys and values that the chosen heads share."""
+    groups = stack.heads // stack.key_heads
+    return sorted({head // groups for head in heads})
 
 
-def _joined(pieces: Pieces) -> dict[int, Tensor] | None:
-    """Pieces whose tokens follow one another: head × token × width, or head × token."""
-    found = {n: own[0] if len(own) == 1 else torch.cat(own, 1) for n, own in pieces.items()}
-    return found or None
-
-
-def _stitched(
-    pieces: Pieces, heights: Mapping[int, Sequence[int]], empty: float, *, across: bool
-) -> dict[int, Tensor] | None:
-    """Rows below rows. Those of a text's own tokens end at the last of them; a window may have
-    left out the first columns.
-    """
-    found: dict[int, Tensor] = {}
-    for layer in list(pieces):
-        own = pieces.pop(layer)  # a layer at a time, so that not all are there twice
-        found[layer] = own[0] if len(own) == 1 else _below(own, heights[layer], empty, across)
-    return found or None
-
-
-def _below(own: Sequence[Tensor], heights: Sequence[int], empty: float, across: bool) -> Tensor:
-    rows = sum(heights)
-    columns = own[0].shape[2] if across else rows
-    whole = own[0].new_full((max(each.shape[0] for each in own), rows, columns), empty)
-    stop = 0
-    for piece, height in zip(own, heights, strict=True):
-        start, stop = stop, stop + height
-        last = columns if across else stop
-        whole[:, start:stop, last - piece.shape[2] : last] = piece
-    return whole
-
-
-def _check(what: str, chosen: Sequence[int] | None, known: set[int]) -> None:
-    if chosen is None:
+def _check(what: str, numbers: Sequence[int] | None, present: set[int]) -> None:
+    if numbers is None:
         return
-    unknown = [number for number in chosen if number not in known]
-    if unknown or not chosen:
+    unknown = [number for number in numbers if number not in present]
+    if unknown or not numbers:
         asked = unknown[0] if unknown else "(none chosen)"
-        raise ModelError(f"The model has no {what} {asked}; it has {what}s {_ranges(known)}.")
+        raise ModelError(f"The model has no {what} {asked}; it has {what}s {_ranges(present)}.")
 
 
 def _ranges(numbers: set[int]) -> str:
@@ -366,10 +282,6 @@ def _ranges(numbers: set[int]) -> str:
     return ", ".join(str(number) for number in sorted(numbers))
 
 
-def _copy(tensor: Tensor) -> Tensor:
-    return tensor.detach().to("cpu", torch.float32, copy=True)
-
-
 def _bias(added: Tensor, heads: list[int]) -> Tensor:
-    own = (added[heads] if added.ndim == 3 and added.shape[0] > 1 else added).float()
-    return own.masked_fill(own < _MASKED, -torch.inf)
+    of_heads = (added[heads] if added.ndim == 3 and added.shape[0] > 1 else added).float()
+    return of_heads.masked_fill(of_heads < _MASKED, -torch.inf)

@@ -37,7 +37,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import CaptureError, ModelError
-from headscope.model.attention import LayerAttention, RowAttention, widen
+from headscope.model.attention import LayerAttention, widen
 from headscope.model.capture.backends import Projection, hooked
 from headscope.model.capture.plan import Plan
 from headscope.model.inputs.batch import probe_batch
@@ -72,7 +72,7 @@ def value_norms(
     return torch.stack(found, dim=-2)
 
 
-def norms_of(plan: Plan, seen: LayerAttention | RowAttention) -> Float[Tensor, "batch head key"]:
+def norms_of(plan: Plan, seen: LayerAttention) -> Float[Tensor, "batch head key"]:
     """The norms of one layer's values; `StackPlan.no_norms` says where there are none."""
     projection = plan.projection(seen.stack, seen.layer)
     if seen.value is None or projection is None:

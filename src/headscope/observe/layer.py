@@ -16,13 +16,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headscope.model.attention import RowsOf
 from headscope.model.capture.modes import block_rows
 from headscope.model.writes import norm_weighted
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.block import RowBlock, counted_rows
 from headscope.observe.offsets import Spans, separation_bins, sum_by_offset, sum_spans
-
-RowsOf = Callable[[int, int], Float[Tensor, "batch head query key"]]  # of queries start … stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,21 +209,6 @@ class BlockLayer(Layer):
         self.index, self.batch = index, batch
         self._rows_of, self._block = rows_of, block
         self._norms = norms  # of what each key would give, where both readings are wanted
-
-    @classmethod
-    def of_matrix(
-        cls,
-        index: int,
-        batch: AnnotatedBatch,
-        weights: Float[Tensor, "batch head query key"],
-        norms: Float[Tensor, "batch head key"] | None = None,
-    ) -> "BlockLayer":
-        """A layer whose matrix is at hand."""
-
-        def rows_of(start: int, stop: int) -> Tensor:
-            return weights[:, :, start:stop]
-
-        return cls(index, batch, rows_of, weights.shape[2], norms)
 
     @property
     def block(self) -> int:

@@ -21,8 +21,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention, Packing, widen
+from headscope.model.capture.gpu.packed import visible
 from headscope.model.capture.modes import block_rows
-from headscope.model.capture.packed import visible
 from headscope.observe.batch import AnnotatedBatch, packing_of, related_pairs
 from headscope.observe.block import (
     at_least,

@@ -11,7 +11,7 @@ import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 
 from headscope.model.attention import PackedAttention
-from headscope.model.capture.packed_kernel import precision, steps
+from headscope.model.capture.gpu.packed_kernel import precision, steps
 from headscope.observe.packed import KeySums
 
 PAIRS = 64  # of the pairs at a time

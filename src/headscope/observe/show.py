@@ -22,15 +22,15 @@ from headscope.model.attention import (
     LayerAttention,
     PackedAttention,
     PlainAttention,
-    RowAttention,
+    RowsOf,
     TextAttention,
 )
 from headscope.model.capture.modes import AttentionPath, block_rows
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.model.writes import Reading, norm_weighted, norms_of
+from headscope.model.writes import Reading, norms_of
 from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import BlockLayer, Layer, RowsOf
+from headscope.observe.layer import BlockLayer, Layer
 from headscope.observe.packed import pack_layer
 
 PathChoice = AttentionPath | Literal["auto"]
@@ -117,39 +117,30 @@ def show_layers(
     with the norms beside them.
     """
     places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
-    block = block_rows(len(batch.ids) * model.heads, batch.ids.shape[1], batch.ids.device)
+    texts, tokens = batch.ids.shape
+    block = block_rows(texts * model.heads, tokens, batch.ids.device)
 
-    def show_matrix(seen: LayerAttention) -> None:
-        with full_precision():
-            weights, norms = seen.weights, None
-            if reading != "raw":
-                norms = norms_of(model.plan, seen)
-            if reading == "norm" and norms is not None:
-                weights, norms = norm_weighted(weights, norms), None
-            show(BlockLayer.of_matrix(places[seen.layer], annotated, weights, norms))
-
-    def show_rows(seen: RowAttention) -> None:
-        if seen.stop < seen.queries:  # the layer is shown once, when the network has all its rows
+    def show_weights(seen: LayerAttention) -> None:
+        if not seen.is_last:  # the layer is shown once, when the network has all its rows
             return
         with full_precision():
-            rows_of: RowsOf = seen.look
-            if reading == "norm":
-                norms = norms_of(model.plan, seen)
-                rows_of = lambda start, stop: norm_weighted(seen.look(start, stop), norms)  # noqa: E731
-            show(BlockLayer(places[seen.layer], annotated, rows_of, block))
+            norms = None if reading == "raw" else norms_of(model.plan, seen)
+            rows = tokens if path == "dense" else block
+            layer = BlockLayer(places[seen.layer], annotated, seen.look, rows, norms)
+            show(layer.normed if reading == "norm" else layer)
 
     def show_parts(seen: PlainAttention | PackedAttention) -> None:
         with full_precision():
             if isinstance(seen, PackedAttention):
                 show(pack_layer(places[seen.layer], seen, annotated))
             else:
-                rows_of = rebuild_rows(seen.texts, batch.spans(), batch.ids.shape[1])
+                rows_of = rebuild_rows(seen.texts, batch.spans(), tokens)
                 show(BlockLayer(places[seen.layer], annotated, rows_of, block))
 
     if path == "dense":
-        model.forward(batch, show_matrix, logits=False)
+        model.forward(batch, show_weights, logits=False)
     elif path == "rows":
-        model.forward_rows(batch, show_rows, block, logits=False)
+        model.forward(batch, show_weights, block=block, logits=False)
     else:
         end_to_end = batch.is_padded and is_packed(model) and model.lays_end_to_end
         model.forward_fused(batch, show_parts, logits=False, end_to_end=end_to_end)

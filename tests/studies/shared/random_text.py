@@ -8,6 +8,7 @@ from headscope.observe.layer import BlockLayer
 from headscope.results.replicates import GROUPS
 from headscope.studies.shared.words import WORD
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
+from tests.metrics.inputs import matrix_layer
 
 LABELS = ("det", "nmod:poss", "nsubj", "punct")
 FORMS = ("the", "Ada", "she", "dogs", "'s", "engine", "it", ",")
@@ -117,4 +118,4 @@ def make_layer(weights: list[np.ndarray], batch: AnnotatedBatch, index: int = 0)
         length = maps.shape[-1]
         filled[row, :, :length, :length] = torch.from_numpy(maps)
         filled[row, :, length:] = torch.nan
-    return BlockLayer.of_matrix(index, batch, filled)
+    return matrix_layer(index, batch, filled)

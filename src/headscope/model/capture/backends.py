@@ -31,7 +31,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers.modeling_utils import AttentionInterface
 from transformers.pytorch_utils import Conv1D
 
-from headscope.model.attention import BackendName, Call, Forward, Stack, Watch
+from headscope.model.attention import BackendName, Forward, LayerAttention, Stack, Watch
 
 FIELDS: dict[str, Stack] = {
     "attentions": "self",
@@ -131,12 +131,12 @@ def _positional(function: Callable) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def _call(given: dict[str, Any], output: Tensor, weights: Tensor) -> Call:
+def _call(given: dict[str, Any], output: Tensor, weights: Tensor) -> LayerAttention:
     scaling = scale(given)
     extras = {k: v for k, v in given.items() if k not in _NAMED | _SILENT and v is not None}
     if scaling is None:
         extras["scaling"] = given["scaling"]
-    return Call(
+    return LayerAttention(
         weights=weights,
         module=given["module"],
         query=given["query"],
@@ -215,7 +215,7 @@ class HooksBackend:
             if watch is None or weights is None:
                 return None
             with setting(self._watch, None):
-                watch(Call(weights=weights, module=module))
+                watch(LayerAttention(weights=weights, module=module))
             return _without(output, place)
 
         return hook
@@ -244,9 +244,9 @@ def find_sites(network: nn.Module, forward: Forward) -> Iterator[list[Site]]:
 
     with hooked(network.modules(), remember):
         returned = reported(forward(output_attentions=True))
-    found = [_sites(seen, matrix) for stack in returned.values() for matrix in stack]
-    for depth in range(min(len(sites) for sites in found)):
-        yield list(dict.fromkeys(sites[depth] for sites in found))
+    sites_of = [_sites(seen, matrix) for stack in returned.values() for matrix in stack]
+    for depth in range(min(len(sites) for sites in sites_of)):
+        yield list(dict.fromkeys(sites[depth] for sites in sites_of))
 
 
 def _sites(seen: list[tuple[nn.Module, Any]], matrix: Tensor) -> list[Site]:
@@ -281,19 +281,19 @@ class OutputsBackend:
         output = forward(output_attentions=True)
         for matrices in reported(output).values():
             for weights in matrices:
-                watch(Call(weights=weights))
+                watch(LayerAttention(weights=weights))
         return output
 
 
 def reported(output: Any) -> dict[Stack, tuple[Tensor, ...]]:
     """The attention matrices in a network's output, by stack, without the layers that have none."""
-    found: dict[Stack, tuple[Tensor, ...]] = {}
+    by_stack: dict[Stack, tuple[Tensor, ...]] = {}
     for name, stack in FIELDS.items():
         entries = getattr(output, name, None) or ()
         matrices = tuple(entry for entry in entries if isinstance(entry, Tensor))
         if matrices:
-            found[stack] = matrices
-    return found
+            by_stack[stack] = matrices
+    return by_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ class Place:
 class Event:
     """One attention call, where it happened, and which linear maps ran between it and the next."""
 
-    call: Call
+    call: LayerAttention
     place: Place | None
     linears: list[tuple[nn.Module, Tensor]] = field(default_factory=list)
 
@@ -343,7 +343,7 @@ class Recorder:
         self._places: list[Place] = []
         self.events: list[Event] = []
 
-    def watch(self, call: Call) -> None:
+    def watch(self, call: LayerAttention) -> None:
         """Record an attention call; the outermost list of layers is the one that counts."""
         self.events.append(Event(call, self._places[0] if self._places else None))
 

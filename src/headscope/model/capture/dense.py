@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.errors import CaptureError
-from headscope.model.attention import Call, Forward, LayerAttention, Stack
+from headscope.model.attention import Forward, LayerAttention, Stack
 
 if TYPE_CHECKING:
     from headscope.model.capture.plan import Plan, Slot
@@ -54,7 +54,6 @@ class Expectation:
     sink: bool
     padded: bool
     forbidden: Float[Tensor, "batch cell 1"] | None  # 1 where a real query must not look
-    window: bool = False  # a cache may have forgotten all but the last keys
 
     def __repr__(self) -> str:
         return f"Expectation({self.stack!r}, weights of shape {self.shape})"
@@ -69,20 +68,11 @@ class Expectation:
         """Batch × head × query × key."""
         return (self.queries.shape[0], self.heads, self.queries.shape[1], self.keys.shape[1])
 
-    def of_rows(self, start: int, stop: int, *, window: bool = False) -> "Expectation":
+    def of_rows(self, start: int, stop: int) -> "Expectation":
         """What the weights of some query rows must look like."""
         queries = self.queries[:, start:stop]
         forbidden = _forbidden(queries, self.keys, self.causal, self.padded, start)
-        return replace(self, queries=queries, forbidden=forbidden, window=window)
-
-    def of_keys(self, count: int) -> "Expectation":
-        """The same for the last keys alone, where a window may have left no more."""
-        queries, keys = self.queries.shape[1], self.keys.shape[1]
-        if not self.window or not queries <= count < keys:
-            return self
-        last = self.keys[:, keys - count :]
-        forbidden = _forbidden(self.queries, last, self.causal, self.padded, count - queries)
-        return replace(self, keys=last, forbidden=forbidden)
+        return replace(self, queries=queries, forbidden=forbidden)
 
 
 def capture(
@@ -95,13 +85,12 @@ def capture(
     """Run the forward pass and show its layers to the observer, one at a time, nothing retained."""
     progress, checks = Progress(plan, expected), Checks(validate)
 
-    def watch(call: Call) -> None:
+    def watch(call: LayerAttention) -> None:
         slot = progress.next()
         if slot is None:
             return
-        layer = _layer(_brought(call, expected[slot.stack].device), slot)
-        wanted = expected[slot.stack].of_keys(layer.weights.shape[-1])
-        checks.see(layer.weights, slot.layer, wanted)
+        layer = _numbered(_brought(call, expected[slot.stack].device), slot)
+        checks.see(layer.weights, slot.layer, expected[slot.stack])
         observer(layer)
 
     output = plan.backend.run(forward, watch)
@@ -130,49 +119,38 @@ class Progress:
         if self._seen != len(self._slots):
             self._miscounted(f"{self._seen} instead of")
 
-    def _miscounted(self, found: str) -> None:
+    def _miscounted(self, count: str) -> None:
         model = next(iter(self._expected.values())).model
         raise CaptureError(
-            f"{model} computed attention {found} {len(self._slots)} times, as often as on the "
+            f"{model} computed attention {count} {len(self._slots)} times, as often as on the "
             "probe; load the model again, without gradient checkpointing or changes to its layers."
         )
 
 
-def _brought(call: Call, home: torch.device) -> Call:
+def _brought(call: LayerAttention, home: torch.device) -> LayerAttention:
     """The call with its tensors where the inputs are: layers may be on devices of their own.
 
     Gradients are asked of the very tensor that the network computed, so that one stays.
     """
     if call.weights.device == home or call.weights.requires_grad:
         return call
-    parts = {each.name: getattr(call, each.name) for each in fields(call)}
-    extras = {name: _to(part, home) for name, part in call.extras.items()}
-    return Call(**{**{name: _to(part, home) for name, part in parts.items()}, "extras": extras})
+    parts = {part.name: _to(getattr(call, part.name), home) for part in fields(call)}
+    parts["extras"] = {name: _to(part, home) for name, part in call.extras.items()}
+    return LayerAttention(**parts)
 
 
 def _to(part: Any, home: torch.device) -> Any:
     return part.to(home) if isinstance(part, Tensor) else part
 
 
-def _layer(call: Call, slot: "Slot") -> LayerAttention:
+def _numbered(call: LayerAttention, slot: "Slot") -> LayerAttention:
     # The very tensor where possible: gradients of the weights are asked of it.
     weights = call.weights
     if slot.streams > 1:
         weights = weights[:, :, : weights.shape[2] // slot.streams]
     if slot.scores:
         weights = weights.softmax(-1)
-    return LayerAttention(
-        stack=slot.stack,
-        layer=slot.layer,
-        weights=weights,
-        query=call.query,
-        key=call.key,
-        value=call.value,
-        scaling=call.scaling,
-        mask=call.mask,
-        extras=call.extras,
-        module=call.module,
-    )
+    return replace(call, stack=slot.stack, layer=slot.layer, weights=weights)
 
 
 def expect(
@@ -237,8 +215,8 @@ class Checks:
         """Judge what is waiting, with one copy from the device."""
         if not self._waiting:
             return
-        found = torch.stack([measured for measured, *_ in self._waiting]).tolist()
-        for values, (_, layer, expected, dtype) in zip(found, self._waiting, strict=True):
+        measured = torch.stack([values for values, *_ in self._waiting]).tolist()
+        for values, (_, layer, expected, dtype) in zip(measured, self._waiting, strict=True):
             judge(values, layer, expected, TOLERANCE.get(dtype, 1e-4))
 
 

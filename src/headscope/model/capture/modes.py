@@ -32,7 +32,7 @@ from headscope.model.attention import (
 )
 from headscope.model.capture.backends import bind, run_with, scale
 from headscope.model.capture.dense import Expectation, Progress
-from headscope.model.capture.packed import attend_even, attend_packed, takes
+from headscope.model.capture.gpu.packed import attend_even, attend_packed, takes
 from headscope.model.capture.plan import Plan
 from headscope.model.capture.rows import DeferredMask, cut, deferring, rows_of
 

@@ -27,15 +27,14 @@ from transformers.masking_utils import (
     causal_mask_function,
 )
 
-from headscope.model.attention import Forward, Kind, RowAttention, Stack
+from headscope.model.attention import Forward, Kind, LayerAttention, Stack
 from headscope.model.capture.backends import bind, run_with, setting
-from headscope.model.capture.dense import Expectation, Progress, Validation, check
+from headscope.model.capture.dense import Expectation, Observer, Progress, Validation, check
 from headscope.model.capture.plan import Plan
 
 _deferred: ContextVar[bool] = ContextVar("headscope_masks_deferred", default=False)
 _installed: set[type[AttentionMaskInterface]] = set()
 _install_lock = Lock()
-RowObserver = Callable[[RowAttention], None]
 KEY_SIDE = {"key", "value"}
 
 
@@ -107,7 +106,7 @@ def rows_of(mask: Any, start: int, stop: int) -> Tensor | None:
 def capture_rows(
     forward: Forward,
     plan: Plan,
-    observer: RowObserver,
+    observer: Observer,
     expected: Mapping[Stack, Expectation],
     block: int,
     validate: Validation = "full",
@@ -120,7 +119,7 @@ def capture_rows(
         slot, queries = progress.next(), given["query"].shape[2]
         home = next(iter(expected.values())).device
 
-        def look(start: int, stop: int) -> Tensor:
+        def rows_of(start: int, stop: int) -> Tensor:
             return resolved(**cut(given, start, min(stop, queries)))[1].to(home)
 
         outputs: list[Tensor] = []
@@ -128,13 +127,23 @@ def capture_rows(
             stop = min(start + block, queries)
             output, weights = resolved(**cut(given, start, stop))[:2]
             outputs.append(output)
-            if slot is not None:
-                weights = weights.to(home)  # a layer may be on a device of its own
-                check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
-                place = (slot.stack, slot.layer, start, queries)
-                own = given["query"][:, :, start:stop].to(home)
-                value, key = given["value"].to(home), given["key"].to(home)
-                observer(RowAttention(*place, weights, look, value, own, key))
+            if slot is None:
+                continue
+            weights = weights.to(home)  # a layer may be on a device of its own
+            check(weights, slot.layer, expected[slot.stack].of_rows(start, stop), validate)
+            observer(
+                LayerAttention(
+                    weights=weights,
+                    stack=slot.stack,
+                    layer=slot.layer,
+                    query=given["query"][:, :, start:stop].to(home),
+                    key=given["key"].to(home),
+                    value=given["value"].to(home),
+                    start=start,
+                    rows_of=rows_of,
+                    is_last=stop == queries,
+                )
+            )
         return torch.cat(outputs, dim=1), None
 
     output = run_with(forward, attend)

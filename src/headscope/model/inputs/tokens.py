@@ -70,23 +70,20 @@ def display(tokenizer: "PreTrainedTokenizerBase", ids: Iterable[int]) -> tuple[s
 
 def display_text(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[str, ...]:
     """One readable string per token of a text: a piece of a character says which one ("你 1/3")."""
-    shown = display(tokenizer, ids)
-    if not any(_UNREADABLE in each for each in shown):
-        return shown
+    labels = list(display(tokenizer, ids))
+    if not any(_UNREADABLE in label for label in labels):
+        return tuple(labels)
     tokens = tokenizer.convert_ids_to_tokens(list(ids))
     pieces = [
-        _piece(token) if _UNREADABLE in each else None
-        for token, each in zip(tokens, shown, strict=True)
+        _bytes_of(token) if _UNREADABLE in label else None
+        for token, label in zip(tokens, labels, strict=True)
     ]
-    found = list(shown)
     # Every token that has a part of a character is unreadable alone, so that runs are complete.
     for is_run, places in groupby(range(len(ids)), key=lambda place: pieces[place] is not None):
+        run = list(places)
         if is_run:
-            run = list(places)
-            labels = _label([pieces[place] or b"" for place in run])
-            for place, label in zip(run, labels, strict=True):
-                found[place] = label
-    return tuple(found)
+            labels[run[0] : run[-1] + 1] = _labels([pieces[place] or b"" for place in run])
+    return tuple(labels)
 
 
 def unmark(token: str) -> str:
@@ -116,77 +113,48 @@ def _text(tokenizer: "PreTrainedTokenizerBase", index: int, token: str) -> str:
     return str(tokenizer.decode([index], clean_up_tokenization_spaces=False))
 
 
-@dataclass(frozen=True, slots=True)
-class _Character:
-    """A character in a run of bytes, or a byte that is part of none."""
-
-    start: int
-    stop: int
-    name: str
-
-
-def _piece(token: str) -> bytes | None:
-    """The bytes of a raw token; None if it is not made of bytes, or of whole characters only."""
+def _bytes_of(token: str) -> bytes | None:
+    """The bytes that a raw token stands for; None if it is not made of bytes."""
     fallback = _FALLBACK.fullmatch(token)
     if fallback is not None:
         return bytes([int(fallback[1], 16)])
     table = _bytes_of_letters()
-    if not all(letter in table for letter in token):
-        return None
-    piece = bytes(table[letter] for letter in token)
-    return None if _decode(piece) is not None else piece
+    if all(letter in table for letter in token):
+        return bytes(table[letter] for letter in token)
+    return None
 
 
-def _label(pieces: Sequence[bytes]) -> Iterator[str]:
-    """What each of the consecutive pieces holds: whole characters, and parts of others."""
-    content = b"".join(pieces)
-    ends = [sum(map(len, pieces[: n + 1])) for n in range(len(pieces))]
-    spans = list(zip([0, *ends], ends, strict=False))
-    characters = list(_characters(content))
-    for start, stop in spans:
-        own = [c for c in characters if c.start < stop and c.stop > start]
-        yield _join([_part(character, (start, stop), spans) for character in own])
+def _labels(pieces: Sequence[bytes]) -> list[str]:
+    """What each of the consecutive pieces holds: whole characters, and parts of others.
 
-
-def _characters(content: bytes) -> Iterator[_Character]:
+    A dot separates the part of a character from what else the token holds.
+    """
+    holder_of_byte = [number for number, piece in enumerate(pieces) for _ in piece]
+    labels = [""] * len(pieces)
+    ends_in_part = [False] * len(pieces)
     start = 0
-    while start < len(content):
-        length = next((n for n in (1, 2, 3, 4) if _decode(content[start : start + n])), 0)
-        text = _decode(content[start : start + length]) or f"<0x{content[start]:02X}>"
-        yield _Character(start, start + max(1, length), text)
-        start += max(1, length)
-
-
-def _part(
-    character: _Character, span: tuple[int, int], spans: Sequence[tuple[int, int]]
-) -> tuple[str, bool]:
-    """How a token shows a character, and whether it holds only a part of it."""
-    touching = [each for each in spans if character.start < each[1] and character.stop > each[0]]
-    if len(touching) == 1:
-        return character.name.translate(_INVISIBLE), False
-    return f"{_visible(character.name)} {touching.index(span) + 1}/{len(touching)}", True
-
-
-def _join(parts: Sequence[tuple[str, bool]]) -> str:
-    """A dot separates the part of a character from what else the token holds."""
-    text = ""
-    for place, (shown, is_part) in enumerate(parts):
-        apart = is_part or parts[place - 1][1]
-        text += f"·{shown}" if place and apart and text.strip(" ") else shown
-    return text
+    for character in b"".join(pieces).decode(errors="surrogateescape"):
+        content = character.encode(errors="surrogateescape")
+        holders = list(dict.fromkeys(holder_of_byte[start : start + len(content)]))
+        start += len(content)
+        is_part = len(holders) > 1
+        for number, holder in enumerate(holders, 1):
+            shown = character.translate(_INVISIBLE)
+            if is_part:
+                shown = f"{_visible(character)} {number}/{len(holders)}"
+            elif "\udc80" <= character <= "\udcff":  # a byte that is part of no character
+                shown = f"<0x{content[0]:02X}>"
+            if (is_part or ends_in_part[holder]) and labels[holder].strip(" "):
+                shown = f"·{shown}"
+            labels[holder] += shown
+            ends_in_part[holder] = is_part
+    return labels
 
 
 def _visible(character: str) -> str:
     """A character that leaves ink on its own, or its code point (joiners, variation selectors)."""
     unseen = unicodedata.category(character)[0] in "MCZ"
     return f"U+{ord(character):04X}" if unseen else character
-
-
-def _decode(piece: bytes) -> str | None:
-    try:
-        return piece.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 @lru_cache(maxsize=1)

@@ -3,13 +3,16 @@
 import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import torch
 from transformers import (
+    CONFIG_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
@@ -25,20 +28,19 @@ from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError
 from headscope.model.capture.plan import check_family
-from headscope.model.loading.memory import (
-    Quantization,
-    check_quantised,
-    check_room,
-    fewer_bytes,
-    read_quantization,
-    within_memory,
-)
+from headscope.model.loading.gguf import parsed_once
+from headscope.model.loading.memory import check_room, fewer_bytes, within_memory
 from headscope.model.loading.network import (
     DeviceMap,
     describe_places,
     find_device,
     quiet,
     read_device_map,
+)
+from headscope.model.loading.quantization import (
+    Quantization,
+    check_quantised,
+    read_quantization,
 )
 from headscope.model.loading.source import (
     INDEX,
@@ -93,14 +95,16 @@ def load(
         "trust_remote_code": trust_remote_code,
         "local_files_only": source.hub and not is_reachable(),
     }
+    reading = nullcontext()
     if source.gguf is not None:
         options["gguf_file"] = source.gguf
-    with quiet():
+        reading = parsed_once(Path(source.place, source.gguf))
+    with quiet(), reading:
         config = _config(source, options)
         check_family(source.name, config)
         check_quantised(source.name, config, form.quantization)
         network = _network(source, config, form, options)
-        own = tokenizer or _tokenizer(source, options)
+        reader = tokenizer or _tokenizer(source, options)
     facts: dict[str, Any] = {"revision": revision, "remarks": form.describe(network)}
     if tokenizer is None:  # a tokenizer of one's own cannot be loaded again elsewhere
         facts["origin"] = Origin(
@@ -113,7 +117,7 @@ def load(
             places,
             quantization,
         )
-    return form.prove(source, lambda: Model(network, own, name=source.name, **facts))
+    return form.prove(source, lambda: Model(network, reader, name=source.name, **facts))
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class _Form:
 
     def explain(self, error: Exception, source: Source) -> ModelError:
         """Why weights could not be loaded: in this form, or at all."""
-        if self.quantization is not None and "conversion" in str(error):
+        if self.quantization is not None and isinstance(error, RuntimeError):
             return self.quantization.fails(source.name)
         if self.places is not None and isinstance(error, ValueError):
             return _misplaced(error, source)
@@ -160,8 +164,8 @@ class _Form:
 
     def describe(self, network: PreTrainedModel) -> tuple[str, ...]:
         """What differs from weights in one piece on one device, in sentences."""
-        said = None if self.quantization is None else self.quantization.describe(network)
-        return tuple(each for each in (said, describe_places(network)) if each is not None)
+        bits = None if self.quantization is None else self.quantization.describe(network)
+        return tuple(remark for remark in (bits, describe_places(network)) if remark is not None)
 
 
 def _misplaced(error: Exception, source: Source) -> ModelError:
@@ -180,7 +184,15 @@ def _dtype(name: str) -> torch.dtype:
 def _config(source: Source, options: dict[str, Any]) -> PreTrainedConfig:
     try:
         if source.gguf is None:
-            check_sizes(source.name, PreTrainedConfig.get_config_dict(source.place, **options)[0])
+            raw = PreTrainedConfig.get_config_dict(source.place, **options)[0]
+            check_sizes(source.name, raw)
+            kind = raw.get("model_type")
+            if kind is not None and kind not in CONFIG_MAPPING and "auto_map" not in raw:
+                raise ModelError(
+                    f"{source.name} is a {kind} model, which transformers "
+                    f"{version('transformers')} does not know; update transformers, or take a "
+                    "model of another type."
+                )
         return AutoConfig.from_pretrained(source.place, **options)
     except ModelError:
         raise
@@ -192,7 +204,7 @@ def _network(
     source: Source, config: PreTrainedConfig, form: _Form, options: dict[str, Any]
 ) -> PreTrainedModel:
     # A .gguf file names no architecture; it always holds a language model.
-    chosen: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
+    kind: Any = auto_class(config) if source.gguf is None else AutoModelForCausalLM
     more: dict[str, Any] = {"use_safetensors": True} if source.gguf is None else {}
     # Weights on disk are written there that their checkpoint does not hold as they are needed.
     folder = None if form.places is None else mkdtemp(prefix="headscope-weights-")
@@ -203,7 +215,7 @@ def _network(
     try:
         _check_hub_index(source, options)
         with within_memory(source.name, "was loaded", fewer_bytes(form.dtype)):
-            network, report = chosen.from_pretrained(
+            network, report = kind.from_pretrained(
                 source.place,
                 config=config,
                 attn_implementation="eager",
@@ -229,9 +241,9 @@ def _network(
 def _check_hub_index(source: Source, options: dict[str, Any]) -> None:
     """Look at the index of a hub's model before transformers opens what it names."""
     if source.hub:  # that of a directory was looked at when it was found
-        found = _find_file(source, INDEX, options["revision"], options["local_files_only"])
-        if found is not None:
-            check_index(source.name, Path(found))
+        index = _find_file(source, INDEX, options["revision"], options["local_files_only"])
+        if index is not None:
+            check_index(source.name, Path(index))
 
 
 def _find_file(source: Source, name: str, revision: str, local: bool) -> str | None:
@@ -248,10 +260,10 @@ def _find_file(source: Source, name: str, revision: str, local: bool) -> str | N
 def auto_class(config: PreTrainedConfig) -> Any:
     """The class whose head the checkpoint was saved with; AutoModel where that is none of these."""
     names = set(config.architectures or ())
-    for mapping, chosen in _HEADS:
-        known = mapping.get(config.model_type)
-        if known is not None and names & ({known} if isinstance(known, str) else set(known)):
-            return chosen
+    for mapping, kind in _HEADS:
+        classes = mapping.get(config.model_type) or ()
+        if names & ({classes} if isinstance(classes, str) else set(classes)):
+            return kind
     return AutoModel
 
 
@@ -284,8 +296,8 @@ def _tokenizer(source: Source, options: dict[str, Any]) -> PreTrainedTokenizerBa
     except BaseException as error:  # a tokenizer that panics in Rust raises no Exception
         raise explain(error, source, "tokenizer") from error
     names = tokenizer.vocab_files_names.values()
-    found = (_find_file(source, name, options["revision"], True) for name in names)
+    files = [_find_file(source, name, options["revision"], True) for name in names]
     # Where no file was read, transformers hands out an empty tokenizer.
-    if source.gguf is None and names and all(path is None for path in found):
+    if source.gguf is None and names and all(file is None for file in files):
         raise ModelError(f"{source.name} has no tokenizer files; add its tokenizer.json.")
     return tokenizer

@@ -1,7 +1,5 @@
 """What weights and traces need, what the machine has, and a refusal where they do not fit.
 
-Weights in few bits need less; libraries that store them so are named where they are missing.
-
 Attention matrices grow with the square of the tokens: 30 layers of 9 heads on 6,450 tokens are 270
 matrices of 166 MB, 45 GB. Free memory is what Linux reports as available in /proc/meminfo, less
 where a control group (a container) sets a lower limit; elsewhere the free physical pages that
@@ -11,20 +9,13 @@ where a control group (a container) sets a lower limit; elsewhere the free physi
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
-from transformers import BitsAndBytesConfig, PreTrainedConfig, PreTrainedModel, TorchAoConfig
-from transformers.pytorch_utils import Conv1D
 
 from headscope.errors import ModelError
 from headscope.model.attention import Stack
@@ -36,25 +27,6 @@ NUMBER = 4  # bytes: whatever the network's dtype, weights are kept in float32
 # Scores, weights and what checks them live at once while a layer is computed: 2.1 to 3.5 times its
 # weights were measured in BERT, GPT-2, Llama, GPT-J and BLOOM.
 WORKING = 3
-# The libraries for each number of bits, the preferred one first. torchao's kernels for four bits
-# want a GPU and further packages, while bitsandbytes computes with them everywhere.
-LIBRARIES = {"int8": ("torchao", "bitsandbytes"), "int4": ("bitsandbytes", "torchao")}
-CHOICES = (*LIBRARIES, *(f"{library}-{bits}" for bits in LIBRARIES for library in LIBRARIES[bits]))
-_GROUP = 32  # weights that share a scale in torchao's four bits
-
-# What a checkpoint that is quantised already is read by: its method, the package, how to get it.
-_READERS = {
-    "bitsandbytes": ("bitsandbytes", "'headscope[bitsandbytes]'"),
-    "torchao": ("torchao", "'headscope[torchao]'"),
-    "gptq": ("gptqmodel", "gptqmodel"),
-    "awq": ("gptqmodel", "gptqmodel"),
-    "hqq": ("hqq", "hqq"),
-    "quanto": ("optimum.quanto", "optimum-quanto"),
-    "compressed-tensors": ("compressed_tensors", "compressed-tensors"),
-    "aqlm": ("aqlm", "aqlm"),
-    "eetq": ("eetq", "eetq"),
-    "vptq": ("vptq", "vptq"),
-}
 _NO_MEMORY = re.compile(
     "out of memory|can't allocate memory|not enough memory|cannot allocate memory", re.IGNORECASE
 )
@@ -210,106 +182,3 @@ def _available_to_group() -> int | None:
         return max(0, limit - used + int(stat["inactive_file"]))
     except (OSError, KeyError, ValueError):  # no control groups, or no limit ("max")
         return None
-
-
-@dataclass(frozen=True)
-class Quantization:
-    """How many bits, and who does the work."""
-
-    bits: str  # int8 or int4
-    library: str
-
-    def config(self, dtype: torch.dtype) -> Any:
-        """What `from_pretrained` is given."""
-        if self.library == "torchao":
-            return TorchAoConfig(_torchao(self.bits))
-        if self.bits == "int8":
-            return BitsAndBytesConfig(load_in_8bit=True)
-        return BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
-        )
-
-    def describe(self, network: PreTrainedModel) -> str:
-        """What was quantised by what; a network in which nothing was is refused."""
-        linear = [m for m in network.modules() if isinstance(m, nn.Linear | Conv1D)]
-        done = [module for module in linear if _is_quantised(module)]
-        if not done:
-            raise ModelError(
-                f"{self.library} finds nothing to store in {self.bits}: the network has no layers "
-                f"that it replaces (nn.Linear); {self._otherwise()}."
-            )
-        return (
-            f"{len(done)} of {len(linear)} linear layers are in {self.bits} by {self.library} "
-            f"{version(self.library)}; the others and the embeddings are as they were."
-        )
-
-    def fails(self, name: str) -> ModelError:
-        """What is said where the library gives up on the weights."""
-        return ModelError(
-            f"{self.library} {version(self.library)} cannot store the weights of {name} in "
-            f"{self.bits}; {self._otherwise()}."
-        )
-
-    def _otherwise(self) -> str:
-        other = next(name for name in LIBRARIES[self.bits] if name != self.library)
-        return f"try quantization={other}-{self.bits}, or leave it out"
-
-
-def read_quantization(name: str | None) -> Quantization | None:
-    """The quantization that a user asked for; a library that is missing is named."""
-    if name is None:
-        return None
-    if name not in CHOICES:
-        raise ModelError(
-            f"There is no quantization {name!r}; choose one of {', '.join(CHOICES)}, or leave it "
-            "out."
-        )
-    library, _, bits = name.rpartition("-")
-    wanted: Sequence[str] = [library] if library else LIBRARIES[bits]
-    found = next((each for each in wanted if find_spec(each) is not None), None)
-    if found is None:
-        extras = " or ".join(f"`pip install 'headscope[{each}]'`" for each in wanted)
-        raise ModelError(f"Weights in {bits} need {' or '.join(wanted)}: {extras}.")
-    if find_spec("accelerate") is None:
-        raise ModelError(
-            f"Weights in {bits} by {found} need accelerate: `pip install 'headscope[{found}]'`."
-        )
-    return Quantization(bits, found)
-
-
-def check_quantised(name: str, config: PreTrainedConfig, asked: Quantization | None) -> None:
-    """Name the library that a checkpoint in few bits needs before its weights are touched."""
-    own = getattr(config, "quantization_config", None)
-    if own is None:
-        return
-    said = own if isinstance(own, dict) else {"quant_method": getattr(own, "quant_method", None)}
-    method = str(said.get("quant_method") or "bitsandbytes").rpartition(".")[2].lower()
-    if asked is not None:
-        raise ModelError(f"{name} is quantised by {method} already; leave quantization out.")
-    package, install = _READERS.get(method, (None, ""))
-    if package is not None and not _is_installed(package):
-        raise ModelError(
-            f"{name} is quantised by {method}, which needs {package}: `pip install {install}`."
-        )
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except (ImportError, PackageNotFoundError, ValueError):  # the parent of a dotted name is absent
-        return False
-
-
-def _torchao(bits: str) -> Any:
-    configs: Any = import_module("torchao.quantization")
-    if bits == "int8":
-        return configs.Int8WeightOnlyConfig()
-    groups = import_module("torchao.quantization.granularity").PerGroup(_GROUP)
-    return configs.IntxWeightOnlyConfig(weight_dtype=getattr(torch, bits), granularity=groups)
-
-
-def _is_quantised(module: nn.Module) -> bool:
-    weight = module.weight
-    plain = type(weight) in (Tensor, nn.Parameter)
-    whole = isinstance(weight, Tensor) and weight.dtype.is_floating_point
-    return not plain or not whole

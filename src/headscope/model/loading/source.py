@@ -9,7 +9,6 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +21,8 @@ from huggingface_hub import constants
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -165,7 +166,7 @@ def _check_directory(name: str, path: Path) -> None:
         check_index(name, path / INDEX)
     if any(path.glob("*.safetensors")):
         return
-    if any(found for pattern in _PICKLED for found in path.glob(pattern)):
+    if any(file for pattern in _PICKLED for file in path.glob(pattern)):
         raise ModelError(
             f"The model {name} has only pickled weights, which can run code when opened; save it "
             "again with safetensors (save_pretrained does)."
@@ -231,21 +232,22 @@ def is_reachable() -> bool:
 
 def explain(error: BaseException, source: Source, part: str) -> ModelError:
     """The error of transformers, the hub or the disk as one of ours."""
-    causes = list(_chain(error))
-    kinds = {kind for cause in causes for kind in type(cause).__mro__}
-    words = " ".join(str(cause) for cause in causes)
-    said = f"The {part} of {source.name} cannot be loaded ({in_short(str(error))})"
-    return ModelError(_sentence(kinds, words, source, part) or f"{said}: {source.repair}.")
+    unknown = f"The {part} of {source.name} cannot be loaded ({in_short(str(error))})"
+    return ModelError(_reason(error, source, part) or f"{unknown}: {source.repair}.")
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+def _reason(error: BaseException, source: Source, part: str) -> str | None:
+    """What a user can do something about.
 
-
-def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str | None:
+    Code or packages that are missing, a hub that does not give the model out, weights that may run
+    code, and damaged files.
+    """
     name = source.name
+    causes = list(_chain(error))
+    words = " ".join(map(str, causes))
+    kinds = {kind for cause in causes for kind in type(cause).__mro__}
+    if isinstance(error, ImportError):
+        return f"{name} needs a package that is missing: {in_short(str(error))}."
     if "trust_remote_code" in words:
         return f"{name} brings its own code; ask for it (trust_remote_code=True) if you trust it."
     if source.hub and GatedRepoError in kinds:
@@ -255,37 +257,36 @@ def _sentence(kinds: set[type], words: str, source: Source, part: str) -> str | 
     if source.hub and RepositoryNotFoundError in kinds:
         other = _suggestion(name) or f"bundled are {' and '.join(BUNDLED)}."
         return f"There is no model {name} on the hub, and no such directory; {other}"
-    if source.hub and _is_offline(kinds, words):
+    if source.hub and kinds & {HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled}:
         return (
             f"The hub cannot be reached for {name}, and it is neither a local directory nor in the "
             f"cache; {_suggestion(name) or f'connect, or give {_WANTED}.'}"
         )
     if "model.safetensors" in words:
         return f"{name} has only pickled weights, which can run code; save it with safetensors."
-    if SafetensorError in kinds or json.JSONDecodeError in kinds:
+    if kinds & {SafetensorError, json.JSONDecodeError}:
         be = "are" if part == "weights" else "is"
         return f"The {part} of {name} {be} damaged: {source.repair}."
-    if "does not recognize this architecture" in words:
-        found = re.search("model type `([^`]*)`", words)
-        return (
-            f"{name} is a {found[1] if found else 'strange'} model, which transformers "
-            f"{version('transformers')} does not know; update transformers, or take a model of "
-            "another type."
-        )
     if part == "tokenizer":
         return f"{name} has no tokenizer that can be loaded; add its tokenizer.json."
     return None
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def in_short(message: str) -> str:
     """What another library says, in whole sentences and without what only its log could show."""
     sentences = re.split(r"(?<=[.!?])\s+", " ".join(message.split()))
-    kept = [each for each in sentences if each and not _ELSEWHERE.search(each)] or sentences[:1]
-    text = kept[0]
-    for each in kept[1:]:
-        if len(text) + len(each) > _LONGEST:
+    telling = [line for line in sentences if line and not _ELSEWHERE.search(line)] or sentences[:1]
+    text = telling[0]
+    for sentence in telling[1:]:
+        if len(text) + len(sentence) > _LONGEST:
             break
-        text = f"{text} {each}"
+        text = f"{text} {sentence}"
     return shorten(text, _LONGEST, placeholder=" …").rstrip(".!:")
 
 
@@ -293,15 +294,8 @@ def _suggestion(name: str) -> str | None:
     """The bundled model or directory beside it whose name is most alike, as a question."""
     path = Path(name).expanduser()
     try:
-        beside = [str(each.parent) for each in path.parent.glob("*/config.json")]
+        beside = [str(config.parent) for config in path.parent.glob("*/config.json")]
     except OSError:
         beside = []
     alike = get_close_matches(name, [*BUNDLED, *beside], n=1)
     return f"did you mean {alike[0]}?" if alike else None
-
-
-def _is_offline(kinds: set[type], words: str) -> bool:
-    offline = ("couldn't connect", "offline", "internet", "Max retries", "resolve")
-    return OSError in kinds and (
-        HfHubHTTPError in kinds or any(word.lower() in words.lower() for word in offline)
-    )

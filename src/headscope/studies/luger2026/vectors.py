@@ -32,7 +32,7 @@ from headscope.engine.setup import Setup, WithModel
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.metrics.metric import Axis
-from headscope.model.attention import LayerAttention, RowAttention, widen
+from headscope.model.attention import LayerAttention, widen
 from headscope.model.capture.modes import block_rows
 from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
@@ -193,13 +193,13 @@ class SeenPoints:
             self.model.forward(cut.batch, self._see, logits=False)
             return
         block = block_rows(len(cut.batch.ids) * self.model.heads, tokens, cut.batch.ids.device)
-        self.model.forward_rows(cut.batch, self._see, block, logits=False)
+        self.model.forward(cut.batch, self._see, block=block, logits=False)
 
-    def _see(self, seen: LayerAttention | RowAttention) -> None:
+    def _see(self, seen: LayerAttention) -> None:
         stack = self.model.stacks[0]
         if seen.stack != stack.name or seen.query is None:
             return
-        start = seen.start if isinstance(seen, RowAttention) else 0
+        start = seen.start
         layer = stack.attending.index(seen.layer)
         inside = (self.places >= start) & (self.places < start + seen.weights.shape[2])
         vectors = take_vectors(seen, self.rows[inside], self.places[inside], start)
@@ -209,7 +209,7 @@ class SeenPoints:
 
 
 def take_vectors(
-    seen: LayerAttention | RowAttention,
+    seen: LayerAttention,
     rows: Int[Tensor, "point"],
     places: Int[Tensor, "point"],
     start: int,

@@ -44,7 +44,7 @@ def attend_packed(
             scale=scaling,
         )  # fmt: skip
         return found[0], found[1].float()
-    from headscope.model.capture.packed_kernel import attend_on_gpu
+    from headscope.model.capture.gpu.packed_kernel import attend_on_gpu
 
     return attend_on_gpu(query, key, value, scaling, kind, packing)
 

@@ -16,7 +16,7 @@ import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 
 from headscope.model.attention import Kind, Packing
-from headscope.model.capture.packed import Attended
+from headscope.model.capture.gpu.packed import Attended
 
 BLOCK = 32  # queries, and keys at a time
 
@@ -24,7 +24,7 @@ BLOCK = 32  # queries, and keys at a time
 def attend_on_gpu(
     query: Tensor, key: Tensor, value: Tensor, scaling: float, kind: Kind, packing: Packing
 ) -> Attended:
-    """Outputs and row sums; see `headscope.model.capture.packed`."""
+    """Outputs and row sums; see `headscope.model.capture.gpu.packed`."""
     tokens, heads, width = query.shape
     output = torch.empty_like(query, memory_format=torch.contiguous_format)
     lse = torch.empty(heads, tokens, dtype=torch.float32, device=query.device)

@@ -1,0 +1,1 @@
+"""Attention of a whole batch without padding, on a GPU."""
