@@ -336,7 +336,7 @@ def _batches(source: Iterable[Sentence]) -> Iterator[Batch]:
 
 
 def _in_order(done: Iterable[tuple[Batch, Parsed]]) -> Iterator[Parsed]:
-    """Hold back what arrives too early; an engine does not run far ahead."""
+    """Hold back what arrives too early; one batch per worker is in progress."""
     early: dict[int, Parsed] = {}
     number = 0
     for batch, parsed in done:
