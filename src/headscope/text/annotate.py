@@ -1,7 +1,5 @@
 """Raw text, or a corpus that lacks something, to a corpus with tags and trees, by spaCy.
 
-A spaCy pipeline: finding one, what it reads, and the sentences made of what it returns.
-
 A paragraph is split into sentences. A sentence of a corpus stays one sentence of the same words,
 and only what it lacks is taken from the pipeline.
 """
@@ -110,10 +108,9 @@ def _complete(sentence: Sentence, doc: "Doc") -> Sentence:
         tokens = [token for token in doc if not token.is_space]
         return replace(sentence, words=tuple(_words(tokens, 0, has_tree)))
     fields = missing_fields(sentence)
-    parsed = _words(list(doc), 0, has_tree)
     words = (
-        replace(word, **{name: getattr(found, name) for name in fields})
-        for word, found in zip(sentence.words, parsed, strict=True)
+        replace(word, **{name: getattr(parsed, name) for name in fields})
+        for word, parsed in zip(sentence.words, _words(list(doc), 0, has_tree), strict=True)
     )
     return replace(sentence, words=tuple(words))
 
@@ -275,8 +272,8 @@ def _parse_elsewhere(
     """The same on the workers of an engine, in order; `pipeline` is the one of that name here."""
     place = str(Path(spacy).absolute()) if Path(spacy).is_dir() else spacy
     work = Parse(place, _version(pipeline), splits)
-    chosen = find_engine(engine) if isinstance(engine, str) else engine
-    with chosen.open() as pool:
+    engine = find_engine(engine) if isinstance(engine, str) else engine
+    with engine.open() as pool:
         for parsed in _in_order(pool.run(work, _batches(source))):
             yield from parsed
 

@@ -127,10 +127,10 @@ def _is_short(before: str, after: str) -> bool:
 
 
 def _last_word(text: str) -> str:
-    found = _WORD.search(text)
-    return found.group() if found else ""
+    word = _WORD.search(text)
+    return word.group() if word else ""
 
 
 def _first_word(text: str) -> str:
-    found = re.match(r"\w*", text)
-    return found.group().lower() if found else ""
+    word = re.match(r"\w*", text)
+    return word.group().lower() if word else ""

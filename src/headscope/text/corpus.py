@@ -64,9 +64,8 @@ class Corpus:
     def open(cls, path: str | Path) -> "Corpus":
         """Open a .parquet that Corpus.write or `headscope annotate` made."""
         place = find_place(path)
-        whole = place.absolute() if is_local(place) else place
-        source = Source(place.name, str(whole), "Parquet")
-        return cls._whole(Storage(place), source)
+        absolute = place.absolute() if is_local(place) else place
+        return cls._of(Storage(place), Source(place.name, str(absolute), "Parquet"))
 
     @classmethod
     def write(
@@ -83,10 +82,10 @@ class Corpus:
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
         """A corpus in memory."""
-        return cls._whole(hold_in_memory(sentences))
+        return cls._of(hold_in_memory(sentences), Source())
 
     @classmethod
-    def _whole(cls, storage: Storage, source: Source = Source()) -> "Corpus":  # noqa: B008  frozen
+    def _of(cls, storage: Storage, source: Source) -> "Corpus":
         return cls(storage, range(storage.facts.rows), storage.facts.fingerprint, source)
 
     def __len__(self) -> int:
@@ -119,14 +118,14 @@ class Corpus:
 
     def select(self, indices: Sequence[int]) -> "Corpus":
         """The sentences at these indices, in this order, as a view."""
-        chosen = [self.rows[index] for index in indices]
-        return replace(self, rows=chosen, fingerprint=derive(self.fingerprint, "select", *indices))
+        rows = [self.rows[index] for index in indices]
+        return replace(self, rows=rows, fingerprint=derive(self.fingerprint, "select", *indices))
 
     def sample(self, n: int, seed: int) -> "Corpus":
         """A view of n sentences drawn without replacement, in corpus order."""
-        chosen = draw(n, len(self), counted(len(self), "sentences"), seed)
-        view = [self.rows[index] for index in chosen]
-        return replace(self, rows=view, fingerprint=derive(self.fingerprint, "sample", n, seed))
+        drawn = draw(n, len(self), counted(len(self), "sentences"), seed)
+        rows = [self.rows[index] for index in drawn]
+        return replace(self, rows=rows, fingerprint=derive(self.fingerprint, "sample", n, seed))
 
     def shards(self, size: int) -> list[Shard]:
         """The corpus cut into pieces of a fixed size; the last one may be shorter."""
@@ -176,21 +175,21 @@ def read_stored(path: Path) -> Iterator[Sentence]:
 
 def values_of(corpus: Corpus, field: Field) -> set[str]:
     """All tags or relations that occur; only columns are read."""
-    found: set[str | None] = set()
+    values: set[str | None] = set()
     for table in columns_of(corpus, field):
-        found.update(table.column(0).combine_chunks().flatten().unique().to_pylist())
-    return {value for value in found if value is not None}
+        values.update(table.column(0).combine_chunks().flatten().unique().to_pylist())
+    return {value for value in values if value is not None}
 
 
 def count_documents(corpus: Corpus, most: int) -> int:
     """How many documents have a name, counted up to `most`; only their column is read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for table in columns_of(corpus, "document"):
-        found.update(table.column(0).unique().to_pylist())
-        found.discard("")
-        if len(found) >= most:
+        names.update(table.column(0).unique().to_pylist())
+        names.discard("")
+        if len(names) >= most:
             return most
-    return len(found)
+    return len(names)
 
 
 def _remarks(source: Source, merged: int) -> Iterator[str]:

@@ -106,9 +106,9 @@ def read_corpus(
 
 def cache_directory() -> Path:
     """$HEADSCOPE_CACHE, or headscope/ in the user's cache directory ($XDG_CACHE_HOME)."""
-    chosen = os.environ.get("HEADSCOPE_CACHE")
-    if chosen:
-        return Path(chosen)
+    directory = os.environ.get("HEADSCOPE_CACHE")
+    if directory:
+        return Path(directory)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "headscope"
 
