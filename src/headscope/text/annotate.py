@@ -119,8 +119,11 @@ def _words(tokens: "list[Token]", base: int, has_tree: bool) -> Iterator[Word]:
     place = {token.i: index for index, token in enumerate(tokens)}
     for token in tokens:
         start = token.idx - base
-        head = _head(token, place) if has_tree else None
-        is_root = has_tree and head is None
+        head, deprel = None, token.dep_.lower() or None
+        if has_tree:
+            governor = _governor(token, place)
+            head = ROOT if governor is None else place[governor.i]
+            deprel = "root" if governor is None else deprel
         yield Word(
             token.text,
             start,
@@ -128,12 +131,12 @@ def _words(tokens: "list[Token]", base: int, has_tree: bool) -> Iterator[Word]:
             upos=token.pos_ or None,
             xpos=token.tag_ or None,
             feats=str(token.morph) or None,
-            head=ROOT if is_root else None if head is None else place[head.i],
-            deprel="root" if is_root else token.dep_.lower() or None,
+            head=head,
+            deprel=deprel,
         )
 
 
-def _head(token: "Token", words: Container[int]) -> "Token | None":
+def _governor(token: "Token", words: Container[int]) -> "Token | None":
     """The nearest ancestor that is a word, None for the root."""
     while token.head.i != token.i:
         token = token.head

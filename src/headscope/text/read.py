@@ -98,7 +98,9 @@ def read_corpus(
     if is_parquet and documents is None and is_corpus(files[0]):
         return Corpus.open(files[0])
     counts: Counter[str] = Counter()
-    sentences = _read_files(files, layout, fused, column, counts)
+    sentences = read_sentences(
+        files, document_numbers(), layout=layout, fused=fused, column=column, counts=counts
+    )
     key = _key(files, repr((layout, fused, column, documents)))
     corpus, remade = _convert(key, some(_first(sentences, documents), nothing), counts)
     return replace(corpus, source=replace(_source(named, files), remade=remade))
@@ -111,16 +113,6 @@ def cache_directory() -> Path:
         return Path(directory)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "headscope"
-
-
-def _read_files(
-    files: Iterable[Path], layout: Layout | None, fused: Fused, column: str, counts: Counter[str]
-) -> Iterator[Sentence]:
-    names = document_numbers()
-    for file in files:
-        yield from read_sentences(
-            file, names, layout=layout, fused=fused, column=column, counts=counts
-        )
 
 
 def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:

@@ -31,9 +31,9 @@ from headscope.text.readers.raw import (
     is_raw,
     is_saved,
     numbered,
-    read_file,
     read_hub,
     read_plain,
+    read_raw,
     read_standard_input,
     saved_files,
 )
@@ -93,9 +93,8 @@ def open_stream(named: Sequence[str | Path], column: str) -> Iterator[Document] 
     name = named[0]
     if len(named) > 1 or not isinstance(name, str) or not is_hub_name(name):
         return None
-    if suffix_of(Path(name)) in SUFFIXES or Path(name).exists():
-        return None
-    return numbered(read_hub(name, column), document_numbers(), name)
+    is_file = suffix_of(Path(name)) in SUFFIXES or Path(name).exists()
+    return None if is_file else numbered(read_hub(name, column), document_numbers(), name)
 
 
 def title_of(named: Sequence[str | Path]) -> str:
@@ -107,7 +106,7 @@ def title_of(named: Sequence[str | Path]) -> str:
 
 
 def read_sentences(
-    path: Path,
+    files: Iterable[Path],
     names: Iterator[str],
     *,
     layout: Layout | None = None,
@@ -115,26 +114,27 @@ def read_sentences(
     column: str = TEXT,
     counts: Counter[str] | None = None,
 ) -> Iterator[Sentence]:
-    """Stream the sentences of one file; `names` are for the documents that have none.
+    """Stream the sentences of files; `names` are for the documents that have none.
 
     What `counts` holds in the end is stored with the corpus.
     """
     in_lines = layout in (None, "sentences")
-    match format_of(path).name:
-        case "CoNLL-U":
-            return read_conllu(path, names, fused=fused, counts=counts)
-        case "CoNLL-2012":
-            return read_conll2012(path, names)
-        case "Parquet" if is_corpus(path):
-            return read_stored(path)
-        case "JSONL" if (in_lines and column == TEXT) or not is_raw(path):
-            return read_jsonl(path, names)
-        case "text" if in_lines or layout == "paragraphs":
-            return read_plain(path, names, layout=layout or "sentences")
-        case kind:
-            usual = "sentences" if kind == "JSONL" else "running"
-            documents = numbered(read_file(path, column), names, path)
-            return cut_documents(documents, layout or usual)
+    for path in files:
+        match format_of(path).name:
+            case "CoNLL-U":
+                yield from read_conllu(path, names, fused=fused, counts=counts)
+            case "CoNLL-2012":
+                yield from read_conll2012(path, names)
+            case "Parquet" if is_corpus(path):
+                yield from read_stored(path)
+            case "JSONL" if (in_lines and column == TEXT) or not is_raw(path):
+                yield from read_jsonl(path, names)
+            case "text" if in_lines or layout == "paragraphs":
+                yield from read_plain(path, names, layout=layout or "sentences")
+            case kind:
+                usual = "sentences" if kind == "JSONL" else "running"
+                documents = numbered(read_raw(path, column), names, path)
+                yield from cut_documents(documents, layout or usual)
 
 
 def demo_file() -> Path:
@@ -169,9 +169,9 @@ class Documents(Iterable[Document]):
         names, numbers = document_numbers(), document_numbers()
         for path in self.files:
             if is_raw(path):
-                documents = read_file(path, self.column)
+                documents = read_raw(path, self.column)
             else:
-                documents = _joined(read_sentences(path, names))
+                documents = _joined(read_sentences([path], names))
             yield from numbered(documents, numbers, path)
 
 

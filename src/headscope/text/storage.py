@@ -67,12 +67,15 @@ class Storage:
         return Storage, (path, self._content)
 
     def sentences(self, rows: Sequence[int]) -> Iterator[Sentence]:
-        """The sentences of these rows, in order; one that is not sound is refused."""
+        """The sentences of these rows, in order; one of a file that is not sound is refused.
+
+        What is in memory was made by the program itself, which may try what no file may hold.
+        """
         for numbers, table in self.tables(rows):
             for row, sentence in zip(numbers, to_sentences(table), strict=True):
-                wrong = problem(sentence)
+                wrong = problem(sentence) if self._content is None else None
                 if wrong is not None:
-                    raise self._refused(row, wrong.message)
+                    raise CorpusError(f"{self.path}: sentence {row + 1:,}: {wrong.message}")
                 yield sentence
 
     def tables(self, rows: Sequence[int]) -> Iterator[tuple[list[int], pa.Table]]:
@@ -124,9 +127,6 @@ class Storage:
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from error
         return table
-
-    def _refused(self, row: int, message: str) -> CorpusError:
-        return CorpusError(f"{self.path}: sentence {row + 1:,}: {message}")
 
 
 def _stored_facts(path: Path, metadata: pq.FileMetaData) -> Facts:

@@ -144,7 +144,7 @@ def is_corpus(path: Path) -> bool:
         return path.suffix == ".parquet"
 
 
-def read_file(path: Path, column: str = TEXT) -> Iterator[Document]:
+def read_raw(path: Path, column: str) -> Iterator[Document]:
     """The documents of a raw file, compressed or not."""
     ending = suffix_of(path)
     if ending == ".txt":
