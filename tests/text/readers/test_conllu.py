@@ -171,6 +171,7 @@ def test_several_roots_and_missing_heads_are_accepted(tmp_path: Path) -> None:
         (row(1, "", 0, "root", "_"), 1, "the word is empty"),
         (row(1, "a", 2, "x", "_") + row(2, "b", 1, "x", "_"), 1, "lead back to it"),
         (row(1, "a", 1, "x", "_"), 1, "lead back to it"),
+        (row(1, "a", 0, "x", "_") + row(2, "b", 2, "x", "_"), 2, "word 2 'b' lead back to it"),
         (
             row(1, "a", 0, "x", "_") + row(2, "b", 3, "x", "_"),
             2,
