@@ -21,15 +21,14 @@ from headscope.text.readers.conll import Fused, read_conll2012, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
 from headscope.text.readers.lines import Layout, document_numbers
 from headscope.text.readers.raw import (
+    HUB_NAME,
     INPUT_NAME,
     TABLES,
     TEXT,
     Document,
     cut_documents,
     is_corpus,
-    is_hub_name,
     is_raw,
-    is_saved,
     numbered,
     read_hub,
     read_plain,
@@ -73,9 +72,8 @@ def _files_at(path: Path) -> list[Path]:
         raise CorpusError(f"There is no file or directory {path}; check the path.")
     if not path.is_dir():
         return [path]
-    if is_saved(path):
-        return saved_files(path)
-    paths = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES)
+    readable = (file for file in path.rglob("*") if suffix_of(file) in SUFFIXES)
+    paths = saved_files(path) or sorted(readable)
     if not paths:
         raise CorpusError(
             f"No file in {path} ends in {', '.join(SUFFIXES)}; give another directory."
@@ -91,7 +89,7 @@ def open_stream(named: Sequence[str | Path], column: str) -> Iterator[Document] 
     if list(named) == [STANDARD_INPUT]:
         return numbered(read_standard_input(column), document_numbers(), INPUT_NAME)
     name = named[0]
-    if len(named) > 1 or not isinstance(name, str) or not is_hub_name(name):
+    if len(named) > 1 or not isinstance(name, str) or not HUB_NAME.fullmatch(name):
         return None
     is_file = suffix_of(Path(name)) in SUFFIXES or Path(name).exists()
     return None if is_file else numbered(read_hub(name, column), document_numbers(), name)

@@ -50,9 +50,8 @@ _PEEKED = 64  # bytes by which standard input shows its format
 _ROWS = 64  # texts that are in memory at a time
 _BUFFER = 1 << 20  # bytes of a column that are read ahead
 _SAID = 200  # characters of a list of columns, or of what the library says
-_DICTIONARY = "dataset_dict.json"
-_STATE = "state.json"
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[\w.-]*){0,2}")
+# NAME, NAME:CONFIGURATION or NAME:CONFIGURATION:SPLIT; "." and ".." are directories.
+HUB_NAME = re.compile(r"(?![./]+$)[\w.-]+(/[\w.-]+)?(:[\w.-]*){0,2}")
 _OFFLINE = ("HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE")
 
 
@@ -257,44 +256,26 @@ def _document(row: Mapping[str, Any], column: str) -> Document:
     return Document(text or "", "" if name is None else str(name))
 
 
-def is_saved(folder: Path) -> bool:
-    """Whether `save_to_disk` of the library `datasets` made a directory."""
-    return (folder / _STATE).exists() or (folder / _DICTIONARY).exists()
-
-
 def saved_files(folder: Path) -> list[Path]:
-    """The Arrow files of a saved dataset, those of every split in order."""
-    if (folder / _DICTIONARY).exists():
-        splits = _listed(folder / _DICTIONARY, "splits")
-        return [file for split in splits for file in saved_files(folder / str(split))]
-    names: list[str] = []
-    for entry in _listed(folder / _STATE, "_data_files"):
-        if not isinstance(entry, dict) or not isinstance(entry.get("filename"), str):
-            raise _unlisted(folder / _STATE, "a file has no name")
-        names.append(entry["filename"])
-    return [folder / name for name in names]
+    """The Arrow files that `save_to_disk` of the library `datasets` made, in order; or none.
 
-
-def _listed(path: Path, key: str) -> list[Any]:
+    Those of several splits lie in folders of their own.
+    """
+    listing = folder / "dataset_dict.json"
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))[key]
-        if not isinstance(value, list):
-            raise TypeError(f"{key} is no list")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _unlisted(path, repr(error)) from error
-    return value
-
-
-def _unlisted(path: Path, problem: str) -> CorpusError:
-    return CorpusError(
-        f"{path} does not say which files belong to the dataset ({shorten(problem, _SAID)}); "
-        "save it again with save_to_disk."
-    )
-
-
-def is_hub_name(name: str) -> bool:
-    """Whether a dataset can be called so: NAME, NAME:CONFIGURATION or NAME:CONFIGURATION:SPLIT."""
-    return bool(_HUB_NAME.fullmatch(name)) and not set(name) <= {".", "/"}
+        if listing.exists():
+            splits = json.loads(listing.read_text(encoding="utf-8"))["splits"]
+            return [file for split in splits for file in saved_files(folder / split)]
+        listing = folder / "state.json"
+        if listing.exists():
+            entries = json.loads(listing.read_text(encoding="utf-8"))["_data_files"]
+            return [folder / entry["filename"] for entry in entries]
+        return []
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CorpusError(
+            f"{listing} does not say which files belong to the dataset "
+            f"({shorten(repr(error), _SAID)}); save it again with save_to_disk."
+        ) from error
 
 
 def read_hub(name: str, column: str) -> Iterator[Document]:
