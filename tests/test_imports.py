@@ -67,5 +67,5 @@ def test_every_listed_door_is_used() -> None:
 def test_a_module_is_told_from_the_package_it_lies_in() -> None:
     found = {each.imported for each in imports() if each.importer == "headscope.text.read"}
     assert "headscope.text.readers" in found and "headscope.text.readers.lines" in found
-    importer = single_importers()["headscope.text.boundaries"]
-    assert importer == "headscope.text.readers.raw"
+    importer = single_importers()["headscope.text.readers.mentions"]
+    assert importer == "headscope.text.readers.conll"

@@ -1,5 +1,6 @@
 """What is fuzzed: each takes one random input and raises if the answer is not as promised."""
 
+import io
 import os
 import shutil
 from abc import ABC, abstractmethod
@@ -7,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 from starlette.testclient import TestClient
 
 import headscope as hs
@@ -81,6 +83,7 @@ class Corpora(Fuzzer):
             ".jsonl": JSONL.encode(),
             ".txt": TEXT.encode(),
             ".parquet": (folder / "good.parquet").read_bytes(),
+            ".arrow": _arrow_stream(),
         }
 
     def one(self, chance: Random) -> None:
@@ -93,6 +96,14 @@ class Corpora(Fuzzer):
             for word in sentence.words:
                 assert 0 <= word.start <= word.end <= len(sentence.text)
                 assert word.head is None or -1 <= word.head < len(sentence.words)
+
+
+def _arrow_stream() -> bytes:
+    table = pa.table({"text": [TEXT, None, "A cat. A mat."], "document": ["a", "b", None]})
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
 
 
 class CachedParquet(Fuzzer):

@@ -27,7 +27,7 @@ def test_paragraphs_and_sentences_are_cut_as_a_reader_would(trace: Trace) -> Non
     assert _texts(trace, paragraphs) == ['One two. "Three?" said he!\nFour', "Five…  Six."]
     assert [span.name for span in paragraphs] == ["paragraph 1", "paragraph 2"]
     sentences = _texts(trace, trace.spans("sentence"))
-    assert sentences == ["One two.", '"Three?"', "said he!", "Four", "Five…", "Six."]
+    assert sentences == ["One two.", '"Three?" said he!', "Four", "Five…", "Six."]
 
 
 def test_a_pattern_names_its_spans_by_group_or_by_text(trace: Trace) -> None:

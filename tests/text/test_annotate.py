@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.errors import CorpusError
 from headscope.text.annotate import Batch, _in_order, find_inputs
 from headscope.text.sentence import ROOT, Sentence
-from headscope.text.sources import Paragraph, RawDocument, read_documents
+from headscope.text.sources import Document, read_documents
 
 
 @Language.component("headscope_test_chain")
@@ -119,7 +119,7 @@ def test_spacy_that_is_not_installed_names_the_command(monkeypatch: pytest.Monke
 
 
 def test_a_paragraph_too_long_for_spacy_is_named(pipeline: str) -> None:
-    with pytest.raises(CorpusError, match="Paragraph 2 of document 1 has 1,000,001 characters"):
+    with pytest.raises(CorpusError, match="Text '2' of document '1' has 1,000,001 characters"):
         hs.annotate(["One.\n" + "x" * 1_000_001], spacy=pipeline, processes=1)
 
 
@@ -137,10 +137,10 @@ def test_files_hold_documents(tmp_path: Path) -> None:
     records = [{"text": "Third.", "document": "wiki/3"}, {"text": "Fourth."}]
     (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, records)))
     assert list(read_documents([tmp_path / "a.txt", tmp_path / "b.jsonl"])) == [
-        RawDocument("P one.\nP two.", "1"),
-        RawDocument("Second.", "2"),
-        RawDocument("Third.", "wiki/3"),
-        RawDocument("Fourth.", "4"),
+        Document("P one.\nP two.", "1"),
+        Document("Second.", "2"),
+        Document("Third.", "wiki/3"),
+        Document("Fourth.", "4"),
     ]
 
 
@@ -246,7 +246,7 @@ def test_a_pipeline_that_adds_nothing_is_refused_and_nothing_is_written(
 
 
 def test_batches_that_come_early_wait_for_their_turn() -> None:
-    batches = [Batch(number, (Paragraph(f"{number}", "d", number),)) for number in range(5)]
+    batches = [Batch(number, (Sentence(f"{number}"),)) for number in range(5)]
     done = [(batches[n], [[Sentence(f"{n}")]]) for n in (1, 3, 0, 2, 4)]
     found = [sentence.text for parsed in _in_order(done) for each in parsed for sentence in each]
     assert found == ["0", "1", "2", "3", "4"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.text.boundaries import cut_sentences
+from headscope.text.boundaries import cut_sentences, sentence_ends
 
 # | stands where a sentence ends.
 CASES = [
@@ -50,3 +50,8 @@ def test_nothing_but_space_is_lost_and_a_sentence_is_not_cut_again(text: str) ->
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(each and each == each.strip() for each in found)
     assert [list(cut_sentences(each)) for each in found] == [[each] for each in found]
+    ends = list(sentence_ends(text))
+    assert ends == sorted(ends) and ends[-1] == len(text)
+    starts = [0, *ends[:-1]]
+    pieces = [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+    assert [piece for piece in pieces if piece] == found

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus, Source
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
-from headscope.text.storage import Facts, MemoryStorage, ParquetStorage, write_parquet
+from headscope.text.storage import Storage, hold_in_memory, write_parquet
 from tests.text.random_sentences import sentences
 
 lists = st.lists(sentences(), min_size=1, max_size=12)
@@ -36,17 +36,16 @@ def stored(path: Path, count: int, group_rows: int = 4) -> Corpus:
     return Corpus.open(path)
 
 
-class Recording:
-    """A storage that notes which row groups are read."""
+class Recording(Storage):
+    """A storage that notes which row groups are asked for."""
 
     def __init__(self, path: Path) -> None:
-        self.parquet = ParquetStorage(path)
-        self.facts: Facts = self.parquet.facts
+        super().__init__(path)
         self.read: list[int] = []
 
     def group(self, index: int) -> pa.Table:
         self.read.append(index)
-        return self.parquet.group(index)
+        return super().group(index)
 
 
 @settings(max_examples=60)
@@ -100,9 +99,8 @@ def test_the_fingerprint_tells_where_sentences_and_words_end() -> None:
 def test_the_fingerprint_does_not_depend_on_the_row_groups(
     given: list[Sentence], one: int, other: int
 ) -> None:
-    assert (
-        MemoryStorage(given, one).facts.fingerprint == MemoryStorage(given, other).facts.fingerprint
-    )
+    first, second = hold_in_memory(given, one), hold_in_memory(given, other)
+    assert first.facts.fingerprint == second.facts.fingerprint
 
 
 def test_the_fingerprint_does_not_depend_on_the_path(tmp_path: Path) -> None:

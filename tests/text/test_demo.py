@@ -7,8 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import read
-from headscope.text import sources as demo
+from headscope.text import read, sources
 from tests.text.check_treebank import check_file
 
 
@@ -28,7 +27,7 @@ def test_a_broken_installation_says_how_to_repair_it(
     (tmp_path / "bundled").mkdir()
     if content is not None:
         (tmp_path / "bundled" / "demo.conllu").write_text(content)
-    monkeypatch.setattr(demo, "files", lambda package: tmp_path)
+    monkeypatch.setattr(sources, "files", lambda package: tmp_path)
     monkeypatch.setattr(read, "_demo_corpus", unwrap(read._demo_corpus))  # as in a new process
     with pytest.raises(CorpusError, match="pip install --force-reinstall headscope"):
         hs.demo_corpus()

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +16,14 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import sources
 from headscope.text.annotate import find_inputs
 from headscope.text.corpus import Corpus
 from headscope.text.readers import raw
 from headscope.text.sentence import Sentence
-from headscope.text.sources import RawDocument, read_documents
+from headscope.text.sources import Document, Documents, read_documents
 
 TEXTS = ["Erste Zeile.\nZweite.", "第二篇。", "ثالثة.", "no\u00a0end"]
-EXPECTED = [RawDocument(text, str(number)) for number, text in enumerate(TEXTS, start=1)]
+EXPECTED = [Document(text, str(number)) for number, text in enumerate(TEXTS, start=1)]
 
 
 def _txt(path: Path) -> None:
@@ -134,7 +134,8 @@ def test_a_saved_dataset_is_read_in_the_order_that_it_lists(tmp_path: Path) -> N
     _saved(tmp_path / "both" / "test", "data.arrow")
     (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     both = read_documents(tmp_path / "both")
-    assert [file.parent.name for file in both.source.files] == ["train", "test"]
+    assert isinstance(both, Documents)
+    assert [file.parent.name for file in both.files] == ["train", "test"]
     assert [each.text for each in both] == TEXTS * 2
 
 
@@ -151,9 +152,9 @@ def test_a_directory_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["First."]}), tmp_path / "in" / "a.parquet")
     (tmp_path / "in" / "deep" / "c.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Third."}'))
     assert list(read_documents(tmp_path / "in")) == [
-        RawDocument("First.", "1"),
-        RawDocument("Second.", "2"),
-        RawDocument("Third.", "3"),
+        Document("First.", "1"),
+        Document("Second.", "2"),
+        Document("Third.", "3"),
     ]
 
 
@@ -161,7 +162,7 @@ def test_names_come_from_the_column_document(tmp_path: Path) -> None:
     table = pa.table({"body": ["a", None, " ", "d"], "document": ["x", "y", "z", None]})
     pq.write_table(table, tmp_path / "a.parquet")
     found = list(read_documents(tmp_path / "a.parquet", column="body"))
-    assert found == [RawDocument("a", "x"), RawDocument("d", "4")]
+    assert found == [Document("a", "x"), Document("d", "4")]
 
 
 def test_an_annotated_corpus_gives_the_texts_of_its_documents(tmp_path: Path) -> None:
@@ -172,11 +173,11 @@ def test_an_annotated_corpus_gives_the_texts_of_its_documents(tmp_path: Path) ->
         Sentence("Four.", document="b"),
     ]
     Corpus.write(tmp_path / "a.parquet", sentences)
-    expected = [RawDocument("One. Two.\nThree.", "a"), RawDocument("Four.", "b")]
+    expected = [Document("One. Two.\nThree.", "a"), Document("Four.", "b")]
     assert list(read_documents(tmp_path / "a.parquet")) == expected
     conllu = b"# newdoc id = n\n# text = Hi\n1\tHi\thi\tINTJ\t_\t_\t0\troot\t_\t_\n\n"
     (tmp_path / "b.conllu.gz").write_bytes(gzip.compress(conllu))
-    assert list(read_documents(tmp_path / "b.conllu.gz")) == [RawDocument("Hi", "n")]
+    assert list(read_documents(tmp_path / "b.conllu.gz")) == [Document("Hi", "n")]
     assert hs.read_corpus(tmp_path / "b.conllu.gz")[0].text == "Hi"
     demo = list(read_documents("demo"))
     assert len(demo) == sum(1 for _ in hs.demo_corpus().documents())
@@ -207,7 +208,7 @@ def test_a_missing_column_names_those_that_exist(tmp_path: Path, name: str) -> N
 
 def test_a_column_of_numbers_is_refused(tmp_path: Path) -> None:
     said = refused(_write(tmp_path, "a.parquet"), column="number")
-    assert "holds int64, not text" in said
+    assert "'number' holds int, not text" in said
 
 
 @pytest.mark.parametrize("values", [[], ["", " \n"], [None, None]])
@@ -234,10 +235,22 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path, name: str) -> No
     assert f"{name} is cut short or damaged (" in said or f"{name} is not a readable" in said
 
 
+@pytest.mark.parametrize("name", ["a.arrow", "a.feather"])
+def test_texts_that_lie_outside_a_table_are_refused(tmp_path: Path, name: str) -> None:
+    table = pa.table({"text": ["One.", "Two.", "Six."]})
+    new = pa.ipc.new_stream if name == "a.arrow" else pa.ipc.new_file
+    with pa.OSFile(str(tmp_path / name), "wb") as file, new(file, table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / name).read_bytes()
+    offsets, wrong = struct.pack("<4i", 0, 4, 8, 12), struct.pack("<4i", 0, 4, 2_000_000_000, 12)
+    assert content.count(offsets) == 1
+    (tmp_path / name).write_bytes(content.replace(offsets, wrong))
+    assert refused(tmp_path / name).startswith(f"{tmp_path / name} is cut short or damaged (")
+
+
 def test_a_document_without_end_is_refused_before_it_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "LONGEST_TEXT", 20)
     monkeypatch.setattr(raw, "LONGEST_TEXT", 20)
     (tmp_path / "a.txt").write_text("A line.\n" * 5)
     assert "a.txt:3: a document of more than 20 characters" in refused(tmp_path / "a.txt")
@@ -287,7 +300,7 @@ def test_a_name_is_streamed_by_configuration_and_split(monkeypatch: pytest.Monke
     _hub(monkeypatch, load)
     for name in ("HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    found = [RawDocument("One.", "d"), RawDocument("Three.", "3")]
+    found = [Document("One.", "d"), Document("Three.", "3")]
     assert list(read_documents("someone/corpus:raw:test")) == found
     assert list(read_documents("plain")) == found
     assert "'text', 'document'" in refused("plain", column="body")

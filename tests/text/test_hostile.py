@@ -11,8 +11,8 @@ import pytest
 
 import headscope as hs
 from headscope.errors import CorpusError
-from headscope.text import storage
-from headscope.text.corpus import Corpus
+from headscope.text import sentence, storage
+from headscope.text.corpus import Corpus, columns_of
 from headscope.text.readers import lines
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from headscope.text.sources import read_documents
@@ -120,20 +120,14 @@ def rewritten(path: Path, **changes: Any) -> Path:
         ({"head": [-2, 2, -1]}, "not in the sentence"),
         ({"head": [3, 2, -1]}, "not in the sentence"),
         ({"head": [2**31 - 1, 2, -1]}, "not in the sentence"),
-        ({"head": [1, 2]}, "different lengths"),
-        ({"head": None}, "is missing"),
         ({"start": [-1, 2, 6]}, "not lie in the text"),
         ({"end": [1, 5, 11]}, "not lie in the text"),
         ({"end": [1, 1, 10]}, "not lie in the text"),
-        ({"start": [None, 2, 6]}, "no value"),
-        ({"form": [None, "cat", "sat"]}, "no value"),
-        ({"text": None}, "is missing"),
-        ({"paragraph": -1}, "negative"),
-        ({"parts": [2]}, "not as many"),
-        ({"parts": [-1]}, "no words"),
-        ({"span_end": [4]}, "mention does not lie"),
-        ({"span_end": [0]}, "mention does not lie"),
-        ({"span_start": [-1]}, "mention does not lie"),
+        ({"paragraph": -1}, "paragraph is -1"),
+        ({"parts": [0], "span_start": [], "span_end": []}, "has no words"),
+        ({"span_end": [4]}, "the mention of 'e' does not lie"),
+        ({"span_end": [0]}, "the mention of 'e' does not lie"),
+        ({"span_start": [-1]}, "the mention of 'e' does not lie"),
     ],
 )
 def test_rows_of_parquet_that_no_reader_gives_are_refused(
@@ -142,6 +136,29 @@ def test_rows_of_parquet_that_no_reader_gives_are_refused(
     path = rewritten(tmp_path / "c.parquet", **changes)
     with pytest.raises(CorpusError, match=rf"c\.parquet: sentence 2: .*{said}"):
         list(hs.read_corpus(path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"head": [1, 2]}, '"head" and "form" have different lengths'),
+        ({"span_end": []}, '"span_end" and "span_start" have different lengths'),
+        ({"head": None}, '"head" lacks a value'),
+        ({"start": [None, 2, 6]}, '"start" lacks a value'),
+        ({"form": [None, "cat", "sat"]}, '"form" lacks a value'),
+        ({"text": None}, '"text" lacks a value'),
+        ({"parts": [2]}, "not as many"),
+        ({"parts": [-1, 2], "entity": ["a", "b"]}, "not as many"),
+    ],
+)
+def test_columns_that_do_not_fit_together_are_refused(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    path = rewritten(tmp_path / "c.parquet", **changes)
+    with pytest.raises(CorpusError, match=rf"c\.parquet .*{said}.* write it again"):
+        list(hs.read_corpus(path))
+    with pytest.raises(CorpusError, match=said):
+        list(columns_of(hs.read_corpus(path), "document"))
 
 
 def test_what_was_not_changed_is_read(tmp_path: Path) -> None:
@@ -156,7 +173,7 @@ def test_a_text_without_end_in_a_cell_is_refused(
 ) -> None:
     path = tmp_path / "c.parquet"
     Corpus.write(path, [GOOD, Sentence("a" * 2000)])
-    monkeypatch.setattr(storage, "LONGEST_TEXT", 1000)
+    monkeypatch.setattr(sentence, "LONGEST_TEXT", 1000)
     with pytest.raises(CorpusError, match="sentence 2: the text is longer than 1,000 characters"):
         list(Corpus.open(path))
 

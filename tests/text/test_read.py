@@ -11,7 +11,7 @@ from headscope.text.alignment import align
 from headscope.text.corpus import Source
 from headscope.text.read import cache_directory
 from headscope.text.readers import SUFFIXES, list_formats
-from headscope.text.storage import ParquetStorage
+from headscope.text.storage import Storage
 
 CONLLU = "# newdoc id = d\n# sent_id = {name}\n1\tHello\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
 
@@ -85,7 +85,7 @@ def test_a_damaged_conversion_is_made_again(tmp_path: Path) -> None:
     again = hs.read_corpus(path)
     assert again.fingerprint == first.fingerprint
     assert again.remarks == ("a.txt: its copy in the cache was damaged and was made again.",)
-    assert ParquetStorage(place).facts.rows == 1
+    assert Storage(place).facts.rows == 1
     assert hs.read_corpus(path).remarks == ()
 
 

@@ -1,7 +1,5 @@
 """Raw text, or a corpus that lacks something, to a corpus with tags and trees, by spaCy.
 
-A spaCy pipeline: finding one, what it reads, and the sentences made of what it returns.
-
 A paragraph is split into sentences. A sentence of a corpus stays one sentence of the same words,
 and only what it lacks is taken from the pipeline.
 """
@@ -12,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import chain, islice, pairwise, tee
+from itertools import chain, count, islice, pairwise, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +19,9 @@ from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
-from headscope.text.readers.raw import TEXT, is_raw
+from headscope.text.readers.raw import TEXT, Document, cut_documents, is_raw
 from headscope.text.sentence import ROOT, Sentence, Word
-from headscope.text.sources import (
-    DEMO,
-    Documents,
-    Paragraph,
-    RawDocument,
-    paragraphs,
-    read_documents,
-)
+from headscope.text.sources import DEMO, Documents, listed, read_documents
 from headscope.wording import counted
 from headscope.workers import Engine, find_engine
 
@@ -38,15 +29,13 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-
-Item = Paragraph | Sentence
 _TAGS = ("upos", "xpos", "feats")
 _TREE = ("head", "deprel")
 DEFAULT_PIPELINE = "en_core_web_sm"
 BATCH = 64  # texts handed to a process at once: small, so that progress is steady
 _ADDED = ("words", "upos", "xpos", "feats", "head", "deprel")
-Texts = str | Corpus | Iterable[str | RawDocument]
-Parsed = list[list[Sentence]]  # the sentences of each item
+Texts = str | Corpus | Iterable[str | Document]
+Parsed = list[list[Sentence]]  # what becomes of each paragraph, or of each sentence
 
 
 def load_pipeline(name: str) -> "Language":
@@ -68,23 +57,6 @@ def load_pipeline(name: str) -> "Language":
         ) from error
 
 
-def input_of(item: Item, pipeline: "Language") -> "str | Doc":
-    """What the pipeline reads: the text of a paragraph, or the words of a sentence as one."""
-    if isinstance(item, Paragraph):
-        return item.text
-    doc = _doc_of_words(item, pipeline) if item.words else pipeline.make_doc(item.text)
-    for token in doc:
-        token.is_sent_start = token.i == 0  # a parser splits no sentence that has been marked
-    return doc
-
-
-def output_of(doc: "Doc", item: Item) -> list[Sentence]:
-    """The sentences of an annotated paragraph, or the completed sentence."""
-    if isinstance(item, Paragraph):
-        return list(_split(doc, item))
-    return [_complete(item, doc)]
-
-
 def missing_fields(sentence: Sentence) -> list[str]:
     """What no word of the sentence has; heads and relations are one tree, given or not."""
     fields = [
@@ -95,16 +67,22 @@ def missing_fields(sentence: Sentence) -> list[str]:
     return fields if {*_TREE} <= {*fields} else [name for name in fields if name in _TAGS]
 
 
-def _doc_of_words(sentence: Sentence, pipeline: "Language") -> "Doc":
-    """One token per word, however the tokenizer of the pipeline would split the text."""
+def _doc_of(sentence: Sentence, pipeline: "Language") -> "Doc":
+    """One token per word, however the pipeline would split the text, and one sentence."""
     from spacy.tokens import Doc
 
     words = sentence.words
-    follows = [later.start > word.end for word, later in pairwise(words)]
-    return Doc(pipeline.vocab, words=[word.text for word in words], spaces=[*follows, False])
+    if words:
+        follows = [later.start > word.end for word, later in pairwise(words)]
+        doc = Doc(pipeline.vocab, words=[word.text for word in words], spaces=[*follows, False])
+    else:
+        doc = pipeline.make_doc(sentence.text)
+    for token in doc:
+        token.is_sent_start = token.i == 0  # a parser splits no sentence that has been marked
+    return doc
 
 
-def _split(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
+def _split(doc: "Doc", paragraph: Sentence) -> Iterator[Sentence]:
     """Sentences; tokens of nothing but space are no words."""
     if not doc.has_annotation("SENT_START"):
         raise CorpusError(
@@ -115,10 +93,13 @@ def _split(doc: "Doc", source: Paragraph) -> Iterator[Sentence]:
     for number, span in enumerate(doc.sents, start=1):
         tokens = [token for token in span if not token.is_space]
         if tokens:
-            name = f"{source.document}-{source.number + 1}-{number}"
-            words = tuple(_words(tokens, tokens[0].idx, has_tree))
-            text = doc.text[tokens[0].idx : tokens[-1].idx + len(tokens[-1])]
-            yield Sentence(text, words, (), source.document, source.number, name)
+            start, end = tokens[0].idx, tokens[-1].idx + len(tokens[-1])
+            yield replace(
+                paragraph,
+                text=doc.text[start:end],
+                words=tuple(_words(tokens, start, has_tree)),
+                id=f"{paragraph.document}-{paragraph.paragraph + 1}-{number}",
+            )
 
 
 def _complete(sentence: Sentence, doc: "Doc") -> Sentence:
@@ -127,10 +108,9 @@ def _complete(sentence: Sentence, doc: "Doc") -> Sentence:
         tokens = [token for token in doc if not token.is_space]
         return replace(sentence, words=tuple(_words(tokens, 0, has_tree)))
     fields = missing_fields(sentence)
-    parsed = _words(list(doc), 0, has_tree)
     words = (
-        replace(word, **{name: getattr(found, name) for name in fields})
-        for word, found in zip(sentence.words, parsed, strict=True)
+        replace(word, **{name: getattr(parsed, name) for name in fields})
+        for word, parsed in zip(sentence.words, _words(list(doc), 0, has_tree), strict=True)
     )
     return replace(sentence, words=tuple(words))
 
@@ -139,8 +119,11 @@ def _words(tokens: "list[Token]", base: int, has_tree: bool) -> Iterator[Word]:
     place = {token.i: index for index, token in enumerate(tokens)}
     for token in tokens:
         start = token.idx - base
-        head = _head(token, place) if has_tree else None
-        is_root = has_tree and head is None
+        head, deprel = None, token.dep_.lower() or None
+        if has_tree:
+            governor = _governor(token, place)
+            head = ROOT if governor is None else place[governor.i]
+            deprel = "root" if governor is None else deprel
         yield Word(
             token.text,
             start,
@@ -148,12 +131,12 @@ def _words(tokens: "list[Token]", base: int, has_tree: bool) -> Iterator[Word]:
             upos=token.pos_ or None,
             xpos=token.tag_ or None,
             feats=str(token.morph) or None,
-            head=ROOT if is_root else None if head is None else place[head.i],
-            deprel="root" if is_root else token.dep_.lower() or None,
+            head=head,
+            deprel=deprel,
         )
 
 
-def _head(token: "Token", words: Container[int]) -> "Token | None":
+def _governor(token: "Token", words: Container[int]) -> "Token | None":
     """The nearest ancestor that is a word, None for the root."""
     while token.head.i != token.i:
         token = token.head
@@ -181,11 +164,12 @@ def annotate(
     """
     _check(out, processes, engine)
     pipeline = load_pipeline(spacy)
-    source = (_short_enough(item, pipeline.max_length) for item in _items(texts))
+    splits = not isinstance(texts, Corpus)
+    source = _short_enough(_sentences_of(texts), pipeline.max_length)
     if engine == "local":
-        parsed = _parse_here(pipeline, source, processes or os.cpu_count() or 1)
+        parsed = _parse(pipeline, source, splits, processes or os.cpu_count() or 1)
     else:
-        parsed = _parse_elsewhere(spacy, pipeline, source, engine)
+        parsed = _parse_elsewhere(spacy, pipeline, source, splits, engine)
     if progress:
         parsed = show_progress(parsed, *_amount(texts))
     sentences = chain.from_iterable(parsed)
@@ -194,18 +178,19 @@ def annotate(
     return Corpus.from_sentences(sentences) if out is None else Corpus.write(out, sentences)
 
 
-def find_inputs(paths: Sequence[str | Path], column: str = TEXT) -> Documents | Corpus:
+def find_inputs(paths: Sequence[str | Path], column: str = TEXT) -> Iterable[Document] | Corpus:
     """What is to be annotated: raw text from any source, or a corpus of any format."""
-    found = read_documents(paths[0] if len(paths) == 1 else paths, column)
-    files = found.source.files
-    if not files:
-        return demo_corpus() if found.source.name == DEMO else found
-    raw = {is_raw(file): file for file in files}
+    if listed(paths) == [DEMO]:
+        return demo_corpus()
+    documents = read_documents(paths, column)
+    if not isinstance(documents, Documents):
+        return documents
+    raw = {is_raw(file): file for file in documents.files}
     if len(raw) == 2:
         raise CorpusError(
             f"{raw[True]} is raw text and {raw[False]} a corpus; annotate one, then the other."
         )
-    return found if True in raw else read_corpus(paths)
+    return documents if True in raw else read_corpus(paths)
 
 
 def _check(out: str | Path | None, processes: int | None, engine: str | Engine) -> None:
@@ -219,34 +204,40 @@ def _check(out: str | Path | None, processes: int | None, engine: str | Engine) 
         raise CorpusError("Processes are for the local engine; ask Ray for workers instead.")
 
 
-def _items(texts: Texts) -> Iterable[Item]:
+def _sentences_of(texts: Texts) -> Iterable[Sentence]:
+    """The sentences of a corpus, or the paragraphs of raw text, each as one without words."""
     if isinstance(texts, Corpus):
         return texts
-    return paragraphs([texts] if isinstance(texts, str) else texts)
+    documents = _documents_of([texts] if isinstance(texts, str) else texts)
+    return cut_documents(documents, "paragraphs")
+
+
+def _documents_of(texts: Iterable[str | Document]) -> Iterator[Document]:
+    for number, text in enumerate(texts, start=1):
+        document = Document(text) if isinstance(text, str) else text
+        yield Document(document.text, document.name or str(number))
 
 
 def _amount(texts: Texts) -> tuple[int | None, str]:
-    """How many items there are, if they can be counted without using them up, and of what."""
+    """How many there are, if they can be counted without using them up, and of what."""
     if isinstance(texts, Corpus):
         return len(texts), "sentences"
-    is_once = isinstance(texts, Iterator) or (isinstance(texts, Documents) and not texts.can_repeat)
-    total = None if is_once else sum(1 for _ in _items(texts))
-    return total, "paragraphs"
+    is_once = isinstance(texts, Iterator)
+    return None if is_once else sum(1 for _ in _sentences_of(texts)), "paragraphs"
 
 
-def _short_enough(item: Item, limit: int) -> Item:
-    if len(item.text) > limit:
-        raise CorpusError(
-            f"{_describe(item)} has {len(item.text):,} characters, spaCy takes {limit:,}; "
-            "break it into lines."
-        )
-    return item
+def _short_enough(sentences: Iterable[Sentence], limit: int) -> Iterator[Sentence]:
+    for sentence in sentences:
+        if len(sentence.text) > limit:
+            raise CorpusError(
+                f"{_name(sentence)} has {len(sentence.text):,} characters, spaCy takes {limit:,}; "
+                "break it into lines."
+            )
+        yield sentence
 
 
-def _describe(item: Item) -> str:
-    if isinstance(item, Paragraph):
-        return f"Paragraph {item.number + 1} of document {item.document}"
-    return f"Sentence {item.id!r} of document {item.document}"
+def _name(sentence: Sentence) -> str:
+    return f"Text {sentence.id!r} of document {sentence.document!r}"
 
 
 def _that_gained(sentences: Iterator[Sentence], corpus: Corpus, spacy: str) -> Iterator[Sentence]:
@@ -263,25 +254,29 @@ def _that_gained(sentences: Iterator[Sentence], corpus: Corpus, spacy: str) -> I
         )
 
 
-def _parse_here(
-    pipeline: "Language", source: Iterable[Item], processes: int
+def _parse(
+    pipeline: "Language", source: Iterable[Sentence], splits: bool, processes: int = 1
 ) -> Iterator[list[Sentence]]:
-    """The sentences of every item; spaCy keeps the order."""
-    read, kept = tee(source)
-    inputs = (input_of(item, pipeline) for item in read)
+    """The sentences that each paragraph is split into, or each sentence completed, in order."""
+    to_read, to_complete = tee(source)
+    inputs = (sentence.text if splits else _doc_of(sentence, pipeline) for sentence in to_read)
     docs = pipeline.pipe(inputs, batch_size=BATCH, n_process=processes)
-    for doc, item in zip(docs, kept, strict=True):
-        yield output_of(doc, item)
+    for doc, sentence in zip(docs, to_complete, strict=True):
+        yield list(_split(doc, sentence)) if splits else [_complete(sentence, doc)]
 
 
 def _parse_elsewhere(
-    spacy: str, pipeline: "Language", source: Iterable[Item], engine: str | Engine
+    spacy: str,
+    pipeline: "Language",
+    source: Iterable[Sentence],
+    splits: bool,
+    engine: str | Engine,
 ) -> Iterator[list[Sentence]]:
     """The same on the workers of an engine, in order; `pipeline` is the one of that name here."""
     place = str(Path(spacy).absolute()) if Path(spacy).is_dir() else spacy
-    work = Parse(place, _version(pipeline))
-    chosen = find_engine(engine) if isinstance(engine, str) else engine
-    with chosen.open() as pool:
+    work = Parse(place, _version(pipeline), splits)
+    engine = find_engine(engine) if isinstance(engine, str) else engine
+    with engine.open() as pool:
         for parsed in _in_order(pool.run(work, _batches(source))):
             yield from parsed
 
@@ -291,51 +286,53 @@ class Batch:
     """Consecutive paragraphs or sentences."""
 
     number: int  # of the batch, from 0
-    items: tuple[Item, ...]
+    sentences: tuple[Sentence, ...]
 
 
 @dataclass(frozen=True)
 class Parse:
     """The work on one batch; every process loads the pipeline by its name.
 
-    The batches are those that spaCy makes of the same items in one process, because what else is
+    The batches are those that spaCy makes of the same texts in one process, because what else is
     in a batch decides the last bits of its scores.
     """
 
     spacy: str
     version: str
+    splits: bool  # paragraphs into sentences; else a sentence stays one
     threads: int = 1
     needs_gpu: bool = False
 
     def open(self) -> None:
         """Load the pipeline; it must be the one that the asking process has."""
-        found = _version(self._pipeline)
-        if found != self.version:
+        version = _version(self._pipeline)
+        if version != self.version:
             raise CorpusError(
-                f"{self.spacy} has version {found} here and {self.version} where the work was "
+                f"{self.spacy} has version {version} here and {self.version} where the work was "
                 "started; install the same on every node."
             )
 
     def __call__(self, batch: Batch, /) -> Parsed:
-        """The sentences of a batch."""
-        inputs = [input_of(item, self._pipeline) for item in batch.items]
-        docs = self._pipeline.pipe(inputs, batch_size=BATCH)
-        return [output_of(doc, item) for doc, item in zip(docs, batch.items, strict=True)]
+        """What becomes of each sentence or paragraph of a batch."""
+        return list(_parse(self._pipeline, batch.sentences, self.splits))
 
     def describe(self, batch: Batch, /) -> str:
         """The batch by its first text."""
-        first = _describe(batch.items[0])
-        return f"The batch of {len(batch.items)} that begins with {first[0].lower()}{first[1:]}"
+        size, first = len(batch.sentences), _name(batch.sentences[0])
+        return f"The batch of {size} that begins with {first[0].lower()}{first[1:]}"
 
     @cached_property
     def _pipeline(self) -> "Language":
         return load_pipeline(self.spacy)
 
 
-def _batches(source: Iterable[Item]) -> Iterator[Batch]:
+def _batches(source: Iterable[Sentence]) -> Iterator[Batch]:
     stream = iter(source)
-    chunks = iter(lambda: tuple(islice(stream, BATCH)), ())
-    return (Batch(number, items) for number, items in enumerate(chunks))
+    for number in count():
+        sentences = tuple(islice(stream, BATCH))
+        if not sentences:
+            return
+        yield Batch(number, sentences)
 
 
 def _in_order(done: Iterable[tuple[Batch, Parsed]]) -> Iterator[Parsed]:

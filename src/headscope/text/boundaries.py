@@ -56,17 +56,22 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g, z.B
 def cut_sentences(text: str) -> Iterator[str]:
     """The sentences of a paragraph without the space around them."""
     start = 0
+    for end in sentence_ends(text):
+        sentence = text[start:end].strip()
+        if sentence:
+            yield sentence
+        start = end
+
+
+def sentence_ends(text: str) -> Iterator[int]:
+    """Where the sentences of a paragraph end, by characters; the last is the end of the text."""
+    start = 0
     for mark in _MARKS.finditer(text):
         end = _closed(text, start, mark.end())
         if _ends_here(text, start, mark, end):
-            yield from _piece(text[start:end])
+            yield end
             start = end
-    yield from _piece(text[start:])
-
-
-def _piece(text: str) -> Iterator[str]:
-    if stripped := text.strip():
-        yield stripped
+    yield len(text)
 
 
 def _closed(text: str, start: int, end: int) -> int:
@@ -122,10 +127,10 @@ def _is_short(before: str, after: str) -> bool:
 
 
 def _last_word(text: str) -> str:
-    found = _WORD.search(text)
-    return found.group() if found else ""
+    word = _WORD.search(text)
+    return word.group() if word else ""
 
 
 def _first_word(text: str) -> str:
-    found = re.match(r"\w*", text)
-    return found.group().lower() if found else ""
+    word = re.match(r"\w*", text)
+    return word.group().lower() if word else ""

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from shutil import copyfileobj
@@ -15,8 +15,8 @@ from headscope.files import find_place, is_local
 from headscope.text.readers import suffix_of
 from headscope.text.readers.lines import open_bytes
 from headscope.text.sentence import Sentence
-from headscope.text.storage import MemoryStorage, ParquetStorage, Storage, write_parquet
-from headscope.text.table import derive, to_sentences
+from headscope.text.storage import Storage, hold_in_memory, write_parquet
+from headscope.text.table import derive
 from headscope.wording import counted
 
 if TYPE_CHECKING:
@@ -64,9 +64,8 @@ class Corpus:
     def open(cls, path: str | Path) -> "Corpus":
         """Open a .parquet that Corpus.write or `headscope annotate` made."""
         place = find_place(path)
-        whole = place.absolute() if is_local(place) else place
-        source = Source(place.name, str(whole), "Parquet")
-        return cls._whole(ParquetStorage(place), source)
+        absolute = place.absolute() if is_local(place) else place
+        return cls._of(Storage(place), Source(place.name, str(absolute), "Parquet"))
 
     @classmethod
     def write(
@@ -83,22 +82,22 @@ class Corpus:
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
         """A corpus in memory."""
-        return cls._whole(MemoryStorage(sentences))
+        return cls._of(hold_in_memory(sentences), Source())
 
     @classmethod
-    def _whole(cls, storage: Storage, source: Source = Source()) -> "Corpus":  # noqa: B008  frozen
+    def _of(cls, storage: Storage, source: Source) -> "Corpus":
         return cls(storage, range(storage.facts.rows), storage.facts.fingerprint, source)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Sentence]:
-        return self._decode(self.rows)
+        return self.storage.sentences(self.rows)
 
     def __getitem__(self, index: int) -> Sentence:
         if not -len(self) <= index < len(self):
             raise IndexError(f"sentence {index} of a corpus of {len(self)}")
-        return next(self._decode([self.rows[index]]))
+        return next(self.storage.sentences([self.rows[index]]))
 
     def __repr__(self) -> str:
         count = counted(len(self), "sentences")
@@ -119,14 +118,14 @@ class Corpus:
 
     def select(self, indices: Sequence[int]) -> "Corpus":
         """The sentences at these indices, in this order, as a view."""
-        chosen = [self.rows[index] for index in indices]
-        return replace(self, rows=chosen, fingerprint=derive(self.fingerprint, "select", *indices))
+        rows = [self.rows[index] for index in indices]
+        return replace(self, rows=rows, fingerprint=derive(self.fingerprint, "select", *indices))
 
     def sample(self, n: int, seed: int) -> "Corpus":
         """A view of n sentences drawn without replacement, in corpus order."""
-        chosen = draw(n, len(self), counted(len(self), "sentences"), seed)
-        view = [self.rows[index] for index in chosen]
-        return replace(self, rows=view, fingerprint=derive(self.fingerprint, "sample", n, seed))
+        drawn = draw(n, len(self), counted(len(self), "sentences"), seed)
+        rows = [self.rows[index] for index in drawn]
+        return replace(self, rows=rows, fingerprint=derive(self.fingerprint, "sample", n, seed))
 
     def shards(self, size: int) -> list[Shard]:
         """The corpus cut into pieces of a fixed size; the last one may be shorter."""
@@ -141,14 +140,11 @@ class Corpus:
 
     def read(self, shard: Shard) -> list[Sentence]:
         """The sentences of one shard; only the row groups they lie in are read."""
-        return list(self._decode(self.rows[shard.start : shard.stop]))
+        return list(self.storage.sentences(self.rows[shard.start : shard.stop]))
 
     def documents(self) -> Iterator[list[Sentence]]:
         """Runs of consecutive sentences with the same document id."""
         return (list(run) for _, run in groupby(self, key=attrgetter("document")))
-
-    def _decode(self, rows: Sequence[int]) -> Iterator[Sentence]:
-        return chain.from_iterable(map(to_sentences, _tables(self.storage, rows, ())))
 
 
 def draw(n: int, among: int, things: str, seed: int) -> list[int]:
@@ -161,18 +157,8 @@ def draw(n: int, among: int, things: str, seed: int) -> list[int]:
 
 def columns_of(corpus: Corpus, *names: str) -> "Iterator[pa.Table]":
     """Some columns of the sentences, a row group at a time; no other is decoded."""
-    return _tables(corpus.storage, corpus.rows, names)
-
-
-def _tables(storage: Storage, rows: Sequence[int], names: Sequence[str]) -> "Iterator[pa.Table]":
-    """These rows, in order; all columns unless some are named."""
-    size = storage.facts.group_rows
-    for group, run in groupby(rows, key=lambda row: row // size):
-        table = storage.group(group)
-        table = table.select(list(names)) if names else table
-        within = [row - group * size for row in run]
-        whole = len(within) == table.num_rows and within[-1] - within[0] == len(within) - 1
-        yield table if whole else table.take(within)
+    for _, table in corpus.storage.tables(corpus.rows):
+        yield table.select(list(names))
 
 
 def read_stored(path: Path) -> Iterator[Sentence]:
@@ -189,21 +175,21 @@ def read_stored(path: Path) -> Iterator[Sentence]:
 
 def values_of(corpus: Corpus, field: Field) -> set[str]:
     """All tags or relations that occur; only columns are read."""
-    found: set[str | None] = set()
+    values: set[str | None] = set()
     for table in columns_of(corpus, field):
-        found.update(table.column(0).combine_chunks().flatten().unique().to_pylist())
-    return {value for value in found if value is not None}
+        values.update(table.column(0).combine_chunks().flatten().unique().to_pylist())
+    return {value for value in values if value is not None}
 
 
 def count_documents(corpus: Corpus, most: int) -> int:
     """How many documents have a name, counted up to `most`; only their column is read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for table in columns_of(corpus, "document"):
-        found.update(table.column(0).unique().to_pylist())
-        found.discard("")
-        if len(found) >= most:
+        names.update(table.column(0).unique().to_pylist())
+        names.discard("")
+        if len(names) >= most:
             return most
-    return len(found)
+    return len(names)
 
 
 def _remarks(source: Source, merged: int) -> Iterator[str]:

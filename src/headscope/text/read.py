@@ -2,8 +2,6 @@
 
 Everything but Parquet is converted once, into a directory of .parquet files named by what they were
 made from.
-
-The bundled corpus: short articles with tags, trees and coreference.
 """
 
 import os
@@ -20,25 +18,26 @@ from typing import get_args
 from uuid import uuid4
 
 from headscope.errors import CorpusError
-from headscope.files import checksum, is_local, write_text
+from headscope.files import checksum, find_place, is_local, write_text
 from headscope.text.corpus import Corpus, Source
 from headscope.text.readers import COMPRESSED, format_of, suffix_of
-from headscope.text.readers.conll import Fused
+from headscope.text.readers.conll import Fused, read_conllu
 from headscope.text.readers.lines import Layout, document_numbers
-from headscope.text.readers.raw import TEXT, is_corpus, to_sentences
+from headscope.text.readers.raw import TEXT, cut_documents, is_corpus
 from headscope.text.sentence import Sentence
 from headscope.text.sources import (
     DEMO,
+    STANDARD_INPUT,
     Named,
-    Reading,
-    Sources,
-    demo_sentences,
-    find_sources,
+    demo_file,
+    find_files,
+    listed,
+    open_stream,
     read_sentences,
     some,
+    title_of,
 )
 from headscope.text.storage import FORMAT
-from headscope.wording import counted
 
 READERS = 2  # raise when a reader gives other sentences for the same file
 
@@ -50,7 +49,13 @@ def demo_corpus() -> Corpus:
 
 @cache  # a fifth of a second for its megabyte, in a program that asks more than once
 def _demo_corpus() -> Corpus:
-    corpus = Corpus.from_sentences(demo_sentences())
+    try:
+        corpus = Corpus.from_sentences(read_conllu(demo_file(), document_numbers()))
+    except CorpusError as error:
+        raise CorpusError(
+            f"The bundled corpus is missing or damaged ({error}); repair the installation with "
+            "`pip install --force-reinstall headscope`."
+        ) from error
     return replace(corpus, source=Source("demo", "demo", "CoNLL-U"))
 
 
@@ -78,95 +83,74 @@ def read_corpus(
         _check_choice("layout", layout, get_args(Layout))
     if documents is not None and documents < 1:
         raise CorpusError(f"documents={documents} leaves nothing to read; give 1 or more.")
-    if path == DEMO:
+    named = listed(path)
+    if named == [DEMO]:
         return demo_corpus()
-    how = Reading(layout, fused, column)
-    found = find_sources(path)
-    if not found.files:
-        return _keep(found, how, documents)
-    first, *others = found.files
-    if not others and first.suffix == ".parquet" and documents is None and is_corpus(first):
-        return Corpus.open(first)
-    corpus, remade = _convert(found, how, documents)
-    return replace(corpus, source=replace(_source(found), remade=remade))
+    nothing = f"There is no sentence in {title_of(named)}; give one that has some."
+    stream = open_stream(named, column)
+    if stream is not None:
+        sentences = cut_documents(stream, layout or "running")
+        corpus = _keep(some(_first(sentences, documents), nothing))
+        kind = "text" if named == [STANDARD_INPUT] else "dataset of the hub"
+        return replace(corpus, source=Source(title_of(named), str(named[0]), kind))
+    files = find_files(named)
+    is_parquet = len(files) == 1 and files[0].suffix == ".parquet"
+    if is_parquet and documents is None and is_corpus(files[0]):
+        return Corpus.open(files[0])
+    counts: Counter[str] = Counter()
+    sentences = read_sentences(
+        files, document_numbers(), layout=layout, fused=fused, column=column, counts=counts
+    )
+    key = _key(files, repr((layout, fused, column, documents)))
+    corpus, remade = _convert(key, some(_first(sentences, documents), nothing), counts)
+    return replace(corpus, source=replace(_source(named, files), remade=remade))
 
 
 def cache_directory() -> Path:
     """$HEADSCOPE_CACHE, or headscope/ in the user's cache directory ($XDG_CACHE_HOME)."""
-    chosen = os.environ.get("HEADSCOPE_CACHE")
-    if chosen:
-        return Path(chosen)
+    directory = os.environ.get("HEADSCOPE_CACHE")
+    if directory:
+        return Path(directory)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "headscope"
 
 
-def _source(found: Sources) -> Source:
-    place, *more = found.asked
-    path = str(place.absolute()) if is_local(place) else str(place)
-    name = f"{Path(path).name} and {len(more)} more" if more else Path(path).name
-    kinds = Counter(format_of(file).name for file in found.files)
-    if len(found.files) == 1:
-        return Source(name, path, next(iter(kinds)))
-    listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
-    return Source(name, path, listed, len(found.files))
+def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
+    """The sentences of so many documents, or of all; what follows is not read."""
+    for _, run in islice(groupby(sentences, key=attrgetter("document")), documents):
+        yield from run
 
 
-def _convert(found: Sources, how: Reading, documents: int | None) -> tuple[Corpus, bool]:
-    """The corpus of these files, from the cache if it is there and sound; was it damaged?
+def _convert(key: str, sentences: Iterable[Sentence], counts: Counter[str]) -> tuple[Corpus, bool]:
+    """The corpus from the cache if it is there and sound, else of the sentences; was it damaged?
 
     The checksum of the whole file lies beside it: Parquet's own cover neither the footer nor the
     headers of pages.
     """
-    key = _key(found.files, repr((how.layout, how.fused, how.column, documents)))
-    place = cache_directory() / "corpora" / f"{key}.parquet"
-    beside = place.with_suffix(".sha256")
-    is_known = place.exists() and beside.exists()
+    path = cache_directory() / "corpora" / f"{key}.parquet"
+    beside = path.with_suffix(".sha256")
+    is_known = path.exists() and beside.exists()
     if is_known:
         try:
-            if beside.read_text(encoding="ascii") == checksum(place):
-                return Corpus.open(place), False
+            if beside.read_text(encoding="ascii") == checksum(path):
+                return Corpus.open(path), False
         except (OSError, ValueError, CorpusError):
             pass  # damaged: written again below, from the files themselves
-    _make_writable(place.parent)
-    nothing = f"There is no sentence in {_name(found.files)}; give one that has some."
-    names = document_numbers()
-    read = (each for file in found.files for each in read_sentences(file, names, how))
-    sentences = some(_first(read, documents), nothing)
-    corpus = Corpus.write(place, sentences, counts=how.counts)
-    write_text(beside, checksum(place))
+    _make_writable(path.parent)
+    corpus = Corpus.write(path, sentences, counts=counts)
+    write_text(beside, checksum(path))
     return corpus, is_known
 
 
-def _keep(found: Sources, how: Reading, documents: int | None) -> Corpus:
+def _keep(sentences: Iterable[Sentence]) -> Corpus:
     """The corpus of what can be read only once, in the cache under the hash of its sentences."""
     folder = cache_directory() / "corpora"
     _make_writable(folder)
-    rows = to_sentences(found.stream(how.column), document_numbers(), how.layout or "running")
-    written = folder / f"{uuid4().hex}.parquet"
-    nothing = f"There is no sentence in {found.said}; give one that has some."
-    corpus = Corpus.write(written, some(_first(rows, documents), nothing))
-    place = folder / f"{corpus.fingerprint}.parquet"
-    written.replace(place)
-    write_text(place.with_suffix(".sha256"), checksum(place))
-    kind = "text" if found.dataset is None else "dataset of the hub"
-    return replace(Corpus.open(place), source=Source(found.said, found.name, kind))
-
-
-def _first(sentences: Iterable[Sentence], documents: int | None) -> Iterator[Sentence]:
-    """The sentences of so many documents; what follows is not read."""
-    runs = groupby(sentences, key=attrgetter("document"))
-    return (sentence for _, run in islice(runs, documents) for sentence in run)
-
-
-def _name(files: Sequence[Path]) -> str:
-    if len(files) == 1:
-        return str(files[0])
-    return f"these {counted(len(files), 'files')} ({files[0]}, …)"
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise CorpusError(f"{name}={value!r} is unknown; choose {' or '.join(map(repr, choices))}.")
+    unnamed = folder / f"{uuid4().hex}.parquet"
+    path = folder / f"{Corpus.write(unnamed, sentences).fingerprint}.parquet"
+    unnamed.replace(path)
+    write_text(path.with_suffix(".sha256"), checksum(path))
+    return Corpus.open(path)
 
 
 def _make_writable(directory: Path) -> None:
@@ -177,6 +161,22 @@ def _make_writable(directory: Path) -> None:
             f"The corpus cannot be converted into {directory}, which cannot be written to; "
             "set HEADSCOPE_CACHE to a directory that can."
         )
+
+
+def _source(named: Sequence[str | Path], files: Sequence[Path]) -> Source:
+    place = find_place(named[0])
+    path = str(place.absolute()) if is_local(place) else str(place)
+    name = f"{Path(path).name} and {len(named) - 1} more" if len(named) > 1 else Path(path).name
+    kinds = Counter(format_of(file).name for file in files)
+    if len(files) == 1:
+        return Source(name, path, next(iter(kinds)))
+    formats = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    return Source(name, path, formats, len(files))
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise CorpusError(f"{name}={value!r} is unknown; choose {' or '.join(map(repr, choices))}.")
 
 
 def _key(paths: Sequence[Path], options: str) -> str:

@@ -72,12 +72,12 @@ class Segments:
     @cached_property
     def ranges(self) -> tuple[Range, ...]:
         """The sentences of every segment, in corpus order."""
-        return tuple(each for each in self._all if each.stop > each.middle)
+        return tuple(segment for segment in self._all if segment.stop > segment.middle)
 
     @cached_property
     def unpaired(self) -> tuple[Range, ...]:
         """Paragraphs left alone at the ends of documents, which are in no segment."""
-        return tuple(each for each in self._all if each.stop == each.middle)
+        return tuple(single for single in self._all if single.stop == single.middle)
 
     def __len__(self) -> int:
         return len(self.ranges)
@@ -98,20 +98,25 @@ class Segments:
     def sample(self, n: int, seed: int) -> Corpus:
         """A corpus of n segments drawn without replacement: all their sentences, in order."""
         drawn = draw(n, len(self), f"{len(self):,} segments of {self.unit}", seed)
-        ranges = [self.ranges[number] for number in drawn]
-        return self.corpus.select([i for each in ranges for i in range(each.start, each.stop)])
+        sentences: list[int] = []
+        for number in drawn:
+            segment = self.ranges[number]
+            sentences += range(segment.start, segment.stop)
+        return self.corpus.select(sentences)
 
 
 def segment_of(place: Range, sentences: Sequence[Sentence]) -> Segment:
     """The segment that the sentences of a range make."""
     texts = [sentence.text.strip() for sentence in sentences]
     middle = place.middle - place.start
-    halves = (in_a_row(filter(None, half)) for half in (texts[:middle], texts[middle:]))
-    return Segment(place.start, *halves)
+    first = in_a_row(filter(None, texts[:middle]))
+    second = in_a_row(filter(None, texts[middle:]))
+    return Segment(place.start, first, second)
 
 
 def _starting_in(ranges: Sequence[Range], start: int, stop: int) -> Sequence[Range]:
-    low, high = (bisect_left(ranges, at, key=attrgetter("start")) for at in (start, stop))
+    low = bisect_left(ranges, start, key=attrgetter("start"))
+    high = bisect_left(ranges, stop, key=attrgetter("start"))
     return ranges[low:high]
 
 
@@ -131,7 +136,7 @@ def _packed(units: Iterable[_Unit], words: int) -> Iterator[Range]:
         chunk: list[_Unit] = []
         for unit in document:
             chunk.append(unit)
-            if len(chunk) > 1 and sum(each.words for each in chunk) >= words:
+            if len(chunk) > 1 and sum(unit.words for unit in chunk) >= words:
                 yield _halved(chunk)
                 chunk = []
         if chunk:
@@ -195,8 +200,10 @@ def join(sentences: Sequence[Sentence]) -> Sentence:
 
 def joined(sentences: Iterable[Sentence]) -> str:
     """The text of consecutive sentences of a document, a line per paragraph."""
-    lines = groupby(sentences, key=attrgetter("paragraph"))
-    return "\n".join(in_a_row(each.text for each in line) for _, line in lines)
+    lines: list[str] = []
+    for _, paragraph in groupby(sentences, key=attrgetter("paragraph")):
+        lines.append(in_a_row(sentence.text for sentence in paragraph))
+    return "\n".join(lines)
 
 
 def in_a_row(texts: Iterable[str]) -> str:
@@ -225,20 +232,16 @@ def indented(sentence: Sentence) -> Sentence:
 def cut_text(sentence: Sentence, end: int) -> Sentence:
     """The words that end before a character; one whose governor is cut off becomes a root."""
     words = [word for word in sentence.words if word.end <= end]
-    kept = len(words)
-    return replace(
-        sentence,
-        text=sentence.text[: words[-1].end] if words else "",
-        words=tuple(
-            replace(word, head=ROOT) if word.head is not None and word.head >= kept else word
-            for word in words
-        ),
-        mentions=tuple(
-            mention
-            for mention in sentence.mentions
-            if all(stop <= kept for _, stop in mention.spans)
-        ),
-    )
+    total = len(words)
+    text = sentence.text[: words[-1].end] if words else ""
+    for index, word in enumerate(words):
+        if word.head is not None and word.head >= total:
+            words[index] = replace(word, head=ROOT)
+    mentions: list[Mention] = []
+    for mention in sentence.mentions:
+        if all(stop <= total for _, stop in mention.spans):
+            mentions.append(mention)
+    return replace(sentence, text=text, words=tuple(words), mentions=tuple(mentions))
 
 
 def cut(lengths: Iterable[int], size: int) -> tuple[list[list[int]], list[int]]:
@@ -316,9 +319,11 @@ def read_around(
 def documents_of(corpus: Corpus) -> tuple[Bounds, ...]:
     """The bounds of every document; only the names of documents are read, and once."""
     bounds: list[Bounds] = []
-    for _, run in groupby(enumerate(places(corpus)), key=lambda item: item[1][0]):
-        rows = list(map(itemgetter(0), run))
-        bounds.append((rows[0], rows[-1] + 1))
+    start = 0
+    for _, run in groupby(places(corpus), key=itemgetter(0)):
+        stop = start + sum(1 for _ in run)
+        bounds.append((start, stop))
+        start = stop
     return tuple(bounds)
 
 

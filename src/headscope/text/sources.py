@@ -6,12 +6,12 @@ not yet cut into sentences.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from importlib.resources import as_file, files
+from dataclasses import dataclass
+from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from headscope.errors import CorpusError
 from headscope.files import find_place
@@ -19,25 +19,25 @@ from headscope.text.corpus import read_stored
 from headscope.text.readers import SUFFIXES, format_of, suffix_of
 from headscope.text.readers.conll import Fused, read_conll2012, read_conllu
 from headscope.text.readers.jsonl import read_jsonl
-from headscope.text.readers.lines import Layout, document_numbers, read_plain
+from headscope.text.readers.lines import Layout, document_numbers
 from headscope.text.readers.raw import (
+    HUB_NAME,
     INPUT_NAME,
     TABLES,
     TEXT,
-    HubDataset,
-    Row,
-    find_dataset,
+    Document,
+    cut_documents,
     is_corpus,
     is_raw,
-    is_saved,
-    read_rows,
+    numbered,
+    read_hub,
+    read_plain,
+    read_raw,
     read_standard_input,
     saved_files,
-    to_sentences,
 )
 from headscope.text.segments import joined
 from headscope.text.sentence import Sentence
-from headscope.text.storage import LONGEST_TEXT
 
 Named = str | Path | Iterable[str | Path]
 DEMO = "demo"
@@ -45,189 +45,140 @@ STANDARD_INPUT = "-"
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Sources:
-    """Files in the order in which they are read, or something else that is read once."""
-
-    name: str  # as it was given
-    asked: tuple[Path, ...] = ()
-    files: tuple[Path, ...] = ()
-    dataset: HubDataset | None = None
-
-    @property
-    def said(self) -> str:
-        """What messages call it."""
-        return INPUT_NAME if self.name == STANDARD_INPUT else self.name
-
-    def stream(self, column: str) -> Iterator[Row]:
-        """The raw documents of what is no file."""
-        if self.dataset is not None:
-            return self.dataset.read(column)
-        return read_standard_input(column)
-
-
-def find_sources(given: Named) -> Sources:
-    """Look for what was named; nothing is opened yet."""
-    if given == STANDARD_INPUT:
-        return Sources(STANDARD_INPUT)
-    named = [given] if isinstance(given, str | Path) else list(given)
-    if not named:
+def listed(named: Named) -> list[str | Path]:
+    """One name or several as a list of names."""
+    names = [named] if isinstance(named, str | Path) else list(named)
+    if not names:
         raise CorpusError("No corpus file was given; name at least one.")
-    dataset = _as_dataset(named)
-    if dataset is not None:
-        return Sources(str(named[0]), dataset=dataset)
-    asked = tuple(_place(each) for each in named)
-    found = tuple(file for place in asked for file in _expand(place))
-    for file in found:
-        format_of(file)  # refuses an ending that no reader knows
-    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
-    return Sources(f"{named[0]}{more}", asked, found)
+    return names
 
 
-def demo_sentences() -> Iterator[Sentence]:
-    """The corpus that comes with Headscope."""
-    with as_file(files("headscope.text") / "bundled" / "demo.conllu") as path:
-        try:
-            yield from some(read_conllu(path, document_numbers()), "it is empty")
-        except CorpusError as error:
+def find_files(named: Sequence[str | Path]) -> list[Path]:
+    """The files that were named, those of a directory in the order of their names."""
+    paths: list[Path] = []
+    for name in named:
+        if isinstance(name, str) and not name.strip():
             raise CorpusError(
-                f"The bundled corpus is missing or damaged ({error}); repair the installation with "
-                "`pip install --force-reinstall headscope`."
-            ) from error
+                'The path of the corpus is empty; give a file, a directory or "demo".'
+            )
+        paths += _files_at(find_place(name))
+    for path in paths:
+        format_of(path)  # refuses an ending that no reader knows
+    return paths
 
 
-def some(items: Iterable[Item], nothing: str) -> Iterator[Item]:
-    """The items, of which there must be one; `nothing` says what is wrong otherwise."""
-    stream = iter(items)
-    for first in stream:
-        yield first
-        yield from stream
-        return
-    raise CorpusError(nothing)
-
-
-def _as_dataset(named: Sequence[str | Path]) -> HubDataset | None:
-    """A dataset of the hub, if that is what a single name can only mean."""
-    if len(named) != 1 or not isinstance(named[0], str):
-        return None
-    path = Path(named[0])
-    if path.exists() or suffix_of(path) in SUFFIXES:
-        return None
-    return find_dataset(named[0])
-
-
-def _place(path: str | Path) -> Path:
-    if isinstance(path, str) and not path.strip():
-        raise CorpusError('The path of the corpus is empty; give a file, a directory or "demo".')
-    return find_place(path)
-
-
-def _expand(path: Path) -> list[Path]:
+def _files_at(path: Path) -> list[Path]:
     if not path.exists():
         raise CorpusError(f"There is no file or directory {path}; check the path.")
     if not path.is_dir():
         return [path]
-    if is_saved(path):
-        return saved_files(path)
-    found = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES)
-    if not found:
+    readable = (file for file in path.rglob("*") if suffix_of(file) in SUFFIXES)
+    paths = saved_files(path) or sorted(readable)
+    if not paths:
         raise CorpusError(
             f"No file in {path} ends in {', '.join(SUFFIXES)}; give another directory."
         )
-    return found
+    return paths
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How files are read, and what was counted on the way."""
+def open_stream(named: Sequence[str | Path], column: str) -> Iterator[Document] | None:
+    """The documents of standard input or of a dataset of the hub, which are read only once.
 
-    layout: Layout | None = None  # as it is usual for the kind of file
-    fused: Fused = "merge"
-    column: str = TEXT
-    counts: Counter[str] = field(default_factory=Counter)
-
-
-def read_sentences(path: Path, names: Iterator[str], how: Reading) -> Iterator[Sentence]:
-    """Stream the sentences of one file; `names` are for the documents that have none."""
-    in_lines = how.layout in (None, "sentences")
-    match format_of(path).name:
-        case "CoNLL-U":
-            return read_conllu(path, names, fused=how.fused, counts=how.counts)
-        case "CoNLL-2012":
-            return read_conll2012(path, names)
-        case "Parquet" | "Arrow" if is_corpus(path):
-            return read_stored(path)
-        case "JSONL" if (in_lines and how.column == TEXT) or not is_raw(path):
-            return read_jsonl(path, names)
-        case "text" if in_lines or how.layout == "paragraphs":
-            return read_plain(path, names, layout=how.layout or "sentences")
-        case kind:
-            usual = "sentences" if kind == "JSONL" else "running"
-            return to_sentences(read_rows(path, how.column), names, how.layout or usual)
-
-
-@dataclass(frozen=True)
-class RawDocument:
-    """A text of one or more paragraphs, one per line, and its name."""
-
-    text: str
-    name: str = ""
-
-
-class Paragraph(NamedTuple):
-    """One line of a document."""
-
-    text: str
-    document: str
-    number: int
-
-
-@dataclass(frozen=True)
-class Documents:
-    """The documents of files, of standard input or of a hub's dataset, read as they are asked for.
-
-    One without a name is called by its number, counted from 1 over everything that is read; texts
-    of nothing but space are left out.
+    None if what was named can only be files.
     """
-
-    source: Sources
-    column: str = TEXT
-
-    @property
-    def can_repeat(self) -> bool:
-        """Whether going through them again is possible and costs no download."""
-        return bool(self.source.files) or self.source.name == DEMO
-
-    def __iter__(self) -> Iterator[RawDocument]:
-        return some(self._texts(), f"There is no text in {self._where()}; give one that has some.")
-
-    def _texts(self) -> Iterator[RawDocument]:
-        for number, row in enumerate(self._rows(), start=1):
-            name = row.name or str(number)
-            if len(row.text) > LONGEST_TEXT:
-                raise CorpusError(
-                    f"Document {name} of {self.source.said} has more than {LONGEST_TEXT:,} "
-                    "characters; cut it."
-                )
-            if row.text.strip():
-                yield RawDocument(row.text, name)
-
-    def _rows(self) -> Iterator[Row]:
-        if self.source.name == DEMO:
-            return _documents_of(demo_sentences())
-        if not self.source.files:
-            return self.source.stream(self.column)
-        names = document_numbers()
-        return (row for file in self.source.files for row in _of_file(file, self.column, names))
-
-    def _where(self) -> str:
-        tables = any(suffix_of(file) in TABLES for file in self.source.files)
-        where = self.source.said
-        has_columns = tables or self.source.dataset is not None
-        return f"the column {self.column!r} of {where}" if has_columns else where
+    if list(named) == [STANDARD_INPUT]:
+        return numbered(read_standard_input(column), document_numbers(), INPUT_NAME)
+    name = named[0]
+    if len(named) > 1 or not isinstance(name, str) or not HUB_NAME.fullmatch(name):
+        return None
+    is_file = suffix_of(Path(name)) in SUFFIXES or Path(name).exists()
+    return None if is_file else numbered(read_hub(name, column), document_numbers(), name)
 
 
-def read_documents(source: Named, column: str = TEXT) -> Documents:
+def title_of(named: Sequence[str | Path]) -> str:
+    """What messages call that which was named."""
+    if list(named) == [STANDARD_INPUT]:
+        return INPUT_NAME
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{named[0]}{more}"
+
+
+def read_sentences(
+    files: Iterable[Path],
+    names: Iterator[str],
+    *,
+    layout: Layout | None = None,
+    fused: Fused = "merge",
+    column: str = TEXT,
+    counts: Counter[str] | None = None,
+) -> Iterator[Sentence]:
+    """Stream the sentences of files; `names` are for the documents that have none.
+
+    What `counts` holds in the end is stored with the corpus.
+    """
+    in_lines = layout in (None, "sentences")
+    for path in files:
+        match format_of(path).name:
+            case "CoNLL-U":
+                yield from read_conllu(path, names, fused=fused, counts=counts)
+            case "CoNLL-2012":
+                yield from read_conll2012(path, names)
+            case "Parquet" if is_corpus(path):
+                yield from read_stored(path)
+            case "JSONL" if (in_lines and column == TEXT) or not is_raw(path):
+                yield from read_jsonl(path, names)
+            case "text" if in_lines or layout == "paragraphs":
+                yield from read_plain(path, names, layout=layout or "sentences")
+            case kind:
+                usual = "sentences" if kind == "JSONL" else "running"
+                documents = numbered(read_raw(path, column), names, path)
+                yield from cut_documents(documents, layout or usual)
+
+
+def demo_file() -> Path:
+    """The corpus that comes with Headscope."""
+    return Path(str(files("headscope.text") / "bundled" / "demo.conllu"))
+
+
+def some(items: Iterable[Item], nothing: str) -> Iterator[Item]:
+    """The items, of which there must be one; `nothing` says what is wrong otherwise."""
+    is_empty = True
+    for item in items:
+        is_empty = False
+        yield item
+    if is_empty:
+        raise CorpusError(nothing)
+
+
+@dataclass(frozen=True)
+class Documents(Iterable[Document]):
+    """The documents of files, which are read each time that they are gone through."""
+
+    files: tuple[Path, ...]
+    column: str
+    title: str  # what messages call them
+
+    def __iter__(self) -> Iterator[Document]:
+        has_columns = any(suffix_of(file) in TABLES for file in self.files)
+        where = f"the column {self.column!r} of {self.title}" if has_columns else self.title
+        return some(self._read(), _no_text(where))
+
+    def _read(self) -> Iterator[Document]:
+        names, numbers = document_numbers(), document_numbers()
+        for path in self.files:
+            if is_raw(path):
+                documents = read_raw(path, self.column)
+            else:
+                documents = _joined(read_sentences([path], names))
+            yield from numbered(documents, numbers, path)
+
+
+def _joined(sentences: Iterable[Sentence]) -> Iterator[Document]:
+    for name, run in groupby(sentences, key=attrgetter("document")):
+        yield Document(joined(run), name)
+
+
+def read_documents(source: Named, column: str = TEXT) -> Iterable[Document]:
     """The documents of a source, read one after another; memory does not grow with their number.
 
     `source` is a file, several, or a directory: .txt (blank lines between documents), .jsonl,
@@ -235,27 +186,21 @@ def read_documents(source: Named, column: str = TEXT) -> Documents:
     (the texts of its documents), each also as .gz or .zst. Or the name of a dataset on the hub
     (NAME:CONFIGURATION:SPLIT), "-" for standard input, "demo" for the bundled corpus. `column` is
     the column of a table, or the key of a .jsonl.
+
+    Each has a `text` and a `name`; one without a name is called by its number, counted from 1 over
+    everything that is read. Files can be gone through again, the others only once.
     """
     if not column:
         raise CorpusError("The name of the column is empty; name the one that holds the text.")
-    return Documents(Sources(DEMO) if source == DEMO else find_sources(source), column)
+    named = listed(source)
+    if named == [DEMO]:
+        return Documents((demo_file(),), column, DEMO)
+    stream = open_stream(named, column)
+    if stream is not None:
+        in_column = "" if named == [STANDARD_INPUT] else f"the column {column!r} of "
+        return some(stream, _no_text(f"{in_column}{title_of(named)}"))
+    return Documents(tuple(find_files(named)), column, title_of(named))
 
 
-def paragraphs(documents: Iterable[str | RawDocument]) -> Iterator[Paragraph]:
-    """The paragraphs of documents, those that hold nothing but space left out."""
-    for position, document in enumerate(documents, start=1):
-        raw = RawDocument(document) if isinstance(document, str) else document
-        lines = (line.strip() for line in raw.text.splitlines())
-        for number, line in enumerate(filter(None, lines)):
-            yield Paragraph(line, raw.name or str(position), number)
-
-
-def _of_file(path: Path, column: str, names: Iterator[str]) -> Iterator[Row]:
-    if is_raw(path):
-        return read_rows(path, column)
-    return _documents_of(read_sentences(path, names, Reading()))
-
-
-def _documents_of(sentences: Iterable[Sentence]) -> Iterator[Row]:
-    for document, run in groupby(sentences, key=attrgetter("document")):
-        yield Row(joined(run), document)
+def _no_text(where: str) -> str:
+    return f"There is no text in {where}; give one that has some."

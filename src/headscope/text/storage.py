@@ -1,162 +1,41 @@
-"""Where the rows of a corpus lie: a Parquet file read one row group at a time, or memory.
-
-What is wrong with the rows of a table that anybody may have written: heads, spans, lengths.
-
-Everything is looked at in whole columns, so that checking costs little beside reading.
-"""
+"""Where the sentences of a corpus lie: in Parquet, on disk or in memory, a row group at a time."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import islice
-from math import ceil, log2
+from io import BytesIO
+from itertools import groupby, islice
+from math import ceil
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.parquet as pq
 
 from headscope.errors import CorpusError
 from headscope.files import is_local, reaching, replacing
-from headscope.text.sentence import ROOT, Sentence
+from headscope.text.sentence import Sentence, problem
 from headscope.text.table import (
-    MENTION_FIELDS,
     SCHEMA,
-    SENTENCE_FIELDS,
-    SPAN_FIELDS,
     TAG_FIELDS,
-    WORD_FIELDS,
     Fingerprint,
+    check_table,
     to_columns,
+    to_sentences,
     to_table,
 )
 from headscope.wording import shorten
 
-pc: Any = pyarrow.compute  # its functions are made at run time, so that no checker knows them
-
-LONGEST_TEXT = 16_000_000  # characters of one sentence
-_NEEDED = ("form", "start", "end", *MENTION_FIELDS, *SPAN_FIELDS)  # the others may be missing
 FORMAT = 1  # raise when the columns or the meaning of the metadata change
 GROUP_ROWS = 1024
 LARGEST_GROUP = 2**30  # bytes of the rows that are in memory at a time
+MEMORY = Path("memory")  # the name of what is on no disk
 _KEY = b"headscope"
 _FINGERPRINT = 32  # hexadecimal digits
 _SAID = 200  # characters of what Arrow says
-
-
-class Fault(NamedTuple):
-    """The row of the table, and what is wrong there with the remedy."""
-
-    row: int
-    problem: str
-
-
-def find_fault(table: pa.Table) -> Fault | None:
-    """The first thing that no corpus may have, or None."""
-    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    return next(_faults(columns), None)
-
-
-def _faults(columns: dict[str, pa.Array]) -> Iterator[Fault]:
-    """Later checks rely on the earlier ones having found nothing."""
-    for name in (*SENTENCE_FIELDS, *WORD_FIELDS, *MENTION_FIELDS, *SPAN_FIELDS):
-        yield from _at(pc.is_null(columns[name]), f'"{name}" is missing; give it a value.')
-    lengths = pc.utf8_length(columns["text"]).to_numpy()
-    said = f"the text is longer than {LONGEST_TEXT:,} characters; cut it."
-    yield from _at(lengths > LONGEST_TEXT, said)
-    yield from _at(columns["paragraph"].to_numpy() < 0, "the paragraph is negative; count from 0.")
-    yield from _unequal(columns)
-    yield from _missing(columns)
-    words = _lengths(columns["form"])
-    yield from _outside_text(columns, words, lengths)
-    yield from _heads(columns, words)
-    yield from _mentions(columns, words)
-
-
-def _unequal(columns: dict[str, pa.Array]) -> Iterator[Fault]:
-    for names in (WORD_FIELDS, MENTION_FIELDS, SPAN_FIELDS):
-        first = _lengths(columns[names[0]])
-        for name in names[1:]:
-            said = f'"{name}" and "{names[0]}" have different lengths; make them equal.'
-            yield from _at(_lengths(columns[name]) != first, said)
-
-
-def _missing(columns: dict[str, pa.Array]) -> Iterator[Fault]:
-    for name in _NEEDED:
-        flat = columns[name].flatten()
-        if flat.null_count:
-            rows = _rows(_lengths(columns[name]))
-            said = f'"{name}" has no value for a word or mention; give every one.'
-            yield from _at(pc.is_null(flat), said, rows)
-
-
-def _outside_text(
-    columns: dict[str, pa.Array], words: np.ndarray, lengths: np.ndarray
-) -> Iterator[Fault]:
-    start, end = (_numbers(columns[name]) for name in ("start", "end"))
-    rows = _rows(words)
-    outside = (start < 0) | (end < start) | (end > lengths[rows])
-    yield from _at(outside, "a word does not lie in the text; correct its start and end.", rows)
-
-
-def _heads(columns: dict[str, pa.Array], words: np.ndarray) -> Iterator[Fault]:
-    flat = columns["head"].flatten()
-    if flat.null_count == len(flat):
-        return
-    heads, rows = flat.fill_null(ROOT).to_numpy(), _rows(words)
-    said = f"a head is not in the sentence; give word indices from 0, or {ROOT} for the root."
-    yield from _at((heads < ROOT) | (heads >= words[rows]), said, rows)
-    said = "the heads of a word lead back to it; correct them."
-    yield from _at(_in_cycle(heads, words, rows), said, rows)
-
-
-def _in_cycle(heads: np.ndarray, words: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Words that do not reach a root: every round follows twice as many arcs as the last."""
-    top = len(heads)
-    starts = np.cumsum(words) - words
-    above = np.append(np.where(heads == ROOT, top, starts[rows] + heads), top)
-    for _ in range(ceil(log2(max(2, words.max(initial=0)))) + 1):
-        above = above[above]
-    return above[:-1] != top
-
-
-def _mentions(columns: dict[str, pa.Array], words: np.ndarray) -> Iterator[Fault]:
-    parts, rows = _numbers(columns["parts"]), _rows(_lengths(columns["parts"]))
-    yield from _at(parts < 1, "a mention has no words; remove it.", rows)
-    owned = np.bincount(rows, weights=parts, minlength=len(words)).astype(np.int64)
-    said = 'the "parts" of the mentions are not as many as the spans; correct them.'
-    yield from _at(owned != _lengths(columns["span_start"]), said)
-    start, end = (_numbers(columns[name]) for name in SPAN_FIELDS)
-    rows = _rows(_lengths(columns["span_start"]))
-    outside = (start < 0) | (end <= start) | (end > words[rows])
-    yield from _at(outside, "a mention does not lie in the sentence; correct its spans.", rows)
-
-
-def _at(
-    wrong: pa.Array | np.ndarray, problem: str, rows: np.ndarray | None = None
-) -> Iterator[Fault]:
-    flags = wrong if isinstance(wrong, np.ndarray) else wrong.to_numpy(zero_copy_only=False)
-    if flags.any():
-        place = int(flags.argmax())
-        yield Fault(place if rows is None else int(rows[place]), problem)
-
-
-def _lengths(lists: pa.Array) -> np.ndarray:
-    return pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-
-
-def _numbers(lists: pa.Array) -> np.ndarray:
-    return lists.flatten().to_numpy(zero_copy_only=False)
-
-
-def _rows(lengths: np.ndarray) -> np.ndarray:
-    """The row of every item, of lists with these lengths."""
-    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 @dataclass(frozen=True)
@@ -166,44 +45,48 @@ class Facts:
     rows: int
     fingerprint: str
     fields: tuple[str, ...]
-    group_rows: int  # rows of every row group but the last
+    group_rows: int  # rows of every row group but the last, so that row i is in group i // this
     format: int = FORMAT
     merged: int = 0  # multiword tokens of the source that were taken as one word
 
 
-class Storage(Protocol):
-    """Rows in groups of equal size, so that row i is in group i // facts.group_rows."""
+class Storage:
+    """A Parquet file, or its bytes; only the footer and the row group last read are in memory."""
 
-    facts: Facts
-
-    def group(self, index: int) -> pa.Table:
-        """The rows of one group."""
-        ...
-
-
-class MemoryStorage:
-    """A corpus held in memory, in Arrow's compact form."""
-
-    def __init__(self, sentences: Iterable[Sentence], group_rows: int = GROUP_ROWS) -> None:
-        fingerprint = Fingerprint()
-        self._groups = list(_tables(sentences, group_rows, fingerprint))
-        rows = sum(table.num_rows for table in self._groups)
-        self.facts = _facts(rows, fingerprint, group_rows)
-
-    def group(self, index: int) -> pa.Table:
-        """The rows of one group."""
-        return self._groups[index]
-
-
-class ParquetStorage:
-    """A corpus on disk; only the footer and the row group last read are in memory."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
         self.path = path
-        self._metadata = _read_metadata(path)
+        self._content = content  # of a corpus in memory, whose path is a mere name
+        self._metadata = self._read_metadata()
         self.facts = _stored_facts(path, self._metadata)
         self._last: tuple[int, pa.Table] | None = None
         self._reading = Lock()  # a Parquet reader is for one thread at a time
+
+    def __reduce__(self) -> tuple[type, tuple[Path, bytes | None]]:
+        """A worker opens the file itself; what is in memory is sent."""
+        path = self.path.absolute() if self._content is None else self.path
+        return Storage, (path, self._content)
+
+    def sentences(self, rows: Sequence[int]) -> Iterator[Sentence]:
+        """The sentences of these rows, in order; one of a file that is not sound is refused.
+
+        What is in memory was made by the program itself, which may try what no file may hold.
+        """
+        for numbers, table in self.tables(rows):
+            for row, sentence in zip(numbers, to_sentences(table), strict=True):
+                wrong = problem(sentence) if self._content is None else None
+                if wrong is not None:
+                    raise CorpusError(f"{self.path}: sentence {row + 1:,}: {wrong.message}")
+                yield sentence
+
+    def tables(self, rows: Sequence[int]) -> Iterator[tuple[list[int], pa.Table]]:
+        """These rows in order, those of one row group at a time, each run with its table."""
+        size = self.facts.group_rows
+        for index, run in groupby(rows, key=lambda row: row // size):
+            numbers = list(run)
+            table = self.group(index)
+            within = [row - index * size for row in numbers]
+            is_whole = within == list(range(table.num_rows))
+            yield numbers, table if is_whole else table.take(within)
 
     def group(self, index: int) -> pa.Table:
         """The rows of one group; the last one is kept for neighbours asked one by one."""
@@ -212,44 +95,38 @@ class ParquetStorage:
                 self._last = (index, self._read_group(index))
             return self._last[1]
 
-    def __reduce__(self) -> tuple[type, tuple[Path]]:
-        return ParquetStorage, (self.path.absolute(),)  # a worker opens the file itself
-
     @cached_property
     def _file(self) -> pq.ParquetFile:
         return pq.ParquetFile(
-            _source(self.path),
+            self._open(),
             metadata=self._metadata,
             read_dictionary=[f"{name}.list.element" for name in TAG_FIELDS],
             page_checksum_verification=True,
         )
 
+    def _open(self) -> Any:
+        """What Arrow reads: bytes, a local file by its name, any other through fsspec."""
+        if self._content is not None:
+            return pa.BufferReader(self._content)
+        return self.path if is_local(self.path) else self.path.open("rb")
+
+    def _read_metadata(self) -> pq.FileMetaData:
+        try:
+            with reaching(self.path):
+                return pq.read_metadata(self._open())
+        except FileNotFoundError as error:
+            raise CorpusError(f"There is no file {self.path}; check the path.") from error
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _damaged(self.path, error) from error
+
     def _read_group(self, index: int) -> pa.Table:
         try:
             with reaching(self.path):
                 table = self._file.read_row_group(index, use_threads=False)
-                fault = find_fault(table)
+                check_table(table)
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from error
-        if fault is not None:
-            number = index * self.facts.group_rows + fault.row + 1
-            raise CorpusError(f"{self.path}: sentence {number:,}: {fault.problem}")
         return table
-
-
-def _source(path: Path) -> Any:
-    """What Arrow reads: a local file by its name, any other through fsspec."""
-    return path if is_local(path) else path.open("rb")
-
-
-def _read_metadata(path: Path) -> pq.FileMetaData:
-    try:
-        with reaching(path):
-            return pq.read_metadata(_source(path))
-    except FileNotFoundError as error:
-        raise CorpusError(f"There is no file {path}; check the path.") from error
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise _damaged(path, error) from error
 
 
 def _stored_facts(path: Path, metadata: pq.FileMetaData) -> Facts:
@@ -301,23 +178,14 @@ def _check_layout(metadata: pq.FileMetaData, facts: Facts) -> None:
             raise ValueError(f"a row group holds {group.total_byte_size:,} bytes")
 
 
-def _is_schema(found: pq.ParquetSchema) -> bool:
-    """Whether columns and types are those of a corpus, down to what its lists hold."""
-    paths = [found.column(index).path for index in range(len(found.names))]
-    return paths == [_path(field) for field in SCHEMA] and all(
-        _plain(one.type) == _plain(known.type)
-        for one, known in zip(found.to_arrow_schema(), SCHEMA, strict=True)
-    )
-
-
-def _path(field: pa.Field) -> str:
-    return f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
-
-
-def _plain(kind: pa.DataType) -> tuple[bool, pa.DataType]:
-    """Whether it is a list, and of what; the name that a list gives its items is left out."""
-    is_list = pa.types.is_list(kind)
-    return is_list, kind.value_type if is_list else kind
+def _is_schema(schema: pq.ParquetSchema) -> bool:
+    """Whether columns and types are those of a corpus, down to the names inside its lists."""
+    paths = [schema.column(index).path for index in range(len(schema.names))]
+    expected = [
+        f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
+        for field in SCHEMA
+    ]
+    return paths == expected and schema.to_arrow_schema().types == SCHEMA.types
 
 
 def write_parquet(
@@ -330,37 +198,47 @@ def write_parquet(
 
     `counts` is looked at in the end, when reading the sentences has filled it.
     """
-    fingerprint, rows = Fingerprint(), 0
+    with _replacing(path) as temporary:
+        _write(temporary, sentences, group_rows, {} if counts is None else counts)
+
+
+def hold_in_memory(sentences: Iterable[Sentence], group_rows: int = GROUP_ROWS) -> Storage:
+    """The same bytes as in a file, held in memory."""
+    buffer = BytesIO()
+    _write(buffer, sentences, group_rows, {})
+    return Storage(MEMORY, buffer.getvalue())
+
+
+def _write(
+    file: Path | BytesIO,
+    sentences: Iterable[Sentence],
+    group_rows: int,
+    counts: Mapping[str, int],
+) -> None:
+    fingerprint, rows, stream = Fingerprint(), 0, iter(sentences)
     how = {"compression": "zstd", "write_statistics": False, "write_page_checksum": True}
-    with _replacing(path) as temporary, pq.ParquetWriter(temporary, SCHEMA, **how) as writer:
-        for table in _tables(sentences, group_rows, fingerprint):
+    with pq.ParquetWriter(file, SCHEMA, **how) as writer:
+        while batch := list(islice(stream, group_rows)):
+            columns = to_columns(batch)
+            fingerprint.update(columns)
+            table = to_table(columns)
+            if table.nbytes > LARGEST_GROUP:
+                raise CorpusError(
+                    f"{len(batch)} sentences hold {table.nbytes:,} bytes; the most is "
+                    f"{LARGEST_GROUP:,}: cut them."
+                )
             writer.write_table(table)
-            rows += table.num_rows
-        merged = (counts or {}).get("merged", 0)
-        facts = asdict(replace(_facts(rows, fingerprint, group_rows), merged=merged))
-        writer.add_key_value_metadata({_KEY: json.dumps(facts)})
-
-
-def _tables(
-    sentences: Iterable[Sentence], group_rows: int, fingerprint: Fingerprint
-) -> Iterator[pa.Table]:
-    stream = iter(sentences)
-    while batch := list(islice(stream, group_rows)):
-        columns = to_columns(batch)
-        fingerprint.update(columns)
-        table = to_table(columns)
-        if table.nbytes > LARGEST_GROUP:
-            raise CorpusError(
-                f"{len(batch)} sentences hold {table.nbytes:,} bytes; the most is "
-                f"{LARGEST_GROUP:,}: cut them."
-            )
-        yield table
-
-
-def _facts(rows: int, fingerprint: Fingerprint, group_rows: int) -> Facts:
-    if rows == 0:
-        raise CorpusError("There are no sentences to make a corpus of; give at least one.")
-    return Facts(rows, fingerprint.hexdigest(), fingerprint.fields, group_rows)
+            rows += len(batch)
+        if rows == 0:
+            raise CorpusError("There are no sentences to make a corpus of; give at least one.")
+        facts = Facts(
+            rows,
+            fingerprint.hexdigest(),
+            fingerprint.fields,
+            group_rows,
+            merged=counts.get("merged", 0),
+        )
+        writer.add_key_value_metadata({_KEY: json.dumps(asdict(facts))})
 
 
 @contextmanager

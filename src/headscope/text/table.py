@@ -5,9 +5,10 @@ columns costs far less than lists of records: no Python object is touched per wo
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import accumulate, pairwise, starmap
+from itertools import accumulate, islice, starmap
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ SENTENCE_FIELDS = ("text", "document", "paragraph", "id")
 WORD_FIELDS = ("form", "start", "end", "upos", "xpos", "feats", "head", "deprel")
 MENTION_FIELDS = ("entity", "parts")  # parts: how many spans a mention has
 SPAN_FIELDS = ("span_start", "span_end")
+NEEDED_FIELDS = ("form", "start", "end", *MENTION_FIELDS, *SPAN_FIELDS)  # no item is missing
 TAG_FIELDS = ("upos", "xpos", "feats", "deprel")  # few different values, each repeated often
 
 _INTEGERS = {"paragraph", "start", "end", "head", "parts", "span_start", "span_end"}
@@ -43,11 +45,11 @@ def to_columns(sentences: Sequence[Sentence]) -> Columns:
     words = [word for sentence in sentences for word in sentence.words]
     mentions = [mention for sentence in sentences for mention in sentence.mentions]
     spans = [span for mention in mentions for span in mention.spans]
-    columns: Columns = {
-        name: [getattr(sentence, name) for sentence in sentences] for name in SENTENCE_FIELDS
-    }
-    columns["form"] = [word.text for word in words]
-    columns |= {name: [getattr(word, name) for word in words] for name in WORD_FIELDS[1:]}
+    columns: Columns = {}
+    for name in SENTENCE_FIELDS:
+        columns[name] = list(map(attrgetter(name), sentences))
+    for name in WORD_FIELDS:
+        columns[name] = list(map(attrgetter("text" if name == "form" else name), words))
     columns["entity"] = [mention.entity for mention in mentions]
     columns["parts"] = [len(mention.spans) for mention in mentions]
     columns["span_start"] = [start for start, _ in spans]
@@ -75,30 +77,62 @@ def to_table(columns: Columns) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
-def to_sentences(table: pa.Table) -> list[Sentence]:
-    """The sentences of a table's rows."""
-    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    words = list(starmap(Word, zip(*_flat(columns, WORD_FIELDS), strict=True)))
-    spans = tuple(zip(*_flat(columns, SPAN_FIELDS), strict=True))
-    entities, parts = _flat(columns, MENTION_FIELDS)
-    cuts = pairwise(accumulate(parts, initial=0))
-    mentions = [
-        Mention(entity, spans[start:end])
-        for entity, (start, end) in zip(entities, cuts, strict=True)
-    ]
-    texts, *others = (_values(columns[name]) for name in SENTENCE_FIELDS)
-    within = _cut(words, columns["form"]), _cut(mentions, columns["entity"])
-    return list(starmap(Sentence, zip(texts, *within, *others, strict=True)))
+def check_table(table: pa.Table) -> None:
+    """Raise a ValueError if the columns cannot be put together as sentences."""
+    columns = _columns(table)
+    for name, column in columns.items():
+        is_complete = column.null_count == 0
+        if name in NEEDED_FIELDS:
+            is_complete = is_complete and column.flatten().null_count == 0
+        if not is_complete:
+            raise ValueError(f'"{name}" lacks a value')
+    for first, *others in (WORD_FIELDS, MENTION_FIELDS, SPAN_FIELDS):
+        for name in others:
+            if not np.array_equal(_offsets(columns[name]), _offsets(columns[first])):
+                raise ValueError(f'"{name}" and "{first}" have different lengths')
+    parts = _values(columns["parts"].flatten())
+    spans = np.cumsum([0, *parts])[_offsets(columns["entity"])]
+    if min(parts, default=0) < 0 or not np.array_equal(spans, _offsets(columns["span_start"])):
+        raise ValueError('the "parts" of the mentions are not as many as the spans')
 
 
-def _flat(columns: dict[str, pa.Array], names: Iterable[str]) -> list[list]:
+def to_sentences(table: pa.Table) -> Iterator[Sentence]:
+    """The sentences of the rows of a table that was checked."""
+    columns = _columns(table)
+    words = starmap(Word, zip(*_flat(columns, WORD_FIELDS), strict=True))
+    spans = zip(*_flat(columns, SPAN_FIELDS), strict=True)
+    mentions = (
+        Mention(entity, tuple(islice(spans, parts)))
+        for entity, parts in zip(*_flat(columns, MENTION_FIELDS), strict=True)
+    )
+    texts, documents, paragraphs, ids = (_values(columns[name]) for name in SENTENCE_FIELDS)
+    word_counts = np.diff(_offsets(columns["form"])).tolist()
+    mention_counts = np.diff(_offsets(columns["entity"])).tolist()
+    for text, word_count, mention_count, document, paragraph, id in zip(
+        texts, word_counts, mention_counts, documents, paragraphs, ids, strict=True
+    ):
+        yield Sentence(
+            text,
+            tuple(islice(words, word_count)),
+            tuple(islice(mentions, mention_count)),
+            document,
+            paragraph,
+            id,
+        )
+
+
+def _columns(table: pa.Table) -> dict[str, pa.Array]:
+    return {name: table.column(name).combine_chunks() for name in SCHEMA.names}
+
+
+def _flat(columns: dict[str, pa.Array], names: Sequence[str]) -> list[list]:
     return [_values(columns[name].flatten()) for name in names]
 
 
-def _cut(items: list, lists: pa.ListArray) -> list[tuple]:
-    """Items of all sentences, cut into one tuple per sentence as the list column is."""
+def _offsets(lists: pa.ListArray) -> np.ndarray:
+    """Where the items of each row begin, and where those of the last end."""
     offsets = lists.offsets.to_numpy()
-    return [tuple(items[start:end]) for start, end in pairwise((offsets - offsets[0]).tolist())]
+    return offsets - offsets[0]
 
 
 def _values(array: pa.Array) -> list:

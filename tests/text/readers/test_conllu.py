@@ -171,7 +171,12 @@ def test_several_roots_and_missing_heads_are_accepted(tmp_path: Path) -> None:
         (row(1, "", 0, "root", "_"), 1, "the word is empty"),
         (row(1, "a", 2, "x", "_") + row(2, "b", 1, "x", "_"), 1, "lead back to it"),
         (row(1, "a", 1, "x", "_"), 1, "lead back to it"),
-        (row(1, "a", 0, "x", "_") + row(2, "b", 3, "x", "_"), 2, "give a number from 0 to 2"),
+        (row(1, "a", 0, "x", "_") + row(2, "b", 2, "x", "_"), 2, "word 2 'b' lead back to it"),
+        (
+            row(1, "a", 0, "x", "_") + row(2, "b", 3, "x", "_"),
+            2,
+            "give a number from 0 to 2",
+        ),
         (row(1, "a", "-1", "x", "_"), 1, "the head '-1' of word 1 'a'"),
         (row(1, "a", 0, "x", "Entity=(e1"), 1, "never closed"),
         (words("q") + row(1, "a", 0, "x", "Entity=e1)"), 3, "closed but not open"),

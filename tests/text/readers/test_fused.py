@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.text.readers.words import find_cycle, merge_fused
-from headscope.text.sentence import ROOT, Mention, Word
+from headscope.text.readers.conll import merge_fused
+from headscope.text.sentence import ROOT, Mention, Sentence, Word, problem
 from tests.text.random_sentences import heads
 
 
@@ -14,14 +14,15 @@ def test_merged_words_form_a_tree_over_the_written_tokens(data: st.DataObject) -
     words = tuple(
         Word("w", start, start + 1, head=head) for start, head in zip(starts, arcs, strict=True)
     )
-    merged, mentions = merge_fused("x" * len(sizes), words, (Mention("e", ((0, len(words)),)),))
+    sentence = Sentence("x" * len(sizes), words, (Mention("e", ((0, len(words)),)),))
+    merged = merge_fused(sentence)
     if sum(sizes) == len(sizes):
-        assert merged == words
+        assert merged == sentence
         return
-    assert [word.start for word in merged] == list(range(len(sizes)))
-    assert find_cycle([word.head for word in merged]) is None
-    assert mentions == (Mention("e", ((0, len(sizes)),)),)
-    for token, word in enumerate(merged):
+    assert [word.start for word in merged.words] == list(range(len(sizes)))
+    assert problem(merged) is None
+    assert merged.mentions == (Mention("e", ((0, len(sizes)),)),)
+    for token, word in enumerate(merged.words):
         old = [
             ROOT if a == ROOT else starts[a]
             for s, a in zip(starts, arcs, strict=True)

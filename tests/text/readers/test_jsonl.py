@@ -61,19 +61,19 @@ def test_text_alone_is_enough_and_objects_without_document_are_apart(tmp_path: P
         ('{"text": "a b", "words": ["a"]}', "has 'b' where \"words\" has the end"),
         ('{"words": ["a"], "upos": []}', '"upos" is not a list with one value for each of 1'),
         ('{"words": ["a"], "upos": [1]}', '"upos" holds more than strings and null'),
-        ('{"words": ["a"], "head": [1]}', '"head" 1 is not in the sentence'),
+        ('{"words": ["a"], "head": [1]}', "the head 1 of word 1 'a' is not in the sentence"),
         ('{"words": ["a"], "head": [0]}', "lead back to it"),
         ('{"words": ["a"], "mentions": [{"entity": "e"}]}', "the mention"),
         (
             '{"words": ["a"], "mentions": [{"entity": "e", "spans": [[0, 2]]}]}',
-            "not in the 1 words",
+            "the mention of 'e' does not lie in the sentence, which has 1 word;",
         ),
         (
             '{"words": ["a"], "mentions": [{"entity": "e", "spans": [[0, 1.5]]}]}',
             "is not {",
         ),
         ('{"text": "\\ud83d"}', "half of a surrogate pair"),
-        ('{"text": "a", "paragraph": -1}', "number paragraphs from 0"),
+        ('{"text": "a", "paragraph": -1}', "the paragraph is -1; number them from 0"),
         ('{"words": ["a"], "mentions": 3}', '"mentions" is not a list'),
     ],
 )

@@ -1,7 +1,7 @@
 from itertools import count
 from pathlib import Path
 
-from headscope.text.readers.lines import read_plain
+from headscope.text.readers.raw import read_plain
 
 TEXT = "One.\n Two. \n\n\n  \nThree.\u2028Still three.\n"
 

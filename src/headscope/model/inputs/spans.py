@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headscope.errors import ModelError
+from headscope.text.boundaries import sentence_ends
 from headscope.wording import shorten
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ By = Literal["turn", "message", "role", "paragraph", "sentence"]
 Characters = tuple[int, int]
 
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*\S|\S")
-# A sentence ends with its mark, quotes and brackets included, or with its line.
-_SENTENCE = re.compile(
-    r"\S.*?(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”]*|(?=\n)|$)", re.MULTILINE
-)
+_LINE = re.compile(r".+")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _LONGEST_NAME = 40
 
@@ -98,11 +96,27 @@ def spans_by(side: "Side", by: By) -> tuple[Span, ...]:
         return turns(side)
     if by in ("message", "role"):
         return _messages(side, numbered=by == "message")
-    pattern = _PARAGRAPH if by == "paragraph" else _SENTENCE
-    regions = _contents(side) if side.turns else [(0, len(side.text))]
-    matches = [match for region in regions for match in pattern.finditer(side.text, *region)]
-    found = (tokens_within(side, match.span()) for match in matches)
-    return tuple(Span(f"{by} {n}", tokens) for n, tokens in enumerate(filter(None, found), 1))
+    places: list[Characters] = []
+    for region in _contents(side) if side.turns else [(0, len(side.text))]:
+        if by == "paragraph":
+            places += [match.span() for match in _PARAGRAPH.finditer(side.text, *region)]
+        else:
+            places += _sentences(side.text, *region)
+    spans: list[Span] = []
+    for place in places:
+        tokens = tokens_within(side, place)
+        if tokens:
+            spans.append(Span(f"{by} {len(spans) + 1}", tokens))
+    return tuple(spans)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Characters]:
+    """The sentences between two characters; the end of a line ends one, too."""
+    for line in _LINE.finditer(text, start, end):
+        first = line.start()
+        for last in sentence_ends(line[0]):
+            yield first, line.start() + last
+            first = line.start() + last
 
 
 def turns(side: "Side") -> tuple[Span, ...]:

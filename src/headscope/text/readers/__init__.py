@@ -46,9 +46,9 @@ def format_of(path: Path) -> Format:
     for kind in FORMATS:
         if ending in kind.suffixes:
             return kind
-    said = f"the ending {path.suffix!r}, which" if path.suffix else "no ending, so"
+    unknown = f"the ending {path.suffix!r}, which" if path.suffix else "no ending, so"
     raise CorpusError(
-        f"{path} has {said} no reader knows; use {', '.join(SUFFIXES)}, as they are or with "
+        f"{path} has {unknown} no reader knows; use {', '.join(SUFFIXES)}, as they are or with "
         f"{' or '.join(COMPRESSED)}."
     )
 

@@ -6,26 +6,18 @@ CoNLL-2012: words, part-of-speech tags and a coreference column; no dependencies
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
-from headscope.errors import CorpusError
-from headscope.text.readers.lines import mistake, quoted, read_lines, whole_number
-from headscope.text.readers.words import (
-    BracketError,
-    EntityNotation,
-    MentionBuilder,
-    SurfaceError,
-    find_cycle,
-    join,
-    locate,
-    merge_fused,
-)
-from headscope.text.sentence import Sentence, Word
+from headscope.text.readers.lines import LineError, read_lines, sound, whole_number
+from headscope.text.readers.mentions import MentionBuilder, position_of_id, read_brackets
+from headscope.text.sentence import Sentence, SurfaceError, Word, locate, quoted
+from headscope.text.sharing import merge_runs
 
 Fused = Literal["merge", "keep"]
+Span = tuple[int, int]
 _COLUMNS = 10
 
 _BEGIN = re.compile(r"#begin document \((?P<name>.*)\)(?:;\s*part\s+(?P<part>\d+))?\s*")
@@ -55,37 +47,34 @@ def read_conllu(
     has the whole span.
     """
     counts = Counter() if counts is None else counts
+    place, block = _Place(documents), _Block()
     try:
-        for sentence, merged in _sentences(path, _Place(documents), fused):
-            counts["merged"] += merged
-            yield sentence
-    except BracketError as error:
-        raise mistake(path, error.line, str(error)) from error
-
-
-def _sentences(path: Path, place: "_Place", fused: Fused) -> Iterator[tuple[Sentence, int]]:
-    """Every sentence with the number of tokens whose words were merged."""
-    block = _Block(path)
-    for number, line in enumerate(chain(read_lines(path), [""]), start=1):
-        if not line.strip():
-            if block.words:
-                yield _finish(block, place, fused)
-            block = _Block(path)
-        elif line[0] == "#":
-            _read_comment(line, number, block, place)
-        else:
-            _read_row(line, number, block, place.notation)
+        for number, line in enumerate(chain(read_lines(path), [""]), start=1):
+            if line.startswith("#"):
+                _read_comment(line, number, block, place)
+            elif line.strip():
+                _read_row(line, number, block, place)
+            else:
+                if block.words:
+                    sentence = _sentence(block, place)
+                    if fused == "merge" and block.fused:
+                        counts["merged"] += block.fused
+                        sentence = merge_fused(sentence)
+                    yield sentence
+                block = _Block()
+    except LineError as error:
+        raise error.at(path) from error
 
 
 @dataclass
 class _Place:
-    """Where in the file we are: document, paragraph, and the notation for entities."""
+    """Where in the file we are: document and paragraph, and how entities are written there."""
 
     unnamed: Iterator[str]
     document: str | None = None
     paragraph: int = 0
     sentences: int = 0  # in this document
-    notation: EntityNotation = field(default_factory=EntityNotation)
+    id_position: int = 0  # of an entity's id among the fields of a bracket
 
     def start_document(self, name: str) -> None:
         self.document, self.paragraph, self.sentences = name or next(self.unnamed), 0, 0
@@ -100,7 +89,7 @@ class _Token:
     """A written token: one word, or a multiword token with several."""
 
     form: str
-    glued: bool
+    glued: bool  # no space after it
     first: int  # index of its first word
     stop: int  # index after its last
 
@@ -109,7 +98,6 @@ class _Token:
 class _Block:
     """One sentence while its lines come in."""
 
-    path: Path
     id: str = ""
     text: str | None = None
     text_line: int = 0
@@ -132,16 +120,15 @@ def _read_comment(line: str, number: int, block: _Block, place: _Place) -> None:
         case "newpar" | "newpar id":
             place.start_paragraph()
         case "global.Entity":
-            place.notation = EntityNotation.declared(value, number)
+            place.id_position = position_of_id(value, number)
 
 
-def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -> None:
+def _read_row(line: str, number: int, block: _Block, place: _Place) -> None:
     columns = line.split("\t")
     if len(columns) != _COLUMNS:
-        raise mistake(
-            block.path,
-            number,
+        raise LineError(
             f"{len(columns)} columns where CoNLL-U has {_COLUMNS}; separate them with single tabs.",
+            number,
         )
     identifier, form, misc = columns[0], columns[1], columns[9]
     count = len(block.words)
@@ -157,30 +144,30 @@ def _read_row(line: str, number: int, block: _Block, notation: EntityNotation) -
     elif _is_empty_node(identifier, count):
         start = end = count
     else:
-        raise mistake(
-            block.path,
+        raise LineError(
+            f"the id {quoted(identifier)} does not follow {count}; number the words from 1 in "
+            "order.",
             number,
-            f"the id {quoted(identifier)} does not follow {count}; "
-            "number the words from 1 in order.",
         )
     if not form:
-        raise mistake(block.path, number, "the word is empty; fill its second column.")
-    for attribute in misc.split("|") if "Entity=" in misc else ():
-        if attribute.startswith("Entity="):
-            notation.read(attribute[7:], start, end, number, block.mentions)
+        raise LineError("the word is empty; fill its second column.", number)
+    if "Entity=" in misc:
+        for attribute in misc.split("|"):
+            if attribute.startswith("Entity="):
+                brackets = attribute.removeprefix("Entity=")
+                read_brackets(brackets, place.id_position, start, end, number, block.mentions)
 
 
 def _multiword(columns: list[str], number: int, block: _Block) -> _Token:
     identifier, count = columns[0], len(block.words)
     first, _, last = identifier.partition("-")
-    inside = bool(block.tokens) and block.tokens[-1].stop > count
+    is_inside_another = bool(block.tokens) and block.tokens[-1].stop > count
     stop = whole_number(last)
-    if inside or first != str(count + 1) or stop is None or stop <= count:
-        raise mistake(
-            block.path,
+    if is_inside_another or first != str(count + 1) or stop is None or stop <= count:
+        raise LineError(
+            f"the multiword token {quoted(identifier)} does not start after word {count}; put it "
+            "before its words.",
             number,
-            f"the multiword token {quoted(identifier)} does not start after word {count}; "
-            "put it before its words.",
         )
     return _Token(columns[1], _is_glued(columns[9]), count, stop)
 
@@ -194,100 +181,90 @@ def _is_glued(misc: str) -> bool:
     return "SpaceAfter=No" in misc and "SpaceAfter=No" in misc.split("|")
 
 
-def _finish(block: _Block, place: _Place, fused: Fused) -> tuple[Sentence, int]:
+def _sentence(block: _Block, place: _Place) -> Sentence:
     last = block.tokens[-1]
     if last.stop > len(block.words):
-        raise mistake(
-            block.path,
-            block.lines[-1],
+        raise LineError(
             f"the multiword token {quoted(last.form)} reaches to word {last.stop}, but the "
             f"sentence ends with word {len(block.words)}; correct its range.",
+            block.lines[-1],
         )
     if place.document is None:
         place.start_document("")
     place.sentences += 1
-    text, spans = _surface(block)
-    words = _words(block, spans)
-    mentions = block.mentions.finish()
-    merged = block.fused if fused == "merge" else 0
-    if merged:
-        words, mentions = merge_fused(text, words, mentions)
-    found = Sentence(text, words, mentions, place.document or "", place.paragraph, block.id)
-    return found, merged
-
-
-def _surface(block: _Block) -> tuple[str, list[tuple[int, int]]]:
-    """The text, and the span of every word in it."""
-    forms = [token.form for token in block.tokens]
     text = block.text
     if text is None:
-        text = join(forms, [token.glued for token in block.tokens])
+        text = "".join(token.form if token.glued else f"{token.form} " for token in block.tokens)
+        text = text.rstrip(" ")
+    words: list[Word] = []
+    for columns, (start, end), line in zip(
+        block.words, _spans(block, text), block.lines, strict=True
+    ):
+        _, form, _, upos, xpos, feats, _, deprel, _, _ = columns
+        words.append(
+            Word(
+                form,
+                start,
+                end,
+                _value(upos),
+                _value(xpos),
+                _value(feats),
+                _head(columns, line, len(block.words)),
+                _value(deprel),
+            )
+        )
+    mentions = block.mentions.finish()
+    sentence = Sentence(
+        text, tuple(words), mentions, place.document or "", place.paragraph, block.id
+    )
+    return sound(sentence, block.lines[0], block.lines)
+
+
+def _spans(block: _Block, text: str) -> list[Span]:
+    """Where every word is in the text.
+
+    The words of a multiword token have its characters in turn if they spell it, else all of it.
+    """
     try:
-        places = locate(forms, text)
+        places = locate([token.form for token in block.tokens], text)
     except SurfaceError as error:
         raise _text_differs(block, error) from error
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     for token, (start, end) in zip(block.tokens, places, strict=True):
-        spans.extend(_share_out(token, start, end, block))
-    return text, spans
-
-
-def _share_out(token: _Token, start: int, end: int, block: _Block) -> list[tuple[int, int]]:
-    """Spans of the words of one token: its characters in turn if they spell it, else all of it."""
-    if token.stop - token.first == 1:
-        return [(start, end)]
-    parts = [block.words[index][1] for index in range(token.first, token.stop)]
-    if "".join(parts) != token.form:
-        block.fused += 1
-        return [(start, end)] * len(parts)
-    spans = []
-    for part in parts:
-        spans.append((start, start + len(part)))
-        start += len(part)
+        if token.stop - token.first == 1:
+            spans.append((start, end))
+            continue
+        parts = [columns[1] for columns in block.words[token.first : token.stop]]
+        if "".join(parts) != token.form:
+            block.fused += 1
+            spans += [(start, end)] * len(parts)
+            continue
+        for part in parts:
+            spans.append((start, start + len(part)))
+            start += len(part)
     return spans
 
 
-def _text_differs(block: _Block, error: SurfaceError) -> CorpusError:
+def _text_differs(block: _Block, error: SurfaceError) -> LineError:
     if error.index == len(block.tokens):
-        problem = f"`# text` goes on with {error.found!r} after the last word"
+        difference = f"`# text` goes on with {error.rest!r} after the last word"
     else:
         form = block.tokens[error.index].form
-        problem = f"`# text` has {error.found!r} where the words have {quoted(form)}"
+        difference = f"`# text` has {error.rest!r} where the words have {quoted(form)}"
     line = block.text_line or block.lines[0]
-    return mistake(block.path, line, f"{problem}; correct one or the other.")
+    return LineError(f"{difference}; correct one or the other.", line)
 
 
-def _words(block: _Block, spans: list[tuple[int, int]]) -> tuple[Word, ...]:
-    heads = [
-        _head(columns, line, block) for columns, line in zip(block.words, block.lines, strict=True)
-    ]
-    cyclic = find_cycle(heads)
-    if cyclic is not None:
-        raise mistake(
-            block.path,
-            block.lines[cyclic],
-            f"the heads of word {cyclic + 1} {quoted(block.words[cyclic][1])} lead back to it; "
-            "correct the HEAD column.",
-        )
-    return tuple(
-        Word(form, start, end, _value(upos), _value(xpos), _value(feats), head, _value(deprel))
-        for (_, form, _, upos, xpos, feats, _, deprel, _, _), (start, end), head in zip(
-            block.words, spans, heads, strict=True
-        )
-    )
-
-
-def _head(columns: list[str], line: int, block: _Block) -> int | None:
-    value = columns[6]
+def _head(columns: list[str], line: int, count: int) -> int | None:
+    number, form, value = columns[0], columns[1], columns[6]
     if value == "_":
         return None
     head = whole_number(value)
-    if head is None or head > len(block.words):
-        raise mistake(
-            block.path,
+    if head is None or head > count:
+        raise LineError(
+            f"the head {quoted(value)} of word {number} {quoted(form)} is not in the sentence; "
+            f"give a number from 0 to {count}.",
             line,
-            f"the head {quoted(value)} of word {columns[0]} {quoted(columns[1])} is not in the "
-            f"sentence; give a number from 0 to {len(block.words)}.",
         )
     return head - 1
 
@@ -296,76 +273,84 @@ def _value(column: str) -> str | None:
     return None if column == "_" else column
 
 
+def merge_fused(sentence: Sentence) -> Sentence:
+    """The sentence with one word for every run of words that have the same span."""
+    words = sentence.words
+    runs = [list(run) for _, run in groupby(range(len(words)), key=lambda i: words[i].start)]
+    if len(runs) == len(words):
+        return sentence
+    merged = merge_runs(sentence.text, words, sentence.mentions, runs)
+    return replace(sentence, words=merged.words, mentions=merged.mentions)
+
+
 def read_conll2012(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
     """The sentences of one file; the part belongs to the document id."""
-    try:
-        yield from _sentences_2012(path, documents)
-    except BracketError as error:
-        raise mistake(path, error.line, str(error)) from error
-
-
-def _sentences_2012(path: Path, documents: Iterator[str]) -> Iterator[Sentence]:
     document, begun, count = None, 0, 0
     rows: list[tuple[int, list[str]]] = []  # line number and columns of every word of a sentence
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.startswith("#begin document"):
-            document, begun, count = _document(path, number, line, documents), number, 0
-        elif line.strip() and line[0] != "#":
-            if document is None:
-                raise mistake(
-                    path, number, "words outside a document; add `#begin document (name)`."
-                )
-            rows.append((number, _columns_2012(path, number, line)))
-        elif rows and document is not None:
-            count += 1
-            yield _sentence_2012(rows, document, count)
-            rows = []
-        if line.startswith("#end document"):
-            document = None
-    if document is not None:
-        raise mistake(path, begun, f"the document {document} never ends; add `#end document`.")
+    try:
+        for number, line in enumerate(read_lines(path), start=1):
+            if line.startswith("#begin document"):
+                document, begun, count = _document(line, number, documents), number, 0
+            elif line.strip() and line[0] != "#":
+                if document is None:
+                    raise LineError(
+                        "words outside a document; add `#begin document (name)`.", number
+                    )
+                rows.append((number, _columns_2012(line, number)))
+            elif rows and document is not None:
+                count += 1
+                yield _sentence_2012(rows, document, str(count))
+                rows = []
+            if line.startswith("#end document"):
+                document = None
+        if document is not None:
+            raise LineError(f"the document {document} never ends; add `#end document`.", begun)
+    except LineError as error:
+        raise error.at(path) from error
 
 
-def _document(path: Path, number: int, line: str, documents: Iterator[str]) -> str:
+def _document(line: str, number: int, documents: Iterator[str]) -> str:
     begin = _BEGIN.fullmatch(line)
     if begin is None:
-        raise mistake(
-            path, number, f"{line!r} is not `#begin document (name); part 000`; correct it."
+        raise LineError(
+            f"{quoted(line)} is not `#begin document (name); part 000`; correct it.", number
         )
     name = begin["name"] or next(documents)
     return f"{name}; part {begin['part']}" if begin["part"] else name
 
 
-def _columns_2012(path: Path, number: int, line: str) -> list[str]:
+def _columns_2012(line: str, number: int) -> list[str]:
     columns = line.split()
     if len(columns) < _COLUMNS_2012:
-        said = f"{len(columns)} columns where CoNLL-2012 has at least {_COLUMNS_2012}."
-        raise mistake(path, number, said)
+        raise LineError(
+            f"{len(columns)} columns where CoNLL-2012 has at least {_COLUMNS_2012}.", number
+        )
     return columns
 
 
-def _sentence_2012(rows: list[tuple[int, list[str]]], document: str, count: int) -> Sentence:
+def _sentence_2012(rows: list[tuple[int, list[str]]], document: str, name: str) -> Sentence:
     words: list[Word] = []
     mentions, text = MentionBuilder(), ""
-    for index, (number, columns) in enumerate(rows):
+    for index, (line, columns) in enumerate(rows):
         form, tag = _ESCAPES.get(columns[_WORD], columns[_WORD]), columns[_TAG]
         text += f" {form}" if index else form
-        span = len(text) - len(form), len(text)
-        words.append(Word(form, *span, xpos=None if tag in _NOTHING else tag))
+        start, end = len(text) - len(form), len(text)
+        words.append(Word(form, start, end, xpos=None if tag in _NOTHING else tag))
         if columns[-1] not in _NOTHING:
-            _read_brackets(columns[-1], index, number, mentions)
-    return Sentence(text, tuple(words), mentions.finish(), document, 0, str(count))
+            _read_coreference(columns[-1], index, line, mentions)
+    sentence = Sentence(text, tuple(words), mentions.finish(), document, 0, name)
+    return sound(sentence, rows[0][0])
 
 
-def _read_brackets(column: str, index: int, line: int, into: MentionBuilder) -> None:
+def _read_coreference(column: str, index: int, line: int, into: MentionBuilder) -> None:
     for item in column.split("|"):
         bracket = _BRACKET.fullmatch(item)
         if bracket is None:
-            raise BracketError(
-                line, f"the coreference {column!r} is not like (1|(2)|3); correct it."
+            raise LineError(
+                f"the coreference {quoted(column)} is not like (1|(2)|3); correct it.", line
             )
-        opened = bracket["single"] or bracket["open"]
-        if opened:
-            into.open(opened, index, line)
-        if not bracket["open"]:
-            into.close(bracket["single"] or bracket["close"], index + 1, line)
+        entity = bracket["single"] or bracket["open"] or bracket["close"]
+        if bracket["single"] or bracket["open"]:
+            into.open(entity, index, line)
+        if bracket["single"] or bracket["close"]:
+            into.close(entity, index + 1, line)

@@ -3,7 +3,7 @@
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -16,18 +16,39 @@ import pyarrow as pa
 from headscope.errors import CorpusError
 from headscope.files import is_local
 from headscope.text.readers import COMPRESSED
-from headscope.text.sentence import Sentence
+from headscope.text.sentence import Sentence, problem
 from headscope.wording import shorten
 
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
-_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-_SAID = 200  # characters of what a decoder says
 Layout = Literal["sentences", "running", "paragraphs", "documents"]
-
 LONGEST_LINE = 64 * 2**20  # bytes
 _DIGITS = 9
-_SHOWN = 80  # characters of a value that is wrong
+_SAID = 200  # characters of what a decoder says
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+UNREADABLE = (OSError, ValueError, KeyError, pa.ArrowException, *_BROKEN)  # of damaged bytes
+
+
+class LineError(Exception):
+    """What is wrong in a file, on a line if it has lines; whoever knows the file adds its name."""
+
+    def __init__(self, problem: str, line: int = 0) -> None:
+        super().__init__(problem)
+        self.line = line
+
+    def at(self, name: Path | str, line: int = 0) -> CorpusError:
+        """The error for the person who has the file."""
+        line = line or self.line
+        return CorpusError(f"{name}:{line}: {self}" if line else f"{name}: {self}")
+
+
+def sound(sentence: Sentence, line: int = 0, lines: Sequence[int] = ()) -> Sentence:
+    """The sentence if nothing is wrong with it; `lines` are those of its words, if they differ."""
+    wrong = problem(sentence)
+    if wrong is None:
+        return sentence
+    if lines and wrong.word is not None:
+        line = lines[wrong.word]
+    raise LineError(wrong.message, line)
 
 
 @contextmanager
@@ -48,11 +69,6 @@ def decompressed(file: BinaryIO, ending: str) -> BinaryIO:
         stream: Any = pa.CompressedInputStream(file, "zstd")
         return io.BufferedReader(stream)
     return file
-
-
-def ending_of(start: bytes) -> str:
-    """The compression that the first bytes of a file show: ".gz", ".zst" or none."""
-    return next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), "")
 
 
 @contextmanager
@@ -84,8 +100,8 @@ def spooled(content: BinaryIO) -> Iterator[BinaryIO]:
 def cannot_read(name: Path | str, error: Exception) -> CorpusError:
     """The error for a file that is missing, cut short or not what its ending says."""
     if isinstance(error, _BROKEN) or not getattr(error, "strerror", None):
-        said = shorten(str(error), _SAID).removesuffix(".")
-        return CorpusError(f"{name} is cut short or damaged ({said}); copy or download it again.")
+        reason = shorten(str(error), _SAID).removesuffix(".")
+        return CorpusError(f"{name} is cut short or damaged ({reason}); copy or download it again.")
     return CorpusError(f"Cannot read {name} ({cast(OSError, error).strerror}); check the path.")
 
 
@@ -103,21 +119,19 @@ def lines_of(file: BinaryIO, name: Path | str) -> Iterator[str]:
         if not raw:
             return
         if len(raw) > LONGEST_LINE:
-            raise mistake(name, number, f"a line of more than {LONGEST_LINE:,} bytes; cut it.")
+            raise CorpusError(
+                f"{name}:{number}: a line of more than {LONGEST_LINE:,} bytes; cut it."
+            )
         skipped = len(_BYTE_ORDER_MARK) if offset == 0 and raw.startswith(_BYTE_ORDER_MARK) else 0
         try:
-            yield raw[skipped:].decode().rstrip("\r\n")
+            line = raw[skipped:].decode()
         except UnicodeDecodeError as error:
             raise CorpusError(
                 f"{name} is not UTF-8 at byte offset {offset + skipped + error.start}; convert it, "
                 "for example with `iconv -f LATIN1 -t UTF-8`."
             ) from error
+        yield line.rstrip("\r\n")
         offset += len(raw)
-
-
-def mistake(path: Path | str, line: int, problem: str) -> CorpusError:
-    """The error for one line of a file."""
-    return CorpusError(f"{path}:{line}: {problem}")
 
 
 def whole_number(digits: str) -> int | None:
@@ -128,28 +142,6 @@ def whole_number(digits: str) -> int | None:
     return int(digits) if digits.isdecimal() and len(digits) <= _DIGITS else None
 
 
-def quoted(value: object) -> str:
-    """A value for a message, cut where it is long."""
-    return shorten(repr(value), _SHOWN)
-
-
 def document_numbers() -> Iterator[str]:
     """ "1", "2", … shared by all files of a corpus, so that two documents never share a name."""
     return map(str, count(1))
-
-
-def read_plain(
-    path: Path, documents: Iterator[str], *, layout: Layout = "sentences"
-) -> Iterator[Sentence]:
-    """Each line as a sentence without words; in layout "paragraphs" each counts as a paragraph."""
-    document, line_in_document = "", 0
-    for line in read_lines(path):
-        text = line.strip()
-        if not text:
-            line_in_document = 0
-            continue
-        if line_in_document == 0:
-            document = next(documents)
-        paragraph = line_in_document if layout == "paragraphs" else 0
-        line_in_document += 1
-        yield Sentence(text, document=document, paragraph=paragraph, id=str(line_in_document))

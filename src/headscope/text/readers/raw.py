@@ -1,4 +1,4 @@
-"""Raw text: documents in files, on standard input or in a dataset, each a row with its name.
+"""Raw text: documents in files, on standard input or in a dataset, and their sentences.
 
 They come as lines, as JSON objects, or as a column of a Parquet, Arrow or Feather file. A directory
 that `save_to_disk` made is Arrow files with two small JSON files that list them, so it is read
@@ -9,13 +9,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,73 +21,98 @@ import pyarrow.parquet as pq
 from headscope.errors import CorpusError
 from headscope.text.boundaries import cut_sentences
 from headscope.text.readers import suffix_of
-from headscope.text.readers.jsonl import RecordError, parse_record
+from headscope.text.readers.jsonl import parse_record
 from headscope.text.readers.lines import (
+    UNREADABLE,
     Layout,
+    LineError,
     cannot_read,
     decompressed,
-    ending_of,
     lines_of,
-    mistake,
-    open_bytes,
     open_seekable,
     read_lines,
+    sound,
     spooled,
 )
-from headscope.text.sentence import Sentence
-from headscope.text.storage import LONGEST_TEXT
+from headscope.text.sentence import LONGEST_TEXT, Sentence
 from headscope.wording import shorten
 
 TEXT = "text"  # the column that is read unless another is named
-INPUT_NAME = "standard input"  # as messages call it
-_TABLE_STARTS = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
-_PEEKED = 64  # bytes by which standard input shows its format
 TABLES = (".parquet", ".arrow", ".feather")
-NAMES = "document"  # the column whose strings name the texts, where a table has it
+INPUT_NAME = "standard input"  # as messages call it
+_NAMES = "document"  # the column whose strings name the texts, where a table has it
 _CORPUS = b"headscope"  # the key under which a Parquet file says that it is an annotated corpus
+_PACKED_STARTS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+_PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"  # begins the format that can be read in any order; the other is a stream
+_TABLE_STARTS = (_PARQUET, _ARROW_FILE, b"\xff\xff\xff\xff")
+_PEEKED = 64  # bytes by which standard input shows its format
 _ROWS = 64  # texts that are in memory at a time
 _BUFFER = 1 << 20  # bytes of a column that are read ahead
 _SAID = 200  # characters of a list of columns, or of what the library says
-_DICTIONARY = "dataset_dict.json"
-_STATE = "state.json"
-_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[\w.-]*){0,2}")
+# NAME, NAME:CONFIGURATION or NAME:CONFIGURATION:SPLIT; "." and ".." are directories.
+HUB_NAME = re.compile(r"(?![./]+$)[\w.-]+(/[\w.-]+)?(:[\w.-]*){0,2}")
 _OFFLINE = ("HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE")
 
 
-class Row(NamedTuple):
-    """A text and what it is called; empty where the table does not say."""
+class Document(NamedTuple):
+    """A text of one or more paragraphs, one per line, and its name, empty where it has none."""
 
     text: str
     name: str = ""
 
 
-def read_rows(path: Path, column: str = TEXT) -> Iterator[Row]:
-    """The documents of a raw file, each a row with its name, if it has one."""
-    if suffix_of(path) in TABLES:
-        yield from read_column(path, column)
-    else:
-        with open_bytes(path) as file:
-            yield from _of_lines(file, path, column, is_plain=suffix_of(path) == ".txt")
+def numbered(
+    documents: Iterable[Document], numbers: Iterator[str], where: Path | str
+) -> Iterator[Document]:
+    """The documents that hold text, those without a name called by their number among all."""
+    for document, number in zip(documents, numbers, strict=False):
+        name = document.name or number
+        if len(document.text) > LONGEST_TEXT:
+            raise CorpusError(
+                f"Document {name} of {where} has more than {LONGEST_TEXT:,} characters; cut it."
+            )
+        if document.text.strip():
+            yield Document(document.text, name)
 
 
-def to_sentences(rows: Iterable[Row], names: Iterator[str], layout: Layout) -> Iterator[Sentence]:
-    """Documents as sentences without words: whole, line by line, or cut where sentences end.
-
-    A document without a name is called by its number among all that have the same `names`.
-    """
-    for row, number in zip(rows, names, strict=False):
-        document = row.name or number
+def cut_documents(documents: Iterable[Document], layout: Layout) -> Iterator[Sentence]:
+    """Documents as sentences without words: whole, line by line, or cut where sentences end."""
+    for document in documents:
         if layout == "documents":
-            yield from [Sentence(row.text, document=document, id="1")] if row.text.strip() else []
+            yield Sentence(document.text, document=document.name, id="1")
             continue
         count = 0
-        lines = filter(None, map(str.strip, row.text.splitlines()))
-        for place, line in enumerate(lines):
-            paragraph = 0 if layout == "sentences" else place
+        lines = filter(None, map(str.strip, document.text.splitlines()))
+        for number, line in enumerate(lines):
+            paragraph = 0 if layout == "sentences" else number
             for text in cut_sentences(line) if layout == "running" else [line]:
                 count += 1
-                yield Sentence(text, document=document, paragraph=paragraph, id=str(count))
+                yield Sentence(text, document=document.name, paragraph=paragraph, id=str(count))
+
+
+def read_plain(
+    path: Path, documents: Iterator[str], *, layout: Layout = "sentences"
+) -> Iterator[Sentence]:
+    """Each line of a .txt as a sentence without words, in the layout "paragraphs" as a paragraph.
+
+    Unlike `read_documents` it holds no more than a line: a document may have any number of them.
+    """
+    document, count = "", 0  # of the lines in this document
+    for number, line in enumerate(read_lines(path), start=1):
+        text = line.strip()
+        if not text:
+            count = 0
+            continue
+        if count == 0:
+            document = next(documents)
+        paragraph = count if layout == "paragraphs" else 0
+        count += 1
+        try:
+            sentence = sound(Sentence(text, (), (), document, paragraph, str(count)))
+        except LineError as error:
+            raise error.at(path, number) from error
+        yield sentence
 
 
 def is_raw(path: Path) -> bool:
@@ -102,98 +125,8 @@ def is_raw(path: Path) -> bool:
     first = next((line for line in read_lines(path) if line.strip()), "")
     try:
         return "words" not in parse_record(first)
-    except RecordError:
+    except LineError:
         return True  # said with its line when the file is read
-
-
-def read_standard_input(column: str) -> Iterator[Row]:
-    """Lines of text or of JSON, or a table: standard input has no ending, so its bytes say."""
-    try:
-        with _standard_bytes() as file:
-            start = file.peek(_PEEKED)[:_PEEKED]
-            if start.startswith(_TABLE_STARTS):
-                with spooled(cast(BinaryIO, file)) as table:
-                    yield from rows_of(table, column, INPUT_NAME)
-            else:
-                is_plain = not start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
-                yield from _of_lines(cast(BinaryIO, file), INPUT_NAME, column, is_plain=is_plain)
-    except (OSError, EOFError, ValueError, pa.ArrowException) as error:
-        raise cannot_read(INPUT_NAME, error) from error
-
-
-@contextmanager
-def _standard_bytes() -> Iterator[BufferedReader]:
-    if sys.stdin is None or sys.stdin.closed:
-        raise CorpusError("Standard input is closed; give a file.")
-    file: Any = sys.stdin.buffer
-    ending = ending_of(file.peek(_PEEKED)[:_PEEKED])
-    yield BufferedReader(cast(Any, decompressed(file, ending))) if ending else file
-
-
-def _of_lines(file: BinaryIO, name: Path | str, column: str, *, is_plain: bool) -> Iterator[Row]:
-    lines = lines_of(file, name)
-    return _plain(lines, name) if is_plain else _jsonl(lines, name, column)
-
-
-def _plain(lines: Iterable[str], name: Path | str) -> Iterator[Row]:
-    held: list[str] = []
-    size = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            held.append(line)
-            size += len(line) + 1
-            if size > LONGEST_TEXT:
-                raise mistake(
-                    name,
-                    number,
-                    f"a document of more than {LONGEST_TEXT:,} characters; put blank lines "
-                    "between documents.",
-                )
-        elif held:
-            yield Row("\n".join(held))
-            held, size = [], 0
-    if held:
-        yield Row("\n".join(held))
-
-
-def _jsonl(lines: Iterable[str], name: Path | str, column: str) -> Iterator[Row]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield _record(parse_record(line), column)
-            except RecordError as error:
-                raise mistake(name, number, str(error)) from error
-
-
-def _record(record: dict[str, Any], column: str) -> Row:
-    if column not in record:
-        known = shorten(", ".join(map(repr, record)), 200) or "none"
-        raise RecordError(f"there is no key {column!r}; name one that there is: {known}.")
-    text, name = record[column], record.get("document", "")
-    if not isinstance(text, str) or not isinstance(name, str):
-        raise RecordError(f'"{column}" and "document" are not strings; correct them.')
-    return Row(text, name)
-
-
-def read_column(path: Path, column: str) -> Iterator[Row]:
-    """The texts of one column, missing ones as empty texts."""
-    try:
-        with open_seekable(path) as file:
-            yield from rows_of(file, column, path)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise cannot_read(path, error) from error
-
-
-def rows_of(file: Any, column: str, name: Path | str) -> Iterator[Row]:
-    """The texts of one column of an open table in any of the formats."""
-    is_parquet = file.read(4) == b"PAR1"
-    file.seek(0)
-    table = _Parquet(file) if is_parquet else _Arrow(file)
-    check_column(column, table.schema.names, name)
-    _check_type(table.schema.field(column), name)
-    wanted = [each for each in (column, NAMES) if each in table.schema.names]
-    for batch in table.batches(wanted):
-        yield from _rows(batch, column)
 
 
 def is_corpus(path: Path) -> bool:
@@ -210,149 +143,165 @@ def is_corpus(path: Path) -> bool:
         return path.suffix == ".parquet"
 
 
-def check_column(column: str, known: list[str], name: Path | str) -> None:
-    """Refuse a column that a table does not have."""
-    if column not in known:
-        listed = shorten(", ".join(map(repr, known)), _SAID) or "none"
-        raise CorpusError(f"{name} has no column {column!r}; name one that it has: {listed}.")
+def read_raw(path: Path, column: str) -> Iterator[Document]:
+    """The documents of a raw file, compressed or not."""
+    ending = suffix_of(path)
+    if ending == ".txt":
+        yield from _read_text(read_lines(path), path)
+    elif ending == ".jsonl":
+        yield from _read_objects(read_lines(path), path, column)
+    else:
+        try:
+            with open_seekable(path) as file:
+                yield from _read_table(file, path, column)
+        except UNREADABLE as error:
+            raise cannot_read(path, error) from error
 
 
-class _Arrow:
-    """An Arrow file or stream."""
-
-    def __init__(self, file: Any) -> None:
-        self._is_file = file.read(len(_ARROW_FILE)) == _ARROW_FILE
-        file.seek(0)
-        self._reader: Any = pa.ipc.open_file(file) if self._is_file else pa.ipc.open_stream(file)
-        self.schema: pa.Schema = self._reader.schema
-
-    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        reader = self._reader
-        several = (
-            map(reader.get_batch, range(reader.num_record_batches)) if self._is_file else reader
-        )
-        for batch in several:
-            chosen = batch.select(columns)
-            for start in range(0, chosen.num_rows, _ROWS):
-                yield chosen.slice(start, _ROWS)
-
-
-class _Parquet:
-    """A Parquet file of which no more than a few pages are in memory."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
-        self.schema: pa.Schema = self._file.schema_arrow
-
-    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        return self._file.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
+def read_standard_input(column: str) -> Iterator[Document]:
+    """Lines of text or of JSON, or a table: standard input has no ending, so its bytes say."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise CorpusError("Standard input is closed; give a file.")
+    file: Any = sys.stdin.buffer
+    try:
+        start = file.peek(_PEEKED)
+        for packed, ending in _PACKED_STARTS.items():
+            if start.startswith(packed):
+                file = BufferedReader(cast(Any, decompressed(file, ending)))
+                start = file.peek(_PEEKED)
+        if start.startswith(_TABLE_STARTS):
+            with spooled(file) as table:
+                yield from _read_table(table, INPUT_NAME, column)
+        elif start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+            yield from _read_objects(lines_of(file, INPUT_NAME), INPUT_NAME, column)
+        else:
+            yield from _read_text(lines_of(file, INPUT_NAME), INPUT_NAME)
+    except UNREADABLE as error:
+        raise cannot_read(INPUT_NAME, error) from error
 
 
-def _check_type(field: pa.Field, name: Path | str) -> None:
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    texts = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
-    if kind not in texts:
-        raise CorpusError(
-            f"The column {field.name!r} of {name} holds {shorten(str(kind), 60)}, not text; "
-            "name another column."
-        )
+def _read_text(lines: Iterable[str], name: Path | str) -> Iterator[Document]:
+    """Documents with blank lines between them."""
+    held: list[str] = []
+    size = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            held.append(line)
+            size += len(line) + 1
+            if size > LONGEST_TEXT:
+                raise CorpusError(
+                    f"{name}:{number}: a document of more than {LONGEST_TEXT:,} characters; put "
+                    "blank lines between documents."
+                )
+        elif held:
+            yield Document("\n".join(held))
+            held, size = [], 0
+    if held:
+        yield Document("\n".join(held))
 
 
-def _rows(batch: pa.RecordBatch, column: str) -> Iterator[Row]:
-    texts = batch.column(column).to_pylist()
-    names = batch.column(NAMES).to_pylist() if NAMES in batch.schema.names else [None] * len(texts)
-    for text, name in zip(texts, names, strict=True):
-        yield Row(text or "", "" if name is None else str(name))
+def _read_objects(lines: Iterable[str], name: Path | str, column: str) -> Iterator[Document]:
+    """A document for every JSON object."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                document = _document(parse_record(line), column)
+            except LineError as error:
+                raise error.at(name, number) from error
+            yield document
 
 
-def is_saved(folder: Path) -> bool:
-    """Whether `save_to_disk` of the library `datasets` made a directory."""
-    return (folder / _STATE).exists() or (folder / _DICTIONARY).exists()
+def _read_table(file: Any, name: Path | str, column: str) -> Iterator[Document]:
+    """The texts of one column of an open table, of which only a few are in memory."""
+    start = file.read(len(_ARROW_FILE))
+    file.seek(0)
+    batches: Iterable[pa.RecordBatch]
+    try:
+        if start.startswith(_PARQUET):
+            parquet = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
+            columns = _columns_to_read(column, parquet.schema_arrow.names)
+            batches = parquet.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
+        elif start == _ARROW_FILE:
+            arrow: Any = pa.ipc.open_file(file)
+            columns = _columns_to_read(column, arrow.schema.names)
+            batches = map(arrow.get_batch, range(arrow.num_record_batches))
+        else:
+            batches = pa.ipc.open_stream(file)
+            columns = _columns_to_read(column, batches.schema.names)
+        for batch in batches:
+            texts = batch.select(columns)
+            texts.validate(full=True)  # Arrow trusts offsets, and reads past the end of a text
+            for first in range(0, texts.num_rows, _ROWS):
+                for row in texts.slice(first, _ROWS).to_pylist():
+                    yield _document(row, column)
+    except LineError as error:
+        raise error.at(name) from error
+
+
+def _columns_to_read(column: str, names: Iterable[str]) -> list[str]:
+    """The column of texts, which must be there, and that of their names."""
+    if column not in names:
+        listed = shorten(", ".join(map(repr, names)), _SAID) or "none"
+        raise LineError(f"there is no column {column!r}; name one that there is: {listed}.")
+    return [column, _NAMES] if _NAMES in names and column != _NAMES else [column]
+
+
+def _document(row: Mapping[str, Any], column: str) -> Document:
+    """The document of a row of a table, or of an object; what is missing is empty."""
+    _columns_to_read(column, row)
+    text, name = row[column], row.get(_NAMES)
+    if not isinstance(text, str | None):
+        kind = type(text).__name__
+        raise LineError(f"the column {column!r} holds {kind}, not text; name another column.")
+    return Document(text or "", "" if name is None else str(name))
 
 
 def saved_files(folder: Path) -> list[Path]:
-    """The Arrow files of a saved dataset, those of every split in order."""
-    if (folder / _DICTIONARY).exists():
-        splits = _load(folder / _DICTIONARY, "splits")
-        return [file for split in splits for file in saved_files(folder / str(split))]
-    listed = _load(folder / _STATE, "_data_files")
-    names = [each.get("filename") if isinstance(each, dict) else None for each in listed]
-    if not all(isinstance(name, str) for name in names):
-        raise _unlisted(folder / _STATE, "a file has no name")
-    return [folder / str(name) for name in names]
+    """The Arrow files that `save_to_disk` of the library `datasets` made, in order; or none.
 
-
-@dataclass(frozen=True)
-class HubDataset:
-    """A dataset by its name on the hub, read over the network as it is used."""
-
-    name: str
-    configuration: str | None = None
-    split: str = "train"
-
-    def read(self, column: str) -> Iterator[Row]:
-        """The texts of one column."""
-        try:
-            for row in self._rows():
-                check_column(column, list(row), self.name)
-                name = row.get(NAMES)
-                yield Row(self._text(row[column], column), "" if name is None else str(name))
-        except CorpusError:
-            raise
-        except Exception as error:
-            raise self._unreachable(error) from error
-
-    def _rows(self) -> Any:
-        try:
-            library: Any = import_module("datasets")
-        except ImportError as error:
-            raise CorpusError(
-                f"There is no file or directory {self.name}; check the path, or install "
-                "`pip install 'headscope[hub]'` if it is the name of a dataset on the hub."
-            ) from error
-        # Without the network only what was downloaded before can be read, and that not as a stream.
-        streaming = not any(os.environ.get(name, "0") not in ("", "0") for name in _OFFLINE)
-        return library.load_dataset(
-            self.name, self.configuration, split=self.split, streaming=streaming
-        )
-
-    def _text(self, value: object, column: str) -> str:
-        if value is not None and not isinstance(value, str):
-            raise CorpusError(
-                f"The column {column!r} of {self.name} holds {type(value).__name__}, not text; "
-                "name another column."
-            )
-        return value or ""
-
-    def _unreachable(self, error: Exception) -> CorpusError:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        said = shorten(lines[0], _SAID).removesuffix(".")
-        return CorpusError(
-            f"{self.name} is no file or directory here, and the hub gave no dataset of that name "
-            f"({said}); check the name and the network, or give a file."
-        )
-
-
-def find_dataset(name: str) -> HubDataset | None:
-    """A dataset by NAME, NAME:CONFIGURATION or NAME:CONFIGURATION:SPLIT; None if it is no name."""
-    if not _NAME.fullmatch(name) or set(name) <= {".", "/"}:
-        return None
-    whole, configuration, split, *_ = [*name.split(":"), "", ""]
-    return HubDataset(whole, configuration or None, split or "train")
-
-
-def _load(path: Path, key: str) -> list[Any]:
+    Those of several splits lie in folders of their own.
+    """
+    listing = folder / "dataset_dict.json"
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))[key]
-        if not isinstance(value, list):
-            raise TypeError(f"{key} is no list")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _unlisted(path, repr(error)) from error
-    return value
+        if listing.exists():
+            splits = json.loads(listing.read_text(encoding="utf-8"))["splits"]
+            return [file for split in splits for file in saved_files(folder / split)]
+        listing = folder / "state.json"
+        if listing.exists():
+            entries = json.loads(listing.read_text(encoding="utf-8"))["_data_files"]
+            return [folder / entry["filename"] for entry in entries]
+        return []
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CorpusError(
+            f"{listing} does not say which files belong to the dataset "
+            f"({shorten(repr(error), _SAID)}); save it again with save_to_disk."
+        ) from error
 
 
-def _unlisted(path: Path, problem: str) -> CorpusError:
-    return CorpusError(
-        f"{path} does not say which files belong to the dataset ({shorten(problem, _SAID)}); "
-        "save it again with save_to_disk."
-    )
+def read_hub(name: str, column: str) -> Iterator[Document]:
+    """The texts of one column of a dataset on the hub, read over the network as they are used."""
+    repository, configuration, split = [*name.split(":"), "", ""][:3]
+    try:
+        library: Any = import_module("datasets")
+    except ImportError as error:
+        raise CorpusError(
+            f"There is no file or directory {repository}; check the path, or install "
+            "`pip install 'headscope[hub]'` if it is the name of a dataset on the hub."
+        ) from error
+    # Without the network only what was downloaded before can be read, and that not as a stream.
+    is_offline = any(os.environ.get(name, "0") not in ("", "0") for name in _OFFLINE)
+    try:
+        rows = library.load_dataset(
+            repository, configuration or None, split=split or "train", streaming=not is_offline
+        )
+        for row in rows:
+            yield _document(row, column)
+    except LineError as error:
+        raise error.at(repository) from error
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = shorten(lines[0], _SAID).removesuffix(".")
+        raise CorpusError(
+            f"{repository} is no file or directory here, and the hub gave no dataset of that name "
+            f"({reason}); check the name and the network, or give a file."
+        ) from error
