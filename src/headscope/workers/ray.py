@@ -47,6 +47,9 @@ class RayEngine:
     def open(self) -> Iterator["RayPool"]:
         """Connect to the cluster, or start one on this machine and stop it at the end."""
         with connected(self.address):
+            nodes = find_nodes()
+            if not any(node.gpus for node in nodes):  # else they may be what is asked for
+                place_workers(nodes, self.workers, 1, needs_gpu=False)
             yield RayPool(self.workers)
 
 
@@ -87,9 +90,11 @@ class RayPool:
     ) -> Iterator[tuple[Piece, Outcome]]:
         """Every piece with its outcome, as they arrive; one piece per worker is in progress."""
         ray: Any = import_ray()
-        placement = place_workers(
-            find_nodes(), self.workers, work.threads, needs_gpu=work.needs_gpu
-        )
+        nodes, workers = find_nodes(), self.workers
+        if workers is not None:  # nodes may have gone since the run began
+            room = sum(node.gpus if work.needs_gpu else node.cpus for node in nodes)
+            workers = max(1, min(workers, room))
+        placement = place_workers(nodes, workers, work.threads, needs_gpu=work.needs_gpu)
         task = ray.remote(
             num_cpus=placement.cpus,
             num_gpus=placement.gpus,
