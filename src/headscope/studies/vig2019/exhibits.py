@@ -170,7 +170,7 @@ FIGURES = (
         "figure06",
         "Attention to parts of speech",
         "Share of attention that tokens with a tag receive, for the tags on which heads "
-        "specialise most. Orange: what attention spread evenly over the same pairs would give. "
+        "specialise most. Orange: what rows that spread evenly over all they see would give. "
         "Colours of a tag run from its smallest to its largest head.",
         ("pos_to", "pos_to_even"),
         partial(draw_tags, variable="pos_to", count=TELLING),
@@ -179,7 +179,7 @@ FIGURES = (
         "figure07",
         "Attention from parts of speech",
         "Share of attention that tokens with a tag pay, for the tags on which heads specialise "
-        "most. Orange: what attention spread evenly over the same pairs would give. Colours of a "
+        "most. Orange: what rows that spread evenly over all they see would give. Colours of a "
         "tag run from its smallest to its largest head.",
         ("pos_from", "pos_from_even"),
         partial(draw_tags, variable="pos_from", count=TELLING),
@@ -187,8 +187,8 @@ FIGURES = (
     Figure(
         "figure08",
         "Attention along dependency arcs",
-        "Share of attention between words of which one is the parent of the other. Dashed: what "
-        "attention spread evenly over the same pairs would give.",
+        "Share of attention between words of which one is the parent of the other. Dashed: the "
+        "share of all pairs that are related, as in the paper.",
         ("dependency_alignment",),
         draw_alignment,
     ),
@@ -196,7 +196,7 @@ FIGURES = (
         "figure09",
         "Attention to relation types",
         "Share of attention by the relation of the receiving token, pooled over the heads of each "
-        "layer, and relative to what attention spread evenly over the same pairs would give (1: as "
+        "layer, and relative to what rows that spread evenly over all they see would give (1: as "
         "much). Every relation of the corpus, the most frequent first, with its share of the "
         "tokens.",
         ("deprel_to", EVEN_RELATIONS),
