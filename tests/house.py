@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from statistics import quantiles
 
+from headscope.studies import STUDIES
+
 SOURCE = Path(__file__).parents[1] / "src"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -26,6 +28,14 @@ ORDER = (
 # Imports against the order: importing module, imported package, and why.
 AGAINST_THE_ORDER = {
     ("headscope.model.trace", "views"): "trace.head_view() is the public door to the views",
+}
+
+# Imports of one study by another: importing module, imported module, and why.
+BETWEEN_STUDIES = {
+    (
+        "headscope.studies.clark2019.words",
+        "headscope.studies.vig2019.inputs",
+    ): "words are read from the inputs of vig2019, most of that file",
 }
 
 # Libraries that a function may import, because they are heavy or belong to an extra.
@@ -109,6 +119,13 @@ def modules() -> dict[str, Path]:
 def package_of(module: str) -> str:
     """The room of a module: the first name after headscope, empty for headscope itself."""
     return module.partition(".")[2].partition(".")[0]
+
+
+def study_of(module: str) -> str | None:
+    """The published study that a module belongs to; None outside of them and for shared parts."""
+    parts = module.split(".")
+    is_study = parts[1:2] == ["studies"] and ".".join(parts[:3]) in STUDIES.values()
+    return parts[2] if is_study else None
 
 
 @cache

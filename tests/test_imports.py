@@ -1,7 +1,9 @@
 """Packages import in one direction; the order and the doors are listed in tests/house.py."""
 
+from headscope.studies import STUDIES
 from tests.house import (
     AGAINST_THE_ORDER,
+    BETWEEN_STUDIES,
     LAZY_DOORS,
     LAZY_LIBRARIES,
     LAZY_PACKAGES,
@@ -12,6 +14,7 @@ from tests.house import (
     own_imports,
     package_of,
     single_importers,
+    study_of,
 )
 
 
@@ -45,6 +48,18 @@ def test_packages_import_only_from_those_before_them() -> None:
         and (found.importer, package_of(found.imported)) not in AGAINST_THE_ORDER
     ]
     assert wrong == []
+
+
+def test_no_study_imports_another() -> None:
+    assert {study_of(name) for name in modules()} == {None, *STUDIES}
+    assert study_of("headscope.studies.shared.words") is None
+    crossing = {
+        (found.importer, found.imported)
+        for found in own_imports()
+        if (importer := study_of(found.importer)) is not None
+        and study_of(found.imported) not in (None, importer)
+    }
+    assert crossing == set(BETWEEN_STUDIES)
 
 
 def test_a_function_imports_only_what_is_heavy_or_a_listed_door() -> None:

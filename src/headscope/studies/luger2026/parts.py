@@ -30,14 +30,10 @@ from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.results.replicates import group_of
 from headscope.studies import additions
 from headscope.studies.additions import with_importance
-from headscope.studies.clark2019.surface import (
-    find_delimiters,
-    longest_period,
-    ordinary_tokens,
-    repeated_inputs,
-)
 from headscope.studies.luger2026.inputs import text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
+from headscope.studies.shared.delimiters import find_delimiters
+from headscope.studies.shared.repeated import longest_period, ordinary_tokens, repeated_inputs
 from headscope.studies.shared.words import find_frame, own_frame
 from headscope.text.sentence import Sentence
 

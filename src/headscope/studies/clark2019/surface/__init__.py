@@ -2,7 +2,7 @@
 
 The first part of clark2019 (§3): segments and repeated random sequences, and what is measured.
 
-Which tokens stand where BERT has [CLS] and [SEP], and a segment put between them.
+A segment is put between the delimiters of the model (`headscope.studies.shared.delimiters`).
 
 ```
 BERT          [CLS] A [SEP] B [SEP]       the tokenizer's own pair, as the model was trained
@@ -12,8 +12,8 @@ T5            A EOS B EOS                 what does not exist is left away, and 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from random import Random
 from typing import Any
@@ -26,19 +26,18 @@ from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Metric
 from headscope.metrics.what import repeats
-from headscope.metrics.what.repeats import repeated_sequences
 from headscope.metrics.where import surface
 from headscope.metrics.where.surface import CLS, PUNCT, SEP
-from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import Encoded, encode, select
-from headscope.model.inputs.tokens import display, display_text
+from headscope.model.inputs.tokens import display_text
 from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies.additions import with_importance
+from headscope.studies.shared.delimiters import Delimiters, encode_bare, find_delimiters
+from headscope.studies.shared.repeated import longest_period, repeated_inputs
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, Segment, Segments, segment_of
-from headscope.text.sentence import Sentence
 
 SHORTEST = 2  # tokens: a single one can only look at itself
 EMPTY = "segments without text"
@@ -46,31 +45,6 @@ TOO_SHORT = "segments of fewer than two tokens"
 ALWAYS = (-1, 0, 1)  # offsets of the paper
 OTHER = "other"  # the behaviour of a head without a clear one
 NO_GRADIENTS = "left out as asked (gradients=False)"
-
-
-@dataclass(frozen=True)
-class Delimiters:
-    """The ids that count as [CLS] and [SEP], None where the tokenizer has no such token."""
-
-    cls: int | None
-    sep: int | None
-    own_pair: bool  # the tokenizer knows how to put two texts between them
-
-    @property
-    def absent(self) -> tuple[str, ...]:
-        """The classes that this model cannot have."""
-        found = {"cls": self.cls, "sep": self.sep}
-        return tuple(name for name, index in found.items() if index is None)
-
-
-def find_delimiters(model: Model) -> Delimiters:
-    """[CLS] and [SEP] where the tokenizer has both, else the tokens that begin and end a text."""
-    tokenizer = model.tokenizer
-    cls, sep = _id(model, tokenizer.cls_token_id), _id(model, tokenizer.sep_token_id)
-    if cls is not None and sep is not None:
-        return Delimiters(cls, sep, own_pair=True)
-    begin, end = _id(model, tokenizer.bos_token_id), _id(model, tokenizer.eos_token_id)
-    return Delimiters(begin if cls is None else cls, end if sep is None else sep, own_pair=False)
 
 
 def encode_segment(model: Model, segment: Segment, *, segment_ids: bool) -> Encoded:
@@ -81,15 +55,6 @@ def encode_segment(model: Model, segment: Segment, *, segment_ids: bool) -> Enco
     else:
         encoded = _assemble(model, segment, delimiters)
     return encoded if segment_ids else replace(encoded, segments=(0,) * len(encoded))
-
-
-def enclose(model: Model, ids: tuple[int, ...]) -> tuple[Encoded, int]:
-    """Bare ids between the delimiters, and the place of the first of them."""
-    delimiters = find_delimiters(model)
-    before = () if delimiters.cls is None else (delimiters.cls,)
-    after = () if delimiters.sep is None else (delimiters.sep,)
-    special = (*(True for _ in before), *(False for _ in ids), *(True for _ in after))
-    return _bare(model, (*before, *ids, *after), special), len(before)
 
 
 def _assemble(model: Model, segment: Segment, delimiters: Delimiters) -> Encoded:
@@ -107,28 +72,7 @@ def _assemble(model: Model, segment: Segment, delimiters: Delimiters) -> Encoded
 def _delimiter(model: Model, index: int | None, segment: int) -> Encoded | None:
     if index is None:
         return None
-    return replace(_bare(model, (index,), (True,)), segments=(segment,))
-
-
-def _bare(model: Model, ids: tuple[int, ...], special: tuple[bool, ...]) -> Encoded:
-    """Ids that stand for no text."""
-    nothing = (0,) * len(ids)
-    return Encoded(
-        text="",
-        pair=None,
-        ids=ids,
-        tokens=display(model.tokenizer, ids),
-        offsets=((0, 0),) * len(ids),
-        segments=nothing,
-        special=special,
-        sequence=tuple(None if each else 0 for each in special),
-    )
-
-
-def _id(model: Model, index: object) -> int | None:
-    """An id that the network has an embedding for."""
-    size = vocabulary_size(model.network)
-    return index if isinstance(index, int) and 0 <= index < size else None
+    return replace(encode_bare(model, (index,), (True,)), segments=(segment,))
 
 
 @lru_cache(maxsize=4)
@@ -216,32 +160,6 @@ def _segments(
         yield segment_of(place, own), setup.group(own[0], place.start)
 
 
-def repeated_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inputs:
-    """Random tokens said twice; they belong to no sentence, so the first shard has them all."""
-    if first > 0:
-        return Inputs(())
-    sequences = repeated_sequences(
-        ordinary_tokens(setup),
-        count=setup.options["repeated_sequences"],
-        period=longest_period(setup),
-        seed=setup.seed,
-    )
-    examples = []
-    for number, ids in enumerate(sequences.tolist()):
-        encoded, _ = enclose(setup.model, tuple(ids))
-        examples.append(Example(number, encoded, (False,) * len(encoded)))
-    return Inputs(examples)
-
-
-def longest_period(setup: Setup) -> int:
-    """Tokens until a random sequence repeats: the option, or half of what the model can take."""
-    asked, limit = setup.options["period"], setup.model.max_length
-    if limit is None:
-        return asked
-    around = len(enclose(setup.model, ())[0])
-    return max(1, min(asked, (limit - around) // 2))
-
-
 def longest_segment(setup: Setup) -> int:
     """The most tokens of a segment: the option, or what the model has positions for."""
     limit = setup.model.max_length
@@ -270,13 +188,6 @@ def _surface(encoded: Encoded, place: int) -> str:
     start, end = encoded.offsets[place]
     text = encoded.pair if encoded.sequence[place] == 1 else encoded.text
     return (text or "")[start:end].strip()
-
-
-def ordinary_tokens(setup: Setup) -> list[int]:
-    """All ids of the tokenizer that are ordinary tokens of the network."""
-    special = set(setup.model.tokenizer.all_special_ids)
-    size = min(len(setup.model.tokenizer), vocabulary_size(setup.model.network))
-    return [index for index in range(size) if index not in special]
 
 
 def parts(setup: Setup) -> tuple[Part, ...]:
