@@ -11,7 +11,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.engine import measure
-from headscope.engine.measure import make_shards
+from headscope.engine.measure import shards_of_documents
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
@@ -155,7 +155,7 @@ def test_sentences_stay_whole_matrices_and_do_not_depend_on_the_new_options(
 
 def test_shards_hold_whole_documents_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = treebank(80)
-    shards = make_shards(setup_of(causal_model(), corpus, CONTEXT), 15)
+    shards = shards_of_documents(corpus, 15)
     assert [(shard.start, shard.stop) for shard in shards] == [
         (0, 20),
         (20, 40),

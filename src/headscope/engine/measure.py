@@ -19,8 +19,8 @@ import torch
 import xarray as xr
 
 from headscope.engine.forward import observe
-from headscope.engine.part import Inputs, Part
-from headscope.engine.prepare import explain_dead_readers, read_ahead, read_inputs
+from headscope.engine.part import Inputs, Part, read_inputs
+from headscope.engine.prepare import explain_dead_readers, read_ahead
 from headscope.engine.setup import Setup, WithModel
 from headscope.engine.stage import Stage
 from headscope.errors import RunError
@@ -77,7 +77,10 @@ class MeasureShards(Stage[Shard]):
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> list[Shard]:
         """All shards; where documents are inputs, a shard holds whole ones."""
-        return make_shards(setup, shard_sentences(setup.model))
+        size = shard_sentences(setup.model)
+        if setup.context is None:
+            return setup.corpus.shards(size)
+        return list(shards_of_documents(setup.corpus, size))
 
     def size(self, piece: Shard) -> int:
         """Its sentences."""
@@ -197,14 +200,8 @@ def shard_sentences(model: Model) -> int:
     return SHARD_SENTENCES_CUDA if model.device.type == "cuda" else SHARD_SENTENCES
 
 
-def make_shards(setup: Setup, size: int) -> list[Shard]:
-    """The shards of a run; where documents are inputs, a shard holds whole ones."""
-    if setup.context is None:
-        return setup.corpus.shards(size)
-    return list(_of_documents(setup.corpus, size))
-
-
-def _of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
+def shards_of_documents(corpus: Corpus, size: int) -> Iterator[Shard]:
+    """Whole documents with at least so many sentences; only very long ones are cut."""
     index = begin = end = 0
     for start, stop in documents_of(corpus):
         for cut in (*range(start + LONGEST * size, stop, LONGEST * size), stop):

@@ -48,3 +48,9 @@ class Part:
         else:
             excerpt = read_around(setup.corpus, shard, sentences, self.reach(setup, shard))
         return self.inputs(setup, excerpt, shard.start)
+
+
+def read_inputs(setup: Setup, parts: Sequence[Part], shard: Shard) -> list[Inputs]:
+    """The inputs of every part for one shard."""
+    sentences = setup.corpus.read(shard)
+    return [part.read(setup, shard, sentences) for part in parts]

@@ -1,4 +1,4 @@
-"""The inputs of shards: made in this process, or by a DataLoader ahead of a GPU.
+"""The inputs of shards, made by a DataLoader ahead of a GPU.
 
 Reading, tokenizing and aligning take longer than a GPU takes for the same sentences. The processes
 of the DataLoader are forked before the first batch: they have the corpus and the tokenizer already,
@@ -15,19 +15,13 @@ from typing import Any, NoReturn
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from headscope.engine.part import Inputs, Part
+from headscope.engine.part import Inputs, Part, read_inputs
 from headscope.engine.setup import Setup
 from headscope.errors import HeadscopeError, RunError
 from headscope.observe.inputs import Examples
 from headscope.text.corpus import Shard
 
 MAX_READERS = 8  # processes; together they prepare more than one GPU takes
-
-
-def read_inputs(setup: Setup, parts: tuple[Part, ...], shard: Shard) -> list[Inputs]:
-    """The inputs of every part for one shard."""
-    sentences = setup.corpus.read(shard)
-    return [part.read(setup, shard, sentences) for part in parts]
 
 
 def read_ahead(

@@ -90,8 +90,16 @@ class PieceFiles:
         return content
 
     def missing_or_damaged(self, count: int) -> list[int]:
-        """Pieces to be computed; a file that cannot be trusted is reported and removed first."""
+        """Pieces to be computed; a file that cannot be trusted is reported and removed first.
+
+        The folder is made if there are pieces, and freed of what a killed process left behind.
+        """
+        if count == 0:
+            return []
         with reading(self.folder):
+            require_folder(self.folder)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            clear_unfinished(self.folder)
             present = names_in(self.folder)
             missing: list[int] = []
             for index in range(count):
@@ -104,13 +112,6 @@ class PieceFiles:
                 elif file.name not in present:
                     missing.append(index)
             return missing
-
-    def create_folder(self) -> None:
-        """Make the folder, or remove from it what a killed process left behind."""
-        with reading(self.folder):
-            require_folder(self.folder)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            clear_unfinished(self.folder)
 
     def _is_intact(self, index: int) -> bool:
         file = self.file(index)
@@ -183,7 +184,8 @@ def open_run(path: Path, settings: Mapping[str, Any]) -> RunFolder:
         clear_unfinished(path / "shards")
         if computed:
             return RunFolder(path, read_settings(path))
-        begun = {**described, "versions": _versions()}
+        packages = {name: version(name) for name in PACKAGES}
+        begun = {**described, "versions": {"python": platform.python_version(), **packages}}
         write_settings(path, begun)
         return RunFolder(path, begun)
 
@@ -221,36 +223,27 @@ def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
         yield f"{name} was {before!r}, is now {now!r}"
 
 
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-
-
 @contextmanager
 def lock_run(path: Path) -> Iterator[None]:
     """Hold the lock of a run directory; a RunError if another process has it."""
     if not is_local(path):
         yield
         return
-    file = _open(path)
-    try:
-        _take(file, path)
-        yield
-    finally:
-        os.close(file)  # which lets go of the lock
-
-
-def _open(path: Path) -> int:
     require_file(path / LOCK_FILE)
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        return os.open(
-            path / LOCK_FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644
-        )
+        file = os.open(path / LOCK_FILE, flags, 0o644)
     except OSError as error:
         raise RunError(
             f"{path} cannot be written ({error.strerror or error}); make room or choose another "
             "place and run the same command again."
         ) from error
+    try:
+        _take(file, path)
+        yield
+    finally:
+        os.close(file)  # which lets go of the lock
 
 
 def _take(file: int, path: Path) -> None:

@@ -99,8 +99,6 @@ def run_stage(
     pieces = list(dict.fromkeys(stage.pieces(setup, result)))  # equal ones once
     numbers = {piece: number for number, piece in enumerate(pieces)}
     files = run.files(stage.place, stage.ending)
-    if pieces:
-        files.create_folder()
     missing = [pieces[number] for number in files.missing_or_damaged(len(pieces))]
     if missing:
         work = stage.work(setup, result, run.threads, run.path)
