@@ -9,7 +9,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -42,7 +41,21 @@ class Option:
         """A value of the right type from what was given in Python or written as text."""
         if isinstance(value, str):
             value = self._from_text(value)
-        return None if value is None and self.default is None else self._check(value)
+        if value is None and self.default is None:
+            return None
+        if self.type in (int, float):
+            return self._check_number(value, self.type)
+        if self.type is bool and (text := str(value).lower()) in (*YES, *NO):
+            return text in YES
+        allowed = set(self.choices)
+        if isinstance(value, str):
+            if self.type is str and value and value in (allowed or {value}):
+                return value
+        elif self.type == list[int] and isinstance(value, Sequence):
+            return [self._check_number(number, int) for number in value]
+        elif self.type == dict[str, float] and isinstance(value, Mapping) and allowed >= set(value):
+            return {key: self._check_number(number, float) for key, number in value.items()}
+        raise self._refusal(value)
 
     @property
     def expected(self) -> str:
@@ -82,21 +95,6 @@ class Option:
         except ValueError:
             raise self._refusal(text) from None
 
-    def _check(self, value: Any) -> Any:
-        if self.type in (int, float):
-            return self._check_number(value, self.type)
-        if self.type is bool and (text := str(value).lower()) in (*YES, *NO):
-            return text in YES
-        known = set(self.choices)
-        if isinstance(value, str):
-            if self.type is str and value and value in (known or {value}):
-                return value
-        elif self.type == list[int] and isinstance(value, Sequence):
-            return [self._check_number(each, int) for each in value]
-        elif self.type == dict[str, float] and isinstance(value, Mapping) and known >= set(value):
-            return {key: self._check_number(each, float) for key, each in value.items()}
-        raise self._refusal(value)
-
     def _check_number(self, value: Any, kind: Any) -> Any:
         wanted: Any = Integral if kind is int else Real
         if isinstance(value, bool) or not isinstance(value, wanted) or not math.isfinite(value):
@@ -122,19 +120,6 @@ def read_pairs(pairs: Iterable[str]) -> dict[str, str]:
             raise RunError(f"The option {name} is given twice; give it once.")
         given[name] = value
     return given
-
-
-def fill(study: str, options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option with its checked value, or its default where none was given."""
-    known = {option.name: option for option in options}
-    for name in given:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            listed = f"it has {', '.join(known) or 'none'}."
-            hint = f"did you mean {near[0]}?" if near else listed
-            raise RunError(f"{study} has no option {name!r}; {hint}")
-    defaults = {option.name: option.default for option in options}
-    return defaults | {name: known[name].read(value) for name, value in given.items()}
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -10,13 +11,14 @@ from headscope.engine.measure import REMEDY, MeasureShards, metrics_of
 from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.engine.stage import Stage
+from headscope.errors import RunError
 from headscope.metrics.metric import Metric
 from headscope.model.model import Model
 from headscope.results.findings import Finding
 from headscope.results.measure import Measure
 from headscope.results.statements import Choice, Tabulation
 from headscope.studies.draw import draw_sentences
-from headscope.studies.option import Option, fill
+from headscope.studies.option import Option
 from headscope.text.corpus import Corpus
 from headscope.text.readers.lines import Layout
 
@@ -69,7 +71,15 @@ class Study:
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options of a run: the defaults, and what was given instead, checked."""
-        return fill(self.name, self.options, given)
+        options = {option.name: option for option in self.options}
+        for name in given:
+            if name not in options:
+                near = get_close_matches(name, options, n=1)
+                listed = f"it has {', '.join(options) or 'none'}."
+                hint = f"did you mean {near[0]}?" if near else listed
+                raise RunError(f"{self.name} has no option {name!r}; {hint}")
+        defaults = {name: option.default for name, option in options.items()}
+        return defaults | {name: options[name].read(value) for name, value in given.items()}
 
     def stages(self, setup: Setup) -> tuple[Stage[Any], ...]:
         """All work of a run, in its order."""
