@@ -4,7 +4,6 @@ import json
 import logging
 import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +71,7 @@ def study(
         raise RunError("The run directory has no name; give one, such as runs/mine.")
     path = find_place(out)
     declared = name if isinstance(name, Study) else find_study(name)
+    workers = find_engine(engine) if isinstance(engine, str) else engine
     options = dict(declared.settle(model, declared.with_options(options)))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
     check_attention(model, options.get("attention"))
@@ -85,9 +85,9 @@ def study(
     with lock_run(path):
         run = open_run(path, _settings(known_as, declared, setup))
         if run.result.exists():
-            return _open_finished(declared, setup, run, engine)
+            return _open_finished(declared, setup, run, workers)
         _report_left_out(run.settings["left_out"])
-        with _open(engine) as pool:
+        with workers.open() as pool:
             if THREADS not in run.settings:
                 on_gpu = model.device.type == "cuda"
                 threads = pool.share(torch.get_num_threads(), needs_gpu=on_gpu)
@@ -97,20 +97,36 @@ def study(
 
 def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Dataset:
     """Compute what is missing, and write the result."""
-    result = xr.Dataset(attrs=_attributes(study, setup))
+    result = xr.Dataset(
+        attrs={
+            "study": study.name,
+            "model": setup.model.name,
+            "is_causal": int(setup.model.is_causal),
+            "weights": setup.reading,
+            "corpus": setup.corpus.fingerprint,
+            "left_out": json.dumps(study.left_out(setup)),
+            "options": json.dumps({"seed": setup.seed, **setup.options}),
+        }
+    )
     for stage in study.stages(setup):
         result = run_stage(stage, setup, run, pool, result)
     with use_threads(run.threads):
         result = _with_statements(study, setup, study.derive(result))
     if setup.model.is_encoder_decoder:
         result = result.expand_dims(stack=["encoder"])
-    run.record({"counts": _counts(result)})
+    counts = {
+        "inputs": result.attrs["sentences"],
+        "tokens": result.attrs["tokens"],
+        "skipped": json.loads(result.attrs["skipped"]),
+        "words": json.loads(result.attrs["words"]),
+    }
+    run.record({"counts": counts})
     check_result(without_stack(result))  # nothing is saved that could not be opened
     dataset.save(result, run.result)
     return result
 
 
-def _open_finished(study: Study, setup: Setup, run: RunFolder, engine: str | Engine) -> xr.Dataset:
+def _open_finished(study: Study, setup: Setup, run: RunFolder, workers: Engine) -> xr.Dataset:
     """The result of a finished run; files that are missing or damaged are written again."""
     result = dataset.load(run.result)
     inner = check_result(without_stack(result))
@@ -119,7 +135,7 @@ def _open_finished(study: Study, setup: Setup, run: RunFolder, engine: str | Eng
             stage.check_files(inner, run.path)
         except RunError as error:
             log.warning("%s It is written again.", error)
-            with _open(engine) as pool:
+            with workers.open() as pool:
                 written = run_stage(stage, setup, run, pool, inner)
             result = result.assign_attrs(written.attrs)  # their checksums
             dataset.save(result, run.result)
@@ -195,16 +211,12 @@ def _settings(known_as: str, study: Study, setup: Setup) -> dict[str, Any]:
         },
         "left_out": study.left_out(setup),
     }
-    if setup.context is not None:
-        settings["attention"] = _paths(setup)
+    if setup.context is not None:  # by which path layers are looked at, in words
+        settings["attention"] = setup.attention
+        if setup.attention == "auto":
+            beyond = long_path(model, setup.reading)
+            settings["attention"] = f"dense up to {DENSE_TOKENS} tokens, {beyond} beyond"
     return settings
-
-
-def _paths(setup: Setup) -> str:
-    """By which path the layers of the inputs are looked at, in words."""
-    if setup.attention != "auto":
-        return setup.attention
-    return f"dense up to {DENSE_TOKENS} tokens, {long_path(setup.model, setup.reading)} beyond"
 
 
 def _report_left_out(missing: Mapping[str, str]) -> None:
@@ -213,30 +225,3 @@ def _report_left_out(missing: Mapping[str, str]) -> None:
         if not reason.startswith(AS_ASKED):
             names = ", ".join(name for name, why in missing.items() if why == reason)
             log.warning("Without %s: %s.", plain(names), plain(reason))
-
-
-def _open(engine: str | Engine) -> AbstractContextManager[Pool]:
-    return (find_engine(engine) if isinstance(engine, str) else engine).open()
-
-
-def _attributes(study: Study, setup: Setup) -> dict[str, Any]:
-    """What the result says from the start."""
-    return {
-        "study": study.name,
-        "model": setup.model.name,
-        "is_causal": int(setup.model.is_causal),
-        "weights": setup.reading,
-        "corpus": setup.corpus.fingerprint,
-        "left_out": json.dumps(study.left_out(setup)),
-        "options": json.dumps({"seed": setup.seed, **setup.options}),
-    }
-
-
-def _counts(result: xr.Dataset) -> dict[str, Any]:
-    """How many inputs were read, and how many sentences were skipped, for run.json."""
-    return {
-        "inputs": result.attrs["sentences"],
-        "tokens": result.attrs["tokens"],
-        "skipped": json.loads(result.attrs["skipped"]),
-        "words": json.loads(result.attrs["words"]),
-    }
