@@ -24,8 +24,20 @@ def show_progress(
 
     `noun` is in the plural. `size` says how many an item counts for: a shard holds many sentences.
     """
-    show = _bar if sys.stderr.isatty() else _lines
-    return show(items, total, noun, plain(label), size)
+    label = plain(label)
+    if sys.stderr.isatty():
+        yield from _bar(items, total, noun, label, size)
+        return
+    start = reported = time.monotonic()
+    done = 0
+    for item in items:
+        yield item
+        done += size(item)
+        now = time.monotonic()
+        if now - reported >= _LINE_EVERY and done != total:  # the last line comes at the end
+            reported = now
+            _say(label, done, total, noun, now - start)
+    _say(label, done, total, noun, time.monotonic() - start)
 
 
 def _bar(
@@ -46,21 +58,6 @@ def _bar(
         for item in items:
             yield item
             bar.update(task, advance=size(item), rate=bar.tasks[task].speed or 0.0)
-
-
-def _lines(
-    items: Iterable[Item], total: int | None, noun: str, label: str, size: Callable[[Item], int]
-) -> Iterator[Item]:
-    start = reported = time.monotonic()
-    done = 0
-    for item in items:
-        yield item
-        done += size(item)
-        now = time.monotonic()
-        if now - reported >= _LINE_EVERY and done != total:  # the last line comes at the end
-            reported = now
-            _say(label, done, total, noun, now - start)
-    _say(label, done, total, noun, time.monotonic() - start)
 
 
 def _say(label: str, done: int, total: int | None, noun: str, seconds: float) -> None:

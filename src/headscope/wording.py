@@ -8,7 +8,12 @@ _JOINERS = "\u200c\u200d"  # emoji sequences and Indic scripts need them
 
 def counted(count: int, nouns: str) -> str:
     """A count with its noun, given in the plural: "1 sentence", "1,024 sentences"."""
-    return f"{count:,} {_singular(nouns) if count == 1 else nouns}"
+    if count != 1:
+        return f"{count:,} {nouns}"
+    if nouns.endswith("ies"):
+        return f"1 {nouns[:-3]}y"
+    sibilant = nouns.endswith(("sses", "xes", "ches", "shes"))
+    return f"1 {nouns[:-2] if sibilant else nouns.removesuffix('s')}"
 
 
 def shorten(text: str, width: int) -> str:
@@ -42,10 +47,3 @@ def is_shown(char: str) -> bool:
     """Whether a character can be seen or joins others: it is no command and turns nothing round."""
     kind = unicodedata.category(char)
     return kind not in ("Cc", "Cs", "Zl", "Zp") and (kind != "Cf" or char in _JOINERS)
-
-
-def _singular(nouns: str) -> str:
-    if nouns.endswith("ies"):
-        return f"{nouns[:-3]}y"
-    sibilant = nouns.endswith(("sses", "xes", "ches", "shes"))
-    return nouns[:-2] if sibilant else nouns.removesuffix("s")
