@@ -128,6 +128,7 @@ def test_python_refuses_what_the_command_line_refuses(
         {"sentences": 0},
         {"sentences": "all"},
         {"batch_tokens": -5},
+        {"engine": "spark"},
         {"out": ""},
         {"out": "  "},
     ],
