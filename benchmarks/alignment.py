@@ -21,8 +21,8 @@ from headscope.results.findings import top_heads
 from headscope.studies.clark2019 import STUDY
 from headscope.studies.clark2019.words import parts
 from headscope.studies.study import Study
+from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS
 from headscope.text.corpus import Corpus
-from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 
 ALIGNMENTS = ("strict", "overlap", "words")
 # Sections 4.2 and 4.3 of the paper without the surface, which knows no words.

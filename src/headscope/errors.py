@@ -9,14 +9,6 @@ class CorpusError(HeadscopeError):
     """A corpus file cannot be read, or lacks what was asked of it."""
 
 
-class AlignmentError(HeadscopeError):
-    """The words of a sentence and the tokens of a model cannot be matched without guessing."""
-
-    def __init__(self, message: str, *, reason: str = "") -> None:
-        super().__init__(message)
-        self.reason = reason  # one word to count by: differs, shared, straddles, uncovered
-
-
 class ModelError(HeadscopeError):
     """A model cannot be found, loaded, or given this input."""
 

@@ -14,8 +14,8 @@ import headscope as hs
 from benchmarks.alignment import WORDS_ALONE
 from headscope.model.model import Model
 from headscope.results import dataset as results
+from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from headscope.text.corpus import Corpus
-from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from tests.studies.plain_documents import KINDS, read_coreference, read_trees
 from tests.studies.plain_treebank import (
     Counts,

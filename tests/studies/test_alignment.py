@@ -9,9 +9,9 @@ from headscope.model.model import Model
 from headscope.results import dataset as results
 from headscope.results.run import read_run
 from headscope.studies import find_study
+from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
-from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS
 from tests.engine.tiny import MODELS, make_sentences
 from tests.studies.check_alignment import WORDS_ALONE, check_vig, check_words
 

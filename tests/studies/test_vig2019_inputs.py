@@ -13,9 +13,9 @@ from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Example
 from headscope.studies import find_study
 from headscope.studies.vig2019.inputs import sentence_inputs
+from headscope.text.alignment import BARE, SEVERAL, SPLIT, WORDS
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import ROOT, Sentence, Word
-from headscope.text.sharing import BARE, SEVERAL, SPLIT, WORDS
 from tests.text.random_sentences import sentences
 
 FUSED = Sentence(

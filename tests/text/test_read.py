@@ -219,8 +219,8 @@ def test_a_word_written_as_one_is_one_word_by_default_and_said(tmp_path: Path) -
             "de.conllu: 1 multiword token was taken as one word (docs/corpora.md).",
         )
     tokens = [(0, 3), (4, 9), (10, 13), (14, 18), (18, 19)]
-    aligned = align(words, "Wir gehen zum Haus.", tokens, [False] * 5)
-    assert aligned.word_of_token == (0, 1, 2, 3, 4)  # was refused as "shared"
+    alignment = align([corpus[0]], [tokens], [[False] * 5], strict=True)
+    assert alignment.owner.tolist() == [0, 1, 2, 3, 4]  # was refused as "shared"
     kept = hs.read_corpus(path, fused="keep")
     assert [word.text for word in kept[0].words][2:4] == ["zu", "dem"]
     assert kept.remarks == ()

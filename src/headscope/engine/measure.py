@@ -28,9 +28,9 @@ from headscope.files import pack_arrays, unpack_arrays
 from headscope.metrics.metric import Metric, Sums, Variables
 from headscope.model.model import Model
 from headscope.results import dataset
+from headscope.text.alignment import SEVERAL
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import documents_of
-from headscope.text.sharing import SEVERAL
 from headscope.workers import LocalPool, Pool, Work
 from headscope.workers.threads import use_threads
 

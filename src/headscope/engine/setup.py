@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from headscope.model.model import Model
     from headscope.model.writes import Reading
     from headscope.observe.show import PathChoice
+    from headscope.text.alignment import Sharing
     from headscope.text.corpus import Corpus
     from headscope.text.sentence import Sentence
-    from headscope.text.sharing import Sharing
 
 FEWEST_DOCUMENTS = 8  # that vary enough to tell a standard error
 

@@ -16,7 +16,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results import dataset as results
-from headscope.text.sharing import BARE, JOINED, SEVERAL, SPLIT, WORDS, Sharing
+from headscope.text.alignment import BARE, JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from headscope.wording import counted
 
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")

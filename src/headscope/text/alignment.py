@@ -1,195 +1,216 @@
-"""Which model tokens make up which word, by character spans; refuses to guess.
+"""Which words every token has characters of, by character spans; refuses to guess.
 
-`align` takes one text and names what is wrong. `align_flat` takes many texts at once by the same
-rules: all of them are laid out on one line, a gap after each, so that a token overlaps the words
-between two places of a sorted list. Whatever is not plainly right is left to `align`.
+```
+text     say "go."           words   say | " | go | . | "
+tokens   say Ġ" go ."        first    0    1   2    3        the last token has characters of
+                             last     0    1   2    4        two words; the one with most of
+                             owner    0    1   2    3        them, or the earlier, owns it
+```
+
+All sentences are laid on one line of characters, a gap after each. A token has characters of a run
+of words there, whose ends are two places of sorted lists.
+
+A study may refuse a sentence with such a token, give the token to its owner, or make one word of
+the run (`joined_runs` and `merge_runs`). Otherwise only words that are not in the text are refused.
 """
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headscope.errors import AlignmentError
-from headscope.text.sentence import Sentence, Word
+from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 NO_WORD = -1
+Span = tuple[int, int]
+# What becomes of a token that several words share: it is kept, its sentence is skipped, or words
+# are encoded one by one, so that there is none.
+Sharing = Literal["overlap", "strict", "words"]
+# "differs": a word or a token is not in the text at its span. In strict alignments also
+# "shared": two words claim the same characters (a contraction such as French "du" = de + le),
+# "straddles": a token has characters of two words,
+# "uncovered": a letter of a word is in no token.
+Reason = Literal["differs", "shared", "straddles", "uncovered"]
+# What is counted of words and their tokens.
+WORDS = "words"
+SPLIT = "words of several tokens"
+SEVERAL = "tokens of several words"
+JOINED = "words joined"
+BARE = "words without a token"
 
 # Marks, control and format characters and separators: what a tokenizer's normaliser may drop
 # (BERT strips accents, SentencePiece zero-width characters) without the word losing a letter.
 _DROPPABLE = "MCZ"
 
-_REFUSED = {
-    "differs": "The word {word.text!r} at characters {word.start}–{word.end} is not in the text, "
-    "which has {there!r} there; correct the word's span.",
-    "shared": "The words {first.text!r} and {word.text!r} are both written as {there!r}, so no "
-    'token can be given to one of them; read the corpus with fused="merge", the default, to take '
-    "them as one word.",
-    "straddles": "The token {there!r} covers characters of the words {names}; skip the sentence or "
-    "use a tokenizer that splits there.",
-    "uncovered": "No token covers {there!r} of the word {word.text!r} at characters "
-    "{word.start}–{word.end}; skip the sentence, or encode the whole text.",
-}
-
 
 @dataclass(frozen=True)
 class Alignment:
-    """Words and tokens of one text: every token has at most one word, every word has a token."""
+    """The words of every token of some sentences, each counted within its sentence.
 
-    word_of_token: tuple[int, ...]  # NO_WORD for special tokens and for space between words
-    tokens_of_word: tuple[tuple[int, ...], ...]
+    NO_WORD is for special tokens, for space between words, and for all tokens of refused sentences.
+    """
 
-    @classmethod
-    def of(cls, word_of_token: Sequence[int], words: int) -> "Alignment":
-        """The alignment that gives each token this word."""
-        tokens: list[list[int]] = [[] for _ in range(words)]
-        for token, word in enumerate(word_of_token):
-            if word != NO_WORD:
-                tokens[word].append(token)
-        return cls(tuple(word_of_token), tuple(map(tuple, tokens)))
+    first: Int[np.ndarray, "token"]
+    last: Int[np.ndarray, "token"]
+    owner: Int[np.ndarray, "token"]  # the word with most of its characters, the earlier where equal
+    refused: dict[int, Reason]  # by the place of the sentence
+
+    @property
+    def several(self) -> int:
+        """How many tokens have characters of several words."""
+        return int((self.last > self.first).sum())
 
 
 def align(
-    words: Sequence[Word], text: str, offsets: Sequence[tuple[int, int]], special: Sequence[bool]
+    sentences: Sequence[Sentence],
+    offsets: Sequence[Sequence[Span]],
+    special: Sequence[Sequence[int]],
+    *,
+    strict: bool = False,
 ) -> Alignment:
-    """Give each token the word whose characters it covers.
+    """Find the words that the tokens of every sentence have characters of.
 
-    Raises AlignmentError with one of the reasons
-
-    - "differs": a word is not what the text has at its span,
-    - "shared": two words claim the same characters (a contraction such as French "du" = de + le),
-    - "straddles": a token covers characters of two words,
-    - "uncovered": a letter of a word is in no token.
+    Strict: every token must have one word at most, and every letter of a word be in a token.
     """
-    owner = _owners(words, text)
-    covered = bytearray(len(text))
-    word_of_token: list[int] = []
-    for token, (start, end) in enumerate(offsets):
-        word = NO_WORD if special[token] else _word_of(owner, start, end, words, text)
-        word_of_token.append(word)
-        if word != NO_WORD:
-            covered[start:end] = b"\1" * (end - start)
-    for word in words:
-        _check_covered(word, covered)
-    return Alignment.of(word_of_token, len(words))
+    sizes = np.array([len(sentence.text) for sentence in sentences], dtype=np.int64)
+    base = np.concatenate([[0], np.cumsum(sizes + 1)])
+    words = _Spans.of_words(sentences)
+    tokens = _Spans.of_tokens(offsets)
+    refused = _refuse_words(sentences, words, sizes, strict=strict)
 
+    # Refused words are left without a character, where their sentence begins.
+    is_sound = ~_is_refused(refused, len(sentences))
+    start = base[words.sentence] + np.where(is_sound[words.sentence], words.start, 0)
+    end = base[words.sentence] + np.where(is_sound[words.sentence], words.end, 0)
+    left, right = base[tokens.sentence] + tokens.start, base[tokens.sentence] + tokens.end
+    is_special = np.fromiter(chain.from_iterable(special), dtype=bool)
+    outside = tokens.outside(sizes) & ~is_special
+    first = np.searchsorted(np.maximum.accumulate(end), left, side="right")
+    last = np.searchsorted(start, right, side="left") - 1
+    has_word = (first <= last) & (left < right) & ~is_special & ~outside
 
-def _owners(words: Sequence[Word], text: str) -> list[int]:
-    """For every character the index of its word."""
-    owner = [NO_WORD] * len(text)
-    previous = 0
-    for index, word in enumerate(words):
-        if not 0 <= word.start < word.end <= len(text):
-            there = text[max(word.start, 0) : max(word.end, 0)]
-            raise _refused("differs", word=word, there=there)
-        there = text[word.start : word.end]
-        if word.start < previous:
-            raise _refused("shared", first=words[index - 1], word=word, there=there)
-        owner[word.start : word.end] = [index] * (word.end - word.start)
-        previous = word.end
-    for word in words:
-        if text[word.start : word.end] != word.text:
-            raise _refused("differs", word=word, there=text[word.start : word.end])
-    return owner
+    owner = first.copy()
+    for token in np.flatnonzero(has_word & (last > first)).tolist():
+        run = slice(first[token], last[token] + 1)
+        common = np.minimum(end[run], right[token]) - np.maximum(start[run], left[token])
+        owner[token] += common.argmax()
+        # A word inside a longer one may end before the token begins.
+        last[token] = first[token] + np.flatnonzero(common > 0)[-1]
 
+    straddles = has_word & (last > first) & strict
+    for token in np.flatnonzero(outside | straddles).tolist():
+        reason: Reason = "differs" if outside[token] else "straddles"
+        refused.setdefault(int(tokens.sentence[token]), reason)
+    if strict:
+        opened = np.bincount(left[has_word], minlength=base[-1])
+        closed = np.bincount(right[has_word], minlength=base[-1])
+        is_covered = np.cumsum(opened - closed) > 0  # by character of the line
+        for word in _uncovered(sentences, start, end, is_covered):
+            refused.setdefault(int(words.sentence[word]), "uncovered")
 
-def _refused(reason: str, **facts: object) -> AlignmentError:
-    return AlignmentError(_REFUSED[reason].format(**facts), reason=reason)
-
-
-def _word_of(owner: list[int], start: int, end: int, words: Sequence[Word], text: str) -> int:
-    if not 0 <= start <= end <= len(owner):
-        raise AlignmentError(
-            f"A token spans characters {start}–{end} of a text of {len(owner)} characters; "
-            "give the offsets the tokenizer made for this very text.",
-            reason="differs",
-        )
-    found = set(owner[start:end])
-    found.discard(NO_WORD)
-    if len(found) > 1:
-        names = " and ".join(repr(words[index].text) for index in sorted(found))
-        raise _refused("straddles", there=text[start:end], names=names)
-    return found.pop() if found else NO_WORD
-
-
-def _check_covered(word: Word, covered: bytearray) -> None:
-    place = covered.find(0, word.start, word.end)
-    while place != -1:
-        character = word.text[place - word.start]
-        if unicodedata.category(character)[0] not in _DROPPABLE:
-            raise _refused("uncovered", word=word, there=character)
-        place = covered.find(0, place + 1, word.end)
-    if not any(covered[word.start : word.end]):
-        raise _refused("uncovered", word=word, there=word.text)
+    has_word &= ~_is_refused(refused, len(sentences))[tokens.sentence]
+    before = np.searchsorted(words.sentence, tokens.sentence)  # words of earlier sentences
+    return Alignment(
+        np.where(has_word, first - before, NO_WORD),
+        np.where(has_word, last - before, NO_WORD),
+        np.where(has_word, owner - before, NO_WORD),
+        dict(sorted(refused.items())),
+    )
 
 
 @dataclass(frozen=True)
-class FlatWords:
-    """The words of many sentences, one after the other."""
+class _Spans:
+    """Characters of the words or tokens of many sentences, one after the other."""
 
-    count: Int[np.ndarray, "sentence"]
-    start: Int[np.ndarray, "word"]
-    end: Int[np.ndarray, "word"]
-    is_there: Bool[np.ndarray, "word"]  # whether the text has the word at its span
+    sentence: Int[np.ndarray, "span"]
+    start: Int[np.ndarray, "span"]  # within the sentence
+    end: Int[np.ndarray, "span"]
 
     @classmethod
-    def of(cls, sentences: Sequence[Sentence]) -> "FlatWords":
-        """Lay out the words of some sentences."""
+    def of_words(cls, sentences: Sequence[Sentence]) -> "_Spans":
         words = list(chain.from_iterable(sentence.words for sentence in sentences))
-        there = (
-            sentence.text[word.start : word.end] == word.text
-            for sentence in sentences
-            for word in sentence.words
-        )
         return cls(
-            np.array([len(sentence.words) for sentence in sentences], dtype=np.int64),
+            _numbered(sentence.words for sentence in sentences),
             np.fromiter(map(attrgetter("start"), words), np.int64, len(words)),
             np.fromiter(map(attrgetter("end"), words), np.int64, len(words)),
-            np.fromiter(there, bool, len(words)),
         )
 
+    @classmethod
+    def of_tokens(cls, offsets: Sequence[Sequence[Span]]) -> "_Spans":
+        places = chain.from_iterable(chain.from_iterable(offsets))
+        spans = np.fromiter(places, np.int64).reshape(-1, 2)
+        return cls(_numbered(offsets), spans[:, 0], spans[:, 1])
 
-@dataclass(frozen=True)
-class FlatTokens:
-    """The tokens of many texts, one after the other."""
-
-    count: Int[np.ndarray, "sentence"]
-    start: Int[np.ndarray, "token"]
-    end: Int[np.ndarray, "token"]
-    special: Bool[np.ndarray, "token"]
+    def outside(self, sizes: Int[np.ndarray, "sentence"]) -> Bool[np.ndarray, "span"]:
+        """Spans that are not in a text of so many characters."""
+        return (self.start < 0) | (self.start > self.end) | (self.end > sizes[self.sentence])
 
 
-def align_flat(
-    sizes: Int[np.ndarray, "sentence"], words: FlatWords, tokens: FlatTokens
-) -> tuple[Int[np.ndarray, "token"], Bool[np.ndarray, "sentence"]]:
-    """The word of every token, counted over all sentences, and which sentences need `align`.
+def _numbered(rows: Iterable[Sequence[object]]) -> Int[np.ndarray, "item"]:
+    """The number of the row that every item is in."""
+    counts = [len(row) for row in rows]
+    return np.repeat(np.arange(len(counts)), counts)
 
-    `sizes` are the numbers of characters. In sentences that need `align` no token has a word.
+
+def _is_refused(refused: dict[int, Reason], sentences: int) -> Bool[np.ndarray, "sentence"]:
+    mask = np.zeros(sentences, dtype=bool)
+    mask[list(refused)] = True
+    return mask
+
+
+def _refuse_words(
+    sentences: Sequence[Sentence], words: _Spans, sizes: np.ndarray, *, strict: bool
+) -> dict[int, Reason]:
+    """Sentences whose words are not in the text one after the other.
+
+    Words that are written as one ("du" = de + le) have the same span, which spells neither; they
+    are refused only if strict.
     """
-    base = np.concatenate([[0], np.cumsum(sizes + 1)])
-    of_word, of_token = _sentence_of(words.count), _sentence_of(tokens.count)
-    doubtful = np.zeros(len(sizes), dtype=bool)
-    doubtful[of_word[_misplaced_words(sizes, words, of_word)]] = True
-    outside = (tokens.start < 0) | (tokens.start > tokens.end) | (tokens.end > sizes[of_token])
-    doubtful[of_token[outside & ~tokens.special]] = True
-    usable = np.flatnonzero(~doubtful[of_word])
-    start, end = (base[of_word] + words.start)[usable], (base[of_word] + words.end)[usable]
-    left, right = base[of_token] + tokens.start, base[of_token] + tokens.end
-    first = np.searchsorted(end, left, side="right")
-    overlaps = np.searchsorted(start, right, side="left") - first
-    overlaps[tokens.special | (left >= right) | doubtful[of_token]] = 0
-    doubtful[of_token[overlaps > 1]] = True
-    inside = overlaps == 1
-    open_words = _partly_uncovered(base[-1], start, end, left[inside], right[inside])
-    doubtful[of_word[usable[open_words]]] = True
-    found = np.full(len(left), NO_WORD)
-    inside &= ~doubtful[of_token]
-    found[inside] = usable[first[inside]]
-    return found, doubtful
+    there = (
+        sentence.text[word.start : word.end] == word.text
+        for sentence in sentences
+        for word in sentence.words
+    )
+    differs = ~np.fromiter(there, bool, len(words.start))
+    outside = words.outside(sizes) | (words.start == words.end)
+    start, end = words.start, words.end
+    follows = words.sentence[1:] == words.sentence[:-1]
+    overlaps = np.zeros(len(start) + 1, dtype=bool)  # each word with the one before it
+    overlaps[1:-1] = follows & (start[1:] < end[:-1])
+    behind = np.zeros(len(start), dtype=bool)
+    behind[1:] = follows & (start[1:] < (end if strict else start)[:-1])
+    if not strict:
+        differs &= ~(overlaps[:-1] | overlaps[1:])
+
+    refused: dict[int, Reason] = {}
+    for word in np.flatnonzero(outside | behind).tolist():
+        is_shared = strict and not outside[word]
+        refused.setdefault(int(words.sentence[word]), "shared" if is_shared else "differs")
+    for word in np.flatnonzero(differs).tolist():
+        refused.setdefault(int(words.sentence[word]), "differs")
+    return refused
+
+
+def _uncovered(
+    sentences: Sequence[Sentence], start: np.ndarray, end: np.ndarray, is_covered: np.ndarray
+) -> list[int]:
+    """Words with a letter that no token has, or without a token."""
+    missing_before = np.concatenate([[0], np.cumsum(~is_covered)])
+    words = list(chain.from_iterable(sentence.words for sentence in sentences))
+    uncovered: list[int] = []
+    for word in np.flatnonzero(missing_before[end] > missing_before[start]).tolist():
+        in_token = is_covered[start[word] : end[word]]
+        pairs = zip(words[word].text, in_token, strict=True)
+        missing = [character for character, has_token in pairs if not has_token]
+        has_letter = any(unicodedata.category(letter)[0] not in _DROPPABLE for letter in missing)
+        if has_letter or not in_token.any():
+            uncovered.append(word)
+    return uncovered
 
 
 def related_tokens(
@@ -210,24 +231,76 @@ def related_tokens(
     return by_word[np.repeat(start[above], pairs) + within], np.repeat(dependent, pairs)
 
 
-def _sentence_of(counts: Int[np.ndarray, "sentence"]) -> Int[np.ndarray, "item"]:
-    return np.repeat(np.arange(len(counts)), counts)
+def joined_runs(
+    words: int, first: Int[np.ndarray, "token"], last: Int[np.ndarray, "token"]
+) -> list[list[int]]:
+    """Runs of a sentence's words, such that no two runs share a token and every run has one.
+
+    A word without a token joins the one before it, at the beginning the one after it.
+    """
+    has_token = np.zeros(words, dtype=bool)
+    has_token[first[first != NO_WORD]] = True
+    joins_previous = np.zeros(words, dtype=bool)
+    for token in np.flatnonzero(last > first).tolist():
+        joins_previous[first[token] + 1 : last[token] + 1] = True
+    if has_token.all() and not joins_previous.any():
+        return [[word] for word in range(words)]
+    runs: list[list[int]] = []
+    run_has_token = True
+    for word in range(words):
+        if runs and (joins_previous[word] or not has_token[word] or not run_has_token):
+            runs[-1].append(word)
+            run_has_token |= bool(has_token[word])
+        else:
+            runs.append([word])
+            run_has_token = bool(has_token[word])
+    return runs
 
 
-def _misplaced_words(
-    sizes: np.ndarray, words: FlatWords, of_word: np.ndarray
-) -> Bool[np.ndarray, "word"]:
-    """Words that are not where they say, or not behind the word before them."""
-    wrong = (words.start < 0) | (words.start >= words.end) | (words.end > sizes[of_word])
-    behind = np.concatenate([[0], words.end[:-1]]) > words.start
-    same_sentence = np.concatenate([[-1], of_word[:-1]]) == of_word
-    return wrong | ~words.is_there | (behind & same_sentence)
+@dataclass(frozen=True)
+class Merged:
+    """Words of which some were made one."""
+
+    words: tuple[Word, ...]
+    mentions: tuple[Mention, ...]
+    tops: tuple[int, ...]  # of every new word, the old one whose analysis it has
 
 
-def _partly_uncovered(
-    length: int, start: np.ndarray, end: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> Bool[np.ndarray, "word"]:
-    """Words with a character that no token covers."""
-    opened = np.bincount(left, minlength=length + 1) - np.bincount(right, minlength=length + 1)
-    bare = np.concatenate([[0], np.cumsum(np.cumsum(opened) == 0)])
-    return bare[end] > bare[start]
+def merge_runs(
+    text: str, words: Sequence[Word], mentions: Sequence[Mention], runs: Sequence[Sequence[int]]
+) -> Merged:
+    """One word for every run of words, with the analysis of its top word.
+
+    The top word is the one nearest the root: taking it, the heads still form a tree. Words that
+    hung on any word of the run hang on the new one; a mention of one of them is a mention of it.
+    """
+    if len(runs) == len(words):
+        return Merged(tuple(words), tuple(mentions), tuple(range(len(words))))
+    place = {old: new for new, run in enumerate(runs) for old in run}
+    tops = tuple(min(run, key=lambda index: _depth(words, index)) for run in runs)
+    moved = tuple(
+        Mention(mention.entity, tuple((place[a], place[b - 1] + 1) for a, b in mention.spans))
+        for mention in mentions
+    )
+    merged = (
+        _merge(text, words, run, words[top], place) for run, top in zip(runs, tops, strict=True)
+    )
+    return Merged(tuple(merged), moved, tops)
+
+
+def _merge(
+    text: str, words: Sequence[Word], run: Sequence[int], top: Word, place: dict[int, int]
+) -> Word:
+    head = top.head if top.head is None or top.head == ROOT else place[top.head]
+    start, end = words[run[0]].start, max(words[index].end for index in run)
+    return replace(top, text=text[start:end], start=start, end=end, head=head)
+
+
+def _depth(words: Sequence[Word], index: int) -> int:
+    """Arcs from the word up to the root, or as many as there are words where heads go round."""
+    for depth in range(len(words)):
+        head = words[index].head
+        if head is None or head == ROOT:
+            return depth
+        index = head
+    return len(words)

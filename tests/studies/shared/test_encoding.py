@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from headscope.errors import AlignmentError
 from headscope.model.model import Model
 from headscope.studies.shared.words import (
     Frame,
@@ -16,9 +15,8 @@ from headscope.studies.shared.words import (
     find_frame,
     keeps_words_apart,
 )
-from headscope.text.alignment import align
+from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS, Sharing, align
 from headscope.text.sentence import ROOT, Sentence, Word
-from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from tests.engine.tiny import MODELS, causal_model, make_sentences
 from tests.studies.plain_treebank import held, make_units, read_tokens
 from tests.text.random_sentences import sentences
@@ -50,7 +48,7 @@ def test_a_word_inside_another_is_kept_apart() -> None:
     assert isinstance(made, WordTokens)
     pieces = [
         "".join(made.encoded.text[slice(*made.encoded.offsets[t])] for t in tokens).strip()
-        for tokens in made.alignment.tokens_of_word
+        for tokens in made.tokens_of_word
     ]
     assert pieces == ["the", "cat", "sees"]
 
@@ -98,10 +96,9 @@ def test_where_spaces_would_be_invented_the_whole_sentence_is_encoded() -> None:
     dont = sentence("don't", (0, 2), (2, 5))
     (made,) = encode_words(model, [dont], "strict")
     usual = model.encode(dont.text)
-    with pytest.raises(AlignmentError) as caught:
-        align(dont.words, dont.text, usual.offsets, usual.special)
+    alignment = align([dont], [usual.offsets], [usual.special], strict=True)
     assert isinstance(made, SkipError)
-    assert str(made) == f"alignment: {caught.value.reason}"
+    assert str(made) == f"alignment: {alignment.refused[0]}"
 
 
 @pytest.mark.parametrize("sharing", ["overlap", "strict", "words"])
@@ -123,12 +120,10 @@ def test_words_and_tokens_meet_as_in_a_plain_reading(
         assert list(made.encoded.ids) == tokens.ids
         assert list(made.encoded.offsets) == tokens.spans
         assert made.sentence == joined
-        assert list(made.alignment.word_of_token) == [
-            place[min(each)] if each else -1 for each in shares
-        ]
+        assert list(made.word_of_token) == [place[min(each)] if each else -1 for each in shares]
         assert made.counts == {
             WORDS: len(place),
-            SPLIT: sum(len(tokens) > 1 for tokens in made.alignment.tokens_of_word),
+            SPLIT: sum(len(tokens) > 1 for tokens in made.tokens_of_word),
             SEVERAL: several,
             JOINED: sum(place.count(unit) > 1 for unit in place),
         }

@@ -21,17 +21,17 @@ Attention *to* a split word is the sum over its pieces, attention *from* it the 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from headscope.errors import AlignmentError
 from headscope.model.attention import LayerAttention
 from headscope.model.inputs.batch import Batch
 from headscope.model.inputs.encode import Encoded, Span, Tokenized, encode_all
@@ -41,9 +41,18 @@ from headscope.model.writes import Reading, norm_weighted, norms_of
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.inputs import Example
 from headscope.observe.layer import Layer
-from headscope.text.alignment import Alignment, align
+from headscope.text.alignment import (
+    JOINED,
+    NO_WORD,
+    SEVERAL,
+    SPLIT,
+    WORDS,
+    Sharing,
+    align,
+    joined_runs,
+    merge_runs,
+)
 from headscope.text.sentence import Sentence
-from headscope.text.sharing import JOINED, SEVERAL, SPLIT, WORDS, Sharing, join
 
 TOO_LONG = "too long"
 _SPACE_MARKS = ("▁", "Ġ")
@@ -63,16 +72,25 @@ class WordTokens:
 
     sentence: Sentence  # words that share a token are one
     encoded: Encoded
-    alignment: Alignment
+    word_of_token: tuple[int, ...]  # NO_WORD for special tokens and for space between words
     names: tuple[str, ...]  # of every word; of joined ones that of their syntactic head
     words: int  # how many the corpus has
     several: int = 0  # tokens with characters of several of them
     joined: int = 0  # words that share a token with another one
 
+    @cached_property
+    def tokens_of_word(self) -> tuple[tuple[int, ...], ...]:
+        """The tokens that spell every word."""
+        tokens: list[list[int]] = [[] for _ in self.names]
+        for token, word in enumerate(self.word_of_token):
+            if word != NO_WORD:
+                tokens[word].append(token)
+        return tuple(map(tuple, tokens))
+
     @property
     def counts(self) -> dict[str, int]:
         """How words and tokens meet."""
-        split = sum(len(tokens) > 1 for tokens in self.alignment.tokens_of_word)
+        split = sum(len(tokens) > 1 for tokens in self.tokens_of_word)
         return {WORDS: self.words, SPLIT: split, SEVERAL: self.several, JOINED: self.joined}
 
 
@@ -126,12 +144,24 @@ def encode_words(
         ids.update(pieces.ids)
     # Readable names cost more than the tokens themselves, and most tokens are repeated.
     names = dict(zip(sorted(ids), display(tokenizer, sorted(ids)), strict=True))
+    alignment = align(
+        sentences,
+        [pieces.offsets for pieces in pieces_of],
+        [pieces.special_tokens_mask for pieces in pieces_of],
+        strict=sharing == "strict",
+    )
     results: list[WordTokens | SkipError] = []
-    for sentence, pieces in zip(sentences, pieces_of, strict=True):
+    end = 0
+    for row, (sentence, pieces) in enumerate(zip(sentences, pieces_of, strict=True)):
+        start, end = end, end + len(pieces)
         if model.max_length is not None and len(pieces) > model.max_length:
             results.append(SkipError(TOO_LONG))
+        elif row in alignment.refused:
+            results.append(SkipError(f"alignment: {alignment.refused[row]}"))
         else:
-            results.append(_align(sentence, _encoded(sentence.text, pieces, names), sharing))
+            first, last = alignment.first[start:end], alignment.last[start:end]
+            encoded = _encoded(sentence.text, pieces, names)
+            results.append(_join_words(sentence, encoded, first, last))
     return results
 
 
@@ -198,26 +228,27 @@ def _pieces(spans: Sequence[Span], encodings: Iterable[Tokenized], frame: Frame)
     return Pieces([*ids, *frame.after], offsets + [(0, 0)] * after, special)
 
 
-def _align(sentence: Sentence, encoded: Encoded, sharing: Sharing) -> WordTokens | SkipError:
-    spelled = tuple(word.text for word in sentence.words)
-    try:
-        alignment = align(sentence.words, sentence.text, encoded.offsets, encoded.special)
-        return WordTokens(sentence, encoded, alignment, spelled, len(spelled))
-    except AlignmentError as error:
-        if sharing == "strict":
-            return SkipError(f"alignment: {error.reason}")
-    try:
-        joined = join(sentence, encoded.offsets, encoded.special)
-    except AlignmentError as error:
-        return SkipError(f"alignment: {error.reason}")
+def _join_words(
+    sentence: Sentence,
+    encoded: Encoded,
+    first: Int[np.ndarray, "token"],
+    last: Int[np.ndarray, "token"],
+) -> WordTokens | SkipError:
+    """The sentence with one word for all that share a token, from the words of every token."""
+    spelled = [word.text for word in sentence.words]
+    if spelled and (first == NO_WORD).all():
+        return SkipError("alignment: uncovered")
+    runs = joined_runs(len(spelled), first, last)
+    merged = merge_runs(sentence.text, sentence.words, sentence.mentions, runs)
+    place = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
     return WordTokens(
-        joined.sentence,
+        replace(sentence, words=merged.words, mentions=merged.mentions),
         encoded,
-        joined.alignment,
-        names=tuple(spelled[top] for top in joined.tops),
+        tuple(np.append(place, NO_WORD)[first].tolist()),  # the last place is for NO_WORD, -1
+        names=tuple(spelled[top] for top in merged.tops),
         words=len(spelled),
-        several=joined.several,
-        joined=joined.merged,
+        several=int((last > first).sum()),
+        joined=sum(len(run) for run in runs if len(run) > 1),
     )
 
 
@@ -330,7 +361,7 @@ def word_example(
         number,
         tokens.encoded,
         null=(special[0] or is_causal, *special[1:]),
-        labels={WORD: tokens.alignment.word_of_token},
+        labels={WORD: tokens.word_of_token},
         sentence=tokens.sentence,
         group=group,
     )
@@ -362,7 +393,7 @@ def units_in(batch: AnnotatedBatch, row: From = "mean") -> Units:
 def token_units(tokens: Sequence[WordTokens], batch: Batch, row: From = "mean") -> Units:
     """The units of a batch of tokenized sentences."""
     return make_units(
-        [sentence.alignment.word_of_token for sentence in tokens],
+        [sentence.word_of_token for sentence in tokens],
         [len(sentence.sentence.words) for sentence in tokens],
         tokens=batch.ids.shape[1],
         side=batch.side,

@@ -20,23 +20,23 @@ from jaxtyping import Bool, Int
 
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
-from headscope.errors import AlignmentError, RunError
+from headscope.errors import RunError
 from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.studies.draw import draw_sentences
 from headscope.studies.shared.words import Frame, encode_pieces, own_frame
 from headscope.text.alignment import (
+    BARE,
     NO_WORD,
-    FlatTokens,
-    FlatWords,
+    SEVERAL,
+    SPLIT,
+    WORDS,
     align,
-    align_flat,
     related_tokens,
 )
 from headscope.text.corpus import Corpus, Shard, values_of
 from headscope.text.segments import cut, indented, join
 from headscope.text.sentence import Sentence, Word
-from headscope.text.sharing import BARE, SEVERAL, SPLIT, WORDS, Sharing, share
 from headscope.wording import counted
 
 TAG_FIELDS = ("upos", "xpos")  # the first that the corpus has is the tag set
@@ -146,13 +146,18 @@ def _read_usable(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[st
     read = _read(setup, numbered, skipped)
     if not setup.labels:
         return Usable(read)
-    aligned = _align(read, setup.sharing, skipped)
-    words = [word for word, _ in filter(None, aligned)]
-    return Usable(
-        read.keep([each is not None for each in aligned]),
-        np.concatenate(words) if words else np.zeros(0, int),
-        sum(several for _, several in filter(None, aligned)),
+    alignment = align(
+        read.sentences,
+        [encoding.offsets for encoding in read.encodings],
+        [encoding.special_tokens_mask for encoding in read.encodings],
+        strict=setup.sharing == "strict",
     )
+    for reason in alignment.refused.values():
+        skipped[f"alignment: {reason}"] += 1
+    is_usable = np.ones(len(read.numbers), dtype=bool)
+    is_usable[list(alignment.refused)] = False
+    word = alignment.owner[np.repeat(is_usable, read.lengths)]
+    return Usable(read.keep(is_usable), word, alignment.several)
 
 
 @dataclass(frozen=True)
@@ -171,14 +176,6 @@ class Read:
             [self.sentences[row] for row in rows],
             [self.encodings[row] for row in rows],
         )  # fmt: skip
-
-    @cached_property
-    def tokens(self) -> FlatTokens:
-        """Spans of all tokens in their texts."""
-        spans = chain.from_iterable(encoding.offsets for encoding in self.encodings)
-        flat = _flat(spans).reshape(-1, 2)
-        special = _flat(encoding.special_tokens_mask for encoding in self.encodings)
-        return FlatTokens(self.lengths, flat[:, 0], flat[:, 1], special.astype(bool))
 
     @cached_property
     def lengths(self) -> Int[np.ndarray, "sentence"]:
@@ -252,40 +249,6 @@ def _encode(setup: Setup, sentences: Sequence[Sentence]) -> Sequence[Tokenized]:
     return encode_all(model.tokenizer, texts, special=not model.is_causal)
 
 
-def _align(
-    read: Read, sharing: Sharing, skipped: Counter[str]
-) -> list[tuple[Int[np.ndarray, "token"], int] | None]:
-    """The word of every token of each sentence, counted within it, and how many have several.
-
-    None where words and text do not fit together.
-    """
-    sizes = np.array([len(sentence.text) for sentence in read.sentences], dtype=np.int64)
-    flat, doubtful = align_flat(sizes, FlatWords.of(read.sentences), read.tokens)
-    within = np.where(flat == NO_WORD, NO_WORD, flat - np.repeat(read.first_words, read.lengths))
-    found: list[tuple[np.ndarray, int] | None] = [
-        (word, 0) for word in np.split(within, np.cumsum(read.lengths)[:-1])
-    ]
-    for row in np.flatnonzero(doubtful).tolist():
-        try:
-            found[row] = _assign(read.sentences[row], read.encodings[row], sharing)
-        except AlignmentError as error:
-            skipped[f"alignment: {error.reason}"] += 1
-            found[row] = None
-    return found if read.numbers else []
-
-
-def _assign(
-    sentence: Sentence, encoding: Tokenized, sharing: Sharing
-) -> tuple[Int[np.ndarray, "token"], int]:
-    """The word of every token of one sentence, and how many tokens have several."""
-    special = [bool(flag) for flag in encoding.special_tokens_mask]
-    given = sentence.words, sentence.text, encoding.offsets, special
-    if sharing == "strict":
-        return np.array(align(*given).word_of_token, dtype=np.int64), 0
-    shared = share(*given)
-    return np.array(shared.word_of_token, dtype=np.int64), len(shared.several)
-
-
 def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
     """The inputs of sentences that can be used."""
     read, word = usable.read, usable.word
@@ -347,7 +310,8 @@ class _Maker:
 def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:
     """The first token of a causal model, the delimiters of a bidirectional one."""
     if not setup.model.is_causal:
-        return read.tokens.special
+        special = _flat(encoding.special_tokens_mask for encoding in read.encodings)
+        return special.astype(bool)
     null = np.zeros(int(read.lengths.sum()), dtype=bool)
     null[np.cumsum(read.lengths) - read.lengths] = True
     return null

@@ -11,10 +11,10 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
+from headscope.text.alignment import merge_runs
 from headscope.text.readers.lines import LineError, read_lines, sound, whole_number
 from headscope.text.readers.mentions import MentionBuilder, position_of_id, read_brackets
 from headscope.text.sentence import Sentence, SurfaceError, Word, locate, quoted
-from headscope.text.sharing import merge_runs
 
 Fused = Literal["merge", "keep"]
 Span = tuple[int, int]

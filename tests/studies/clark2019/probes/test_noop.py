@@ -153,7 +153,7 @@ def test_gradients_to_delimiters_equal_plain_loops(kind: str) -> None:
         for governors in (False, True):
             values: dict[bool, list[np.ndarray]] = {True: [], False: []}
             for row, each in enumerate(made):
-                words, null = each.alignment.word_of_token, examples[row].null
+                words, null = each.word_of_token, examples[row].null
                 keys = [j for j, is_null in enumerate(null) if is_null]
                 chosen = applies_to(each.sentence, name, governors=governors,
                                     is_causal=model.is_causal)  # fmt: skip

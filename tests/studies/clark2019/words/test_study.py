@@ -61,7 +61,7 @@ def attention(kind: str, tokens: WordTokens) -> np.ndarray:
     layers: list[np.ndarray] = []
     batch = model.batch([tokens.encoded])
     model.forward(batch, lambda seen: layers.append(seen.weights[0].numpy()))
-    pieces, words = list(tokens.alignment.word_of_token), len(tokens.sentence.words)
+    pieces, words = list(tokens.word_of_token), len(tokens.sentence.words)
     return np.stack([plain_map(layer, pieces, words, "mean") for layer in layers])
 
 

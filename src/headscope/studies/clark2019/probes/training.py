@@ -53,9 +53,9 @@ from headscope.studies.shared.words import (
     encode_words,
     token_units,
 )
+from headscope.text.alignment import Sharing
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.sentence import Sentence
-from headscope.text.sharing import Sharing
 from headscope.workers.threads import use_threads
 
 Group = Literal["text", "random network", "network"]

@@ -87,7 +87,7 @@ class InputEmbeddings:
     def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
         """The mean embedding of each word's pieces."""
         pieces = self.table[list(tokens.encoded.ids)]
-        means = [pieces[list(word)].mean(0) for word in tokens.alignment.tokens_of_word]
+        means = [pieces[list(word)].mean(0) for word in tokens.tokens_of_word]
         return torch.stack(means)
 
 
