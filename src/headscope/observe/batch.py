@@ -155,8 +155,8 @@ def sum_by_label(
     """The values of the content tokens of every input, added up by their label."""
     codes = batch.labels[label].masked_fill(~batch.content, -1)
     labelled = codes >= 0
-    place = torch.arange(len(codes), device=codes.device)[:, None] * size + codes
-    sums = torch.bincount(place[labelled], values[labelled], minlength=len(codes) * size)
+    cells = torch.arange(len(codes), device=codes.device)[:, None] * size + codes
+    sums = torch.bincount(cells[labelled], values[labelled], minlength=len(codes) * size)
     return sums.view(-1, size)
 
 

@@ -135,13 +135,13 @@ def renormalised_entropy(
 
 
 def sum_entropies(
-    kept: Float[Tensor, "*text query key"],
+    weights: Float[Tensor, "*text query key"],
     rows: Float[Tensor, "*text query"],
     counted: Bool[Tensor, "*text query"],
 ) -> Float[Tensor, "*text"]:
     """The renormalised entropies of the counted rows, summed; the weights are read once."""
     # Not xlogy, which takes its logarithms one by one. Of a zero the logarithm only must be finite.
-    logs = kept.clamp(min=torch.finfo(kept.dtype).tiny).log_().mul_(kept)
+    logs = weights.clamp(min=torch.finfo(weights.dtype).tiny).log_().mul_(weights)
     entropy = renormalised_entropy(rows, logs.sum(-1) / rows)
     return entropy.masked_fill(~counted, 0.0).sum(-1)
 

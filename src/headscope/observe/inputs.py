@@ -61,15 +61,17 @@ class Columns:
         names = examples[0].labels if examples else {}
         with_arcs = bool(examples) and examples[0].arcs is not None
         return cls(
-            numbers=np.array([each.number for each in examples], dtype=np.int64),
-            groups=np.array([_group(each) for each in examples], dtype=np.int64),
-            lengths=np.array([len(each.encoded) for each in examples], dtype=np.int64),
-            ids=_flat([each.encoded.ids for each in examples]),
-            segments=_flat([each.encoded.segments for each in examples]),
-            null=_flat([each.null for each in examples]).astype(bool),
-            labels={name: _flat([each.labels[name] for each in examples]) for name in names},
+            numbers=np.array([example.number for example in examples], dtype=np.int64),
+            groups=np.array([_group(example) for example in examples], dtype=np.int64),
+            lengths=np.array([len(example.encoded) for example in examples], dtype=np.int64),
+            ids=_flat([example.encoded.ids for example in examples]),
+            segments=_flat([example.encoded.segments for example in examples]),
+            null=_flat([example.null for example in examples]).astype(bool),
+            labels={name: _flat([example.labels[name] for example in examples]) for name in names},
             arcs=_flat_arcs(examples) if with_arcs else None,
-            sentences=tuple(each.sentence for each in examples if each.sentence is not None),
+            sentences=tuple(
+                example.sentence for example in examples if example.sentence is not None
+            ),
         )
 
     def __len__(self) -> int:
@@ -82,32 +84,32 @@ class Columns:
 
     def cut(self, rows: Sequence[int], *, pad: int, is_causal: bool) -> "Cut":
         """The inputs of a batch, padded on the right."""
-        chosen = np.asarray(rows, dtype=np.int64)
-        lengths = self.lengths[chosen]
+        indices = np.asarray(rows, dtype=np.int64)
+        lengths = self.lengths[indices]
         column = np.arange(lengths.max())
         mask = column < lengths[:, None]
-        place = np.where(mask, self.starts[chosen][:, None] + column, 0)
+        positions = np.where(mask, self.starts[indices][:, None] + column, 0)
 
         def rectangle(values: np.ndarray, fill: int) -> Tensor:
-            return torch.from_numpy(np.where(mask, values[place], fill))
+            return torch.from_numpy(np.where(mask, values[positions], fill))
 
-        known = torch.from_numpy(mask)
+        is_token = torch.from_numpy(mask)
         batch = Batch(
             ids=rectangle(self.ids, pad),
-            mask=known,
+            mask=is_token,
             segments=rectangle(self.segments, 0),
             rows=tuple(rows),
             lengths=tuple(lengths.tolist()),
         )
         annotated = AnnotatedBatch(
-            numbers=self.numbers[chosen],
-            rows=chosen,
-            groups=torch.from_numpy(self.groups[chosen]),
-            mask=known,
+            numbers=self.numbers[indices],
+            rows=indices,
+            groups=torch.from_numpy(self.groups[indices]),
+            mask=is_token,
             null=rectangle(self.null, 0).bool(),
             is_causal=is_causal,
             labels={name: rectangle(codes, NO_LABEL) for name, codes in self.labels.items()},
-            arcs=None if self.arcs is None else torch.from_numpy(self._arcs_of(chosen)),
+            arcs=None if self.arcs is None else torch.from_numpy(self._arcs_of(indices)),
             sentences=tuple(self.sentences[row] for row in rows) if self.sentences else (),
             first_peak_token=self.first_peak_token,
         )
@@ -118,14 +120,14 @@ class Columns:
         assert self.arcs is not None
         return np.searchsorted(self.arcs[:, 0], np.arange(len(self) + 1))
 
-    def _arcs_of(self, chosen: Int[np.ndarray, "batch"]) -> Int[np.ndarray, "arc 3"]:
+    def _arcs_of(self, rows: Int[np.ndarray, "batch"]) -> Int[np.ndarray, "arc 3"]:
         """The arcs of some inputs, with the place of each input in the batch."""
         assert self.arcs is not None
-        first, counts = self._arc_starts[chosen], np.diff(self._arc_starts)[chosen]
-        place = np.repeat(np.arange(len(chosen)), counts)
+        first, counts = self._arc_starts[rows], np.diff(self._arc_starts)[rows]
+        row = np.repeat(np.arange(len(rows)), counts)
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        pairs = self.arcs[first[place] + within, 1:]
-        return np.concatenate([place[:, None], pairs], axis=1)
+        pairs = self.arcs[first[row] + within, 1:]
+        return np.concatenate([row[:, None], pairs], axis=1)
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,9 @@ class Examples(Sequence[Example]):
 
     def __getitem__(self, row: int | slice) -> Example | list[Example]:
         """The example of a row, or several."""
-        chosen = range(len(self))[row]
-        return self._make(chosen) if isinstance(chosen, int) else [*map(self._make, chosen)]
+        if isinstance(row, slice):
+            return [*map(self._make, range(len(self))[row])]
+        return self._make(range(len(self))[row])
 
 
 def columns_of(examples: Sequence[Example]) -> Columns:

@@ -219,13 +219,13 @@ class BlockLayer(Layer):
 
     def blocks(self) -> Iterator[RowBlock]:
         if self._is_whole:
-            yield self._whole
+            yield self._all_rows
         else:
             yield from super().blocks()
 
     @property
     def sums(self) -> LayerSums | RowBlock:
-        return self._whole if self._is_whole else self._added
+        return self._all_rows if self._is_whole else self._added
 
     @cached_property
     def normed(self) -> "BlockLayer":
@@ -243,7 +243,7 @@ class BlockLayer(Layer):
         return self._block >= self.batch.mask.shape[1]
 
     @cached_property
-    def _whole(self) -> RowBlock:
+    def _all_rows(self) -> RowBlock:
         return RowBlock(self.batch, 0, self._rows_of(0, self.batch.mask.shape[1]))
 
     @cached_property

@@ -69,7 +69,7 @@ def place_of(offset: Int[Tensor, "*any"], longest: int, is_causal: bool) -> Int[
 
 
 def sum_by_offset(
-    kept: Float[Tensor, "*text query key"],
+    weights: Float[Tensor, "*text query key"],
     start: int,
     longest: int,
     is_causal: bool,
@@ -77,16 +77,16 @@ def sum_by_offset(
     is_lower: bool = False,
 ) -> Float[Tensor, "*text bin"]:
     """The weight of all pairs at every offset; the queries begin at token `start`."""
-    diagonals, offset = sum_diagonals(kept, start, is_lower=is_lower)
+    diagonals, offset = sum_diagonals(weights, start, is_lower=is_lower)
     bins = offset_bins(longest, is_causal=is_causal)
     return _into(diagonals, place_of(offset, longest, is_causal), bins)
 
 
 def sum_spans(
-    kept: Float[Tensor, "*text query key"], start: int, bins: int, *, is_lower: bool = False
+    weights: Float[Tensor, "*text query key"], start: int, bins: int, *, is_lower: bool = False
 ) -> Spans:
     """The weight of all pairs at every separation, and its moments, all in float64."""
-    diagonals, offset = sum_diagonals(kept, start, is_lower=is_lower)
+    diagonals, offset = sum_diagonals(weights, start, is_lower=is_lower)
     wide, apart = diagonals.double(), offset.abs()
     far = apart.double()
     return Spans(_into(wide, separation_place(apart), bins), wide @ far, wide @ far.square())
@@ -108,7 +108,7 @@ def separation_place(apart: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
 
 
 def sum_diagonals(
-    kept: Float[Tensor, "*text query key"], start: int, *, is_lower: bool = False
+    weights: Float[Tensor, "*text query key"], start: int, *, is_lower: bool = False
 ) -> tuple[Float[Tensor, "*text diagonal"], Int[Tensor, "diagonal"]]:
     """The sums of all diagonals, and the offset of each; the queries begin at token `start`.
 
@@ -122,19 +122,19 @@ def sum_diagonals(
     c d . .   →    c d . . .      a d | b . | … c
     ```
     """
-    queries, keys = kept.shape[-2:]
-    if is_lower and queries == keys and kept.is_contiguous():
-        return _sum_lower(kept), torch.arange(queries, device=kept.device)
+    queries, keys = weights.shape[-2:]
+    if is_lower and queries == keys and weights.is_contiguous():
+        return _sum_lower(weights), torch.arange(queries, device=weights.device)
     width = queries + keys
-    room = kept.new_zeros(*kept.shape[:-2], queries * (width + 1))
-    room[..., : queries * width].unflatten(-1, (queries, width))[..., :keys] = kept
+    room = weights.new_zeros(*weights.shape[:-2], queries * (width + 1))
+    room[..., : queries * width].unflatten(-1, (queries, width))[..., :keys] = weights
     diagonals = room.unflatten(-1, (queries, width + 1)).sum(-2)
-    column = torch.arange(width + 1, device=kept.device)
+    column = torch.arange(width + 1, device=weights.device)
     later = torch.where(column < keys, column, column - width - 1)  # key − query within the block
     return diagonals, start - later
 
 
-def _sum_lower(kept: Float[Tensor, "*text query key"]) -> Float[Tensor, "*text offset"]:
+def _sum_lower(weights: Float[Tensor, "*text query key"]) -> Float[Tensor, "*text offset"]:
     """The sums of the main diagonal and all below it.
 
     Cut again one number later, without padding, a diagonal below comes to lie behind the one above
@@ -146,13 +146,13 @@ def _sum_lower(kept: Float[Tensor, "*text query key"]) -> Float[Tensor, "*text o
     d e f
     ```
     """
-    size = kept.shape[-1]
-    flat = kept.flatten(-2)
+    size = weights.shape[-1]
+    flat = weights.flatten(-2)
     columns = flat[..., :-1].unflatten(-1, (size - 1, size + 1)).sum(-2) if size > 1 else None
-    own = flat[..., -1:]
+    last = flat[..., -1:]
     if columns is None:
-        return own
-    return torch.cat([columns[..., :1] + own, columns[..., 2:].flip(-1)], dim=-1)
+        return last
+    return torch.cat([columns[..., :1] + last, columns[..., 2:].flip(-1)], dim=-1)
 
 
 def _into(
@@ -166,19 +166,19 @@ def _into(
 def count_pairs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch bin"]:
     """How many pairs of every input that count are at every offset."""
     apart = count_by_separation(batch, longest)[:, 1:]
-    own = batch.content.double().sum(1, keepdim=True)
-    near = [own, apart] if batch.is_causal else [apart.flip(1), own, apart]
-    found = torch.cat(near, dim=1)
-    further = pairs_of_queries(batch).sum(1, keepdim=True) - found.sum(1, keepdim=True)
-    return torch.cat([found, further], dim=1)
+    self_pairs = batch.content.double().sum(1, keepdim=True)
+    near = [self_pairs, apart] if batch.is_causal else [apart.flip(1), self_pairs, apart]
+    counts = torch.cat(near, dim=1)
+    further = pairs_of_queries(batch).sum(1, keepdim=True) - counts.sum(1, keepdim=True)
+    return torch.cat([counts, further], dim=1)
 
 
 def count_arcs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch two bin"]:
     """How many of them are related: the query is the parent, the key is the parent."""
     bins = offset_bins(longest, is_causal=batch.is_causal)
-    found = []
+    by_direction = []
     for pairs in related_pairs(batch):
-        place = place_of(pairs[:, 1] - pairs[:, 2], longest, batch.is_causal)
-        counts = torch.bincount(pairs[:, 0] * bins + place, minlength=len(batch.rows) * bins)
-        found.append(counts.view(len(batch.rows), bins))
-    return torch.stack(found, dim=1).double()
+        pair_bin = place_of(pairs[:, 1] - pairs[:, 2], longest, batch.is_causal)
+        counts = torch.bincount(pairs[:, 0] * bins + pair_bin, minlength=len(batch.rows) * bins)
+        by_direction.append(counts.view(len(batch.rows), bins))
+    return torch.stack(by_direction, dim=1).double()

@@ -137,7 +137,7 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     """All sums of a layer."""
     packing, places = attention.packing, places_of(batch)
     weights, tokens = weights_of_pairs(attention, places.queries, places.keys), len(places.content)
-    to_null, own, on_arcs = weights.split(
+    to_null, self_weight, on_arcs = weights.split(
         [places.nulls * tokens, tokens, weights.shape[1] - (places.nulls + 1) * tokens], dim=1
     )
     to_null = to_null.unflatten(1, (places.nulls, tokens)).sum(1)
@@ -146,13 +146,13 @@ def pack_layer(index: int, attention: PackedAttention, batch: AnnotatedBatch) ->
     row_weights = torch.where(counted, 1 / rows, 0.0)
     endless = attention.lse.masked_fill(~places.content, torch.inf)
     counting = replace(attention, lse=endless)
-    found = sum_keys(counting, places.content, row_weights, batch.first_peak_token)
+    key_sums = sum_keys(counting, places.content, row_weights, batch.first_peak_token)
     entropy = torch.where(counted, renormalised_entropy(rows, -attention.lse), 0.0)
     spread = packing.unpack(
-        torch.stack([rows, to_null, torch.ones_like(rows), own * places.content, found.columns,
-                     entropy - found.scores, found.distance])
+        torch.stack([rows, to_null, torch.ones_like(rows), self_weight * places.content,
+                     key_sums.columns, entropy - key_sums.scores, key_sums.distance])
     ).transpose(1, 2)  # fmt: skip
-    largest_apart = _largest_apart(packing, found.peak, batch.first_peak_token)
+    largest_apart = _largest_apart(packing, key_sums.peak, batch.first_peak_token)
     largest_self = spread[3][..., batch.first_peak_token :].amax(-1)
     sums = LayerSums(
         rows=to_the_total(spread[0], spread[4].double()),
@@ -201,13 +201,14 @@ def _places(batch: AnnotatedBatch) -> _Places:
 
 def _null_keys(packing: Packing, null: Bool[Tensor, "token"]) -> Int[Tensor, "null text"]:
     """The null tokens of every text, one to a row; texts with fewer than others have gaps."""
-    found = null.nonzero()[:, 0]
-    text = packing.text[found].long()
+    null_tokens = null.nonzero()[:, 0]
+    text = packing.text[null_tokens].long()
     counts = torch.bincount(text, minlength=packing.shape[0])
     most = max(1, int(counts.max()))
-    number = torch.arange(len(found), device=found.device) - (counts.cumsum(0) - counts)[text]
-    keys = found.new_full((most, packing.shape[0]), NOTHING)
-    keys[number, text] = found
+    first = counts.cumsum(0) - counts
+    number = torch.arange(len(null_tokens), device=null_tokens.device) - first[text]
+    keys = null_tokens.new_full((most, packing.shape[0]), NOTHING)
+    keys[number, text] = null_tokens
     return keys
 
 
@@ -254,10 +255,10 @@ def _cells(packing: Packing, mask: Tensor, query: Tensor, key: Tensor) -> tuple[
 
 
 def _text(
-    attention: PackedAttention, own: slice, start: int, stop: int
+    attention: PackedAttention, span: slice, start: int, stop: int
 ) -> Float[Tensor, "head query key"]:
-    rows = slice(own.start + start, min(own.start + stop, own.stop))
-    key = widen(attention.key[own]).transpose(0, 1)
+    rows = slice(span.start + start, min(span.start + stop, span.stop))
+    key = widen(attention.key[span]).transpose(0, 1)
     query = widen(attention.query[rows]).transpose(0, 1).unflatten(0, (len(key), -1))
     scores = (query @ key[:, None].mT).flatten(0, 1) * attention.scaling
     weights = (scores - attention.lse[:, rows, None]).exp()
@@ -308,8 +309,8 @@ def sum_offsets(
     return work(attention, content, offsets)
 
 
-def _kernel(given: Tensor, name: str, plain: Callable) -> Callable:
-    if not given.is_cuda:
+def _kernel(tensor: Tensor, name: str, plain: Callable) -> Callable:
+    if not tensor.is_cuda:
         return plain
     from headscope.observe import packed_kernel
 
@@ -339,10 +340,10 @@ def sum_keys_plainly(
     scores = query @ key.mT * attention.scaling
     counts = visible(attention.packing, attention.kind) & content[:, None] & content
     weights = (scores - attention.lse[..., None]).exp().masked_fill(~counts, 0.0)
-    place = torch.arange(len(content), device=content.device)
-    apart = (place[:, None] - place).abs()
+    position = torch.arange(len(content), device=content.device)
+    apart = (position[:, None] - position).abs()
     first = attention.packing.firsts[attention.packing.text]
-    silent = (place < first + first_peak_token)[:, None]
+    silent = (position < first + first_peak_token)[:, None]
     peak = weights.masked_fill((apart == 0) | silent, 0.0).amax(-2).masked_fill(~content, -1.0)
     return KeySums(
         weights.sum(-2),
@@ -354,9 +355,9 @@ def sum_keys_plainly(
 
 def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
     """`sum_offsets` offset by offset: the reference of the kernel."""
-    packing, found = attention.packing, []
+    packing, sums = attention.packing, []
     for offset in offsets:
         queries, keys = _at_offset(packing, content, -offset)
         weights = weigh_pairs(attention, queries, keys)
-        found.append(packing.unpack(weights).sum(-1).T)
-    return torch.stack(found, dim=-1)
+        sums.append(packing.unpack(weights).sum(-1).T)
+    return torch.stack(sums, dim=-1)

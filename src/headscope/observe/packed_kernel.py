@@ -23,16 +23,16 @@ def weigh_pairs_on_gpu(attention: PackedAttention, queries: Tensor, keys: Tensor
     """The weights of single pairs."""
     query, key = attention.query, attention.key
     tokens, heads, width = query.shape
-    found = torch.empty(heads, len(queries), dtype=torch.float32, device=query.device)
+    weights = torch.empty(heads, len(queries), dtype=torch.float32, device=query.device)
     _weigh_pairs[(triton.cdiv(len(queries), PAIRS), heads)](  # pyright: ignore[reportIndexIssue]
-        query, key, attention.lse.contiguous(), queries, keys, found, len(queries), tokens,
+        query, key, attention.lse.contiguous(), queries, keys, weights, len(queries), tokens,
         attention.scaling, heads, key.shape[1], *steps(query, key),
         WIDTH=width,
         DIM=triton.next_power_of_2(width),
         CAUSAL=attention.kind == "causal",
         PAIRS=PAIRS,
     )  # fmt: skip
-    return found
+    return weights
 
 
 @triton.jit
@@ -218,9 +218,9 @@ def sum_offsets_on_gpu(
     parts = triton.cdiv(packing.longest, PART)
     first, stop = offsets.start // block, (offsets.stop - 1) // block + 1
     bins = (stop - first) * block
-    found = torch.empty(parts, packing.shape[0], heads, bins, device=query.device)
+    sums = torch.empty(parts, packing.shape[0], heads, bins, device=query.device)
     _sum_offsets[(packing.shape[0], heads, parts)](  # pyright: ignore[reportIndexIssue]
-        query, key, attention.lse.contiguous(), content.view(torch.int8), packing.firsts, found,
+        query, key, attention.lse.contiguous(), content.view(torch.int8), packing.firsts, sums,
         tokens, attention.scaling, heads, key.shape[1], first, stop, *steps(query, key),
         WIDTH=width,
         DIM=max(16, triton.next_power_of_2(width)),
@@ -231,7 +231,7 @@ def sum_offsets_on_gpu(
         num_stages=launch.get("stages", 1 if packing.longest < SHORT else 3),
     )  # fmt: skip
     begin = offsets.start - first * block
-    return found[..., begin : begin + len(offsets)].sum(0)
+    return sums[..., begin : begin + len(offsets)].sum(0)
 
 
 @triton.jit
@@ -286,11 +286,11 @@ def _sum_offsets(  # noqa: ANN202
 def sum_segments_on_gpu(weights: Tensor, firsts: Tensor) -> Tensor:
     """Sums of stretches of pairs; a program takes one head of a stretch."""
     heads = len(weights)
-    found = torch.empty(len(firsts) - 1, heads, dtype=torch.float64, device=weights.device)
+    sums = torch.empty(len(firsts) - 1, heads, dtype=torch.float64, device=weights.device)
     _sum_segments[(len(firsts) - 1, heads)](  # pyright: ignore[reportIndexIssue]
-        weights, firsts, found, weights.stride(0), BLOCK=PAIRS, num_warps=1
+        weights, firsts, sums, weights.stride(0), BLOCK=PAIRS, num_warps=1
     )
-    return found
+    return sums
 
 
 @triton.jit

@@ -116,7 +116,7 @@ def show_layers(
     Read as "norm", weights are those of `headscope.model.writes`; as "both", whole matrices come
     with the norms beside them.
     """
-    places = {layer: place for place, layer in enumerate(model.stacks[0].attending)}
+    places = {layer: index for index, layer in enumerate(model.stacks[0].attending)}
     texts, tokens = batch.ids.shape
     block = block_rows(texts * model.heads, tokens, batch.ids.device)
 
