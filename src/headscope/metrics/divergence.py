@@ -150,12 +150,12 @@ class HeadDivergence(Metric):
         positions, stress = head_positions(matrix, seed=self.seed)
         rank = Axis("neighbour", range(min(NEIGHBOURS, len(matrix) - 1)))
         nearest = np.array(self.units)[nearest_heads(matrix, len(rank))]
-        place = np.argsort(head_order(matrix))
+        head_rank = np.argsort(head_order(matrix))
         return {
             "head_position": label(positions, unit, Axis("axis", ("x", "y"))).assign_attrs(
                 stress=stress
             ),
-            "head_order": label(place, unit),
+            "head_order": label(head_rank, unit),
             "nearest_head": label(nearest, unit, rank),
         }
 
@@ -265,6 +265,6 @@ def sum_middles(blocks: Float[Tensor, "block unit element"]) -> Float[Tensor, "u
 
 def divergence_of_sums(middles: Float[Tensor, "unit unit"]) -> Float[Tensor, "unit unit"]:
     """Divergences from Σ m ln m of every pair; of a unit with itself that is Σ p ln p."""
-    own = middles.diagonal()
-    upper = ((own[:, None] + own) / 2 - middles).triu(1)
+    negative_entropy = middles.diagonal()
+    upper = ((negative_entropy[:, None] + negative_entropy) / 2 - middles).triu(1)
     return (upper + upper.T).clamp(min=0)

@@ -45,7 +45,7 @@ def _kernel() -> Callable[[np.ndarray, int, int, np.ndarray], None]:
     from numba import njit
 
     c0, c1, c2, c3, c4, c5, c6 = _log_coefficients()
-    ln2, one = np.float32(np.log(2)), np.float32(1)
+    ln2, unity = np.float32(np.log(2)), np.float32(1)
     bits, root_half = np.int32(23), np.int32(0x3F3504F3)  # mantissa bits; √½ as an integer
 
     # fastmath lets the compiler keep one partial sum per vector lane.
@@ -59,7 +59,7 @@ def _kernel() -> Callable[[np.ndarray, int, int, np.ndarray], None]:
                         m = np.float32(halves[block, i, k] + halves[block, j, k])
                         x = np.int32(m.view(np.int32))
                         e = np.int32(np.int32(x - root_half) >> bits)
-                        f = np.int32(x - np.int32(e << bits)).view(np.float32) - one
+                        f = np.int32(x - np.int32(e << bits)).view(np.float32) - unity
                         log1p = f * (
                             c0 + f * (c1 + f * (c2 + f * (c3 + f * (c4 + f * (c5 + f * c6)))))
                         )

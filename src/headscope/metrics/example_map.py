@@ -97,7 +97,11 @@ class ExampleMap(Metric):
         places = self._places(batch.labels["special"][row, : lengths[row]].tolist())
         ids, null = batch.labels["token"][row].tolist(), batch.null[row].tolist()
         return _Input(
-            ranks[row], row, places, [ids[place] for place in places], [null[p] for p in places]
+            ranks[row],
+            row,
+            places,
+            [ids[position] for position in places],
+            [null[position] for position in places],
         )
 
     def _places(self, special: Sequence[int]) -> list[int]:
@@ -118,7 +122,7 @@ class ExampleMap(Metric):
         ids = [index for index in sums["ids"].tolist() if index >= 0]
         if not ids:
             return {}
-        tokens = tuple(f"{place} {text}" for place, text in enumerate(self.decode(ids)))
+        tokens = tuple(f"{position} {text}" for position, text in enumerate(self.decode(ids)))
         weights = sums["weights"][..., : len(ids), : len(ids)]
         example = self.grid.array(weights, Axis("query", tokens), Axis("key", tokens))
         number, length = (int(value) for value in sums["rank"][1:])
@@ -130,6 +134,6 @@ class ExampleMap(Metric):
 
 def _stretches(places: Sequence[int]) -> list[tuple[int, int]]:
     """Start and stop of the stretches of consecutive tokens."""
-    starts = [place for place in places if place - 1 not in places]
-    stops = [place + 1 for place in places if place + 1 not in places]
+    starts = [position for position in places if position - 1 not in places]
+    stops = [position + 1 for position in places if position + 1 not in places]
     return list(zip(starts, stops, strict=True))

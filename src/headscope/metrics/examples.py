@@ -145,8 +145,10 @@ class HeadExamples(Metric):
             sums["count"][layer.index, :, 0] += is_seen.sum(-1)
             return
         bins = find_bin(peaks)
-        place = torch.where(is_seen, hashes >> (63 - PLACE_BITS), LAST_PLACE)
-        self._compete(sums, "drawn", layer.index, entries | {"order": bins << PLACE_BITS | place})
+        hash_rank = torch.where(is_seen, hashes >> (63 - PLACE_BITS), LAST_PLACE)
+        self._compete(
+            sums, "drawn", layer.index, entries | {"order": bins << PLACE_BITS | hash_rank}
+        )
         sums["count"][layer.index].scatter_add_(-1, bins, is_seen.double())
 
     def _numbers(self, batch: AnnotatedBatch) -> tuple[Tensor, Tensor]:
@@ -195,10 +197,10 @@ class HeadExamples(Metric):
             if not count.sum():
                 continue
             top = arrays["top_input"][head] != NO_INPUT
-            kept = int(top.sum())
-            inputs[*head, -1, :kept] = arrays["top_input"][head][top]
-            peaks[*head, -1, :kept] = arrays["top_peak"][head][top]
-            shares[*head, -1] = kept / count.sum()
+            top_count = int(top.sum())
+            inputs[*head, -1, :top_count] = arrays["top_input"][head][top]
+            peaks[*head, -1, :top_count] = arrays["top_peak"][head][top]
+            shares[*head, -1] = top_count / count.sum()
             for band, bins in enumerate(part_bins(count) if self.each else ()):
                 drawn = self._draw(arrays, head, bins)
                 inputs[*head, band, : len(drawn)] = arrays["drawn_input"][head][drawn]
@@ -286,7 +288,7 @@ def part_bins(count: Float[np.ndarray, "bin"]) -> Iterator[slice]:
     A bin is never cut: where one has more than its share, a band beside it may be empty.
     """
     below = np.concatenate([[0.0], np.cumsum(count)])
-    wanted = below[-1] * np.arange(1, BANDS) / BANDS
-    cuts = [int(np.abs(below - share).argmin()) for share in wanted]
+    targets = below[-1] * np.arange(1, BANDS) / BANDS
+    cuts = [int(np.abs(below - share).argmin()) for share in targets]
     for start, stop in zip([0, *cuts], [*cuts, len(count)], strict=True):
         yield slice(start, stop)

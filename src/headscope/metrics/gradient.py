@@ -122,8 +122,10 @@ def choose_predicted(
     """Every token of a causal model's input; a seeded share of the others' ordinary tokens."""
     if batch.is_causal:
         return batch.mask
-    chosen = choose_masked(ordinary.cpu().numpy(), batch.numbers.tolist(), seed=seed, share=share)
-    return torch.from_numpy(chosen).to(batch.mask.device)
+    predicted = choose_masked(
+        ordinary.cpu().numpy(), batch.numbers.tolist(), seed=seed, share=share
+    )
+    return torch.from_numpy(predicted).to(batch.mask.device)
 
 
 def choose_masked(
@@ -137,13 +139,13 @@ def choose_masked(
 
     The draw depends on the seed and the number of the input alone, not on batch or padding.
     """
-    chosen = np.zeros_like(maskable)
+    masked = np.zeros_like(maskable)
     for row, number in enumerate(numbers):
         places = np.flatnonzero(maskable[row])
         count = min(len(places), max(1, round(share * len(places))))
         rng = np.random.default_rng([seed, number])
-        chosen[row, rng.choice(places, size=count, replace=False) if count else []] = True
-    return chosen
+        masked[row, rng.choice(places, size=count, replace=False) if count else []] = True
+    return masked
 
 
 def gradient_importance(
@@ -190,8 +192,8 @@ def differentiate(
     def observe(layer: LayerAttention) -> None:
         layer.weights.register_hook(partial(show, layer.layer))
 
-    with outside_inference(batch, predicted) as (copy, chosen):
-        _backward(model, copy, chosen, observe)
+    with outside_inference(batch, predicted) as (copy, predicted_copy):
+        _backward(model, copy, predicted_copy, observe)
     for layer in set(model.stacks[0].attending) - shown:
         raise CaptureError(
             f"No gradient reaches the attention weights of layer {layer} of {model.name}: the "

@@ -159,8 +159,8 @@ def loss_changes(
     rises = {name: torch.zeros(shape, dtype=torch.float64, device=device) for name in REPLACED}
     most = max(1, ROOM[device.type != "cpu"] // batch.ids.shape[1])
     for rows in torch.arange(len(batch.ids), device=device).split(most):
-        part, chosen = take_rows(batch, rows), predicted[rows]
-        changes = _changes_of(model, part, chosen, grid, means)
+        part, part_predicted = take_rows(batch, rows), predicted[rows]
+        changes = _changes_of(model, part, part_predicted, grid, means)
         for name, values in zip(REPLACED, changes, strict=True):
             rises[name][rows] = values
     return rises
@@ -179,7 +179,7 @@ def _changes_of(
     before = losses(logits, batch.ids, predicted, causal=model.is_causal).double()
     rises = before.new_zeros(len(REPLACED), len(before), *grid.shape)
     most = max(1, ROOM[batch.ids.device.type != "cpu"] // (len(REPLACED) * batch.ids.numel()))
-    for place, layer in enumerate(grid.layers):
+    for index, layer in enumerate(grid.layers):
         for heads in torch.arange(grid.heads).split(most):
             change = partial(_replace_each, layer, heads.tolist(), means[layer])
             copies = len(REPLACED) * len(heads)
@@ -191,7 +191,7 @@ def _changes_of(
                 causal=model.is_causal,
             )
             rise = after.double().unflatten(0, (len(REPLACED), len(heads), -1)) - before
-            rises[:, :, place, heads] = rise.transpose(1, 2)
+            rises[:, :, index, heads] = rise.transpose(1, 2)
     return rises
 
 
@@ -212,19 +212,19 @@ def gate_gradients(
     model: "Model", batch: "Batch", predicted: Bool[Tensor, "batch token"], grid: Grid
 ) -> Float[Tensor, "batch layer head"]:
     """∂L/∂gate of every input and head, L summed over the predicted tokens."""
-    with outside_inference(batch, predicted) as (copy, chosen), torch.enable_grad():
+    with outside_inference(batch, predicted) as (copy, predicted_copy), torch.enable_grad():
         width = torch.promote_types(model.network.dtype, torch.float32)
         gates = torch.ones(
             len(copy.ids), len(grid.layers), grid.heads, dtype=width, device=copy.ids.device
         ).requires_grad_()
-        places = {layer: place for place, layer in enumerate(grid.layers)}
+        places = {layer: index for index, layer in enumerate(grid.layers)}
 
         def gate(layer: int, output: Tensor) -> Tensor:
             return output * gates[:, places[layer], None, :, None].to(output.dtype)
 
-        shown = hide(model, copy, chosen)
+        shown = hide(model, copy, predicted_copy)
         logits = model.forward_changed(shown, gate, gradients=True).logits
-        loss = losses(logits, copy.ids, chosen, causal=model.is_causal).sum()
+        loss = losses(logits, copy.ids, predicted_copy, causal=model.is_causal).sum()
         (gradient,) = torch.autograd.grad(loss, gates)
     return gradient.double()
 

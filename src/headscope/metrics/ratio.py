@@ -247,22 +247,22 @@ def pooled_variables(name: str, numerator: xr.DataArray, denominator: xr.DataArr
 
 
 def contributions_of(
-    whole: Float[np.ndarray, "*item"],
+    total: Float[np.ndarray, "*item"],
     without: Float[np.ndarray, "group *item"],
     weight: Float[np.ndarray, "group *item"],
 ) -> Float[np.ndarray, "group *item"]:
     """Numerators of every group for a statistic that is no ratio of sums.
 
-    `whole` is the statistic times the weight of all groups, `without` the same without each. The
-    numerator of group g is what is missing without it. These do not quite add up to `whole`; what
+    `total` is the statistic times the weight of all groups, `without` the same without each. The
+    numerator of group g is what is missing without it. These do not quite add up to `total`; what
     is left over is shared out in proportion to the weight without g, which moves all replicates by
     the same amount and leaves their spread, the standard error, exactly as it is.
     """
-    numerator = np.where(weight > 0, whole - without, 0.0)
-    rest = np.where(weight > 0, weight.sum(0) - weight, 0.0)
-    left_over, shared = whole - numerator.sum(0), np.broadcast_to(rest.sum(0), whole.shape)
+    numerator = np.where(weight > 0, total - without, 0.0)
+    other_weight = np.where(weight > 0, weight.sum(0) - weight, 0.0)
+    left_over, shared = total - numerator.sum(0), np.broadcast_to(other_weight.sum(0), total.shape)
     part = np.divide(left_over, shared, out=np.zeros_like(left_over), where=shared > 0)
-    return numerator + rest * part
+    return numerator + other_weight * part
 
 
 def _labelled(values: Tensor, axes: tuple[Axis, ...], last: Axis | None) -> xr.DataArray:

@@ -119,8 +119,8 @@ class TopTokens(Metric):
         shape = (*self.grid.shape, len(SIDES), len(ORDERS), self.ranks)
         shares, lifts = np.full((2, *shape), np.nan, np.float32)
         ids, counts = np.full((2, *shape), NO_TOKEN, np.int64)
-        for place, order, top, share, lift in self._tops(arrays):
-            at = (*place[1:], place[0], order, slice(len(top)))
+        for index, order, top, share, lift in self._tops(arrays):
+            at = (*index[1:], index[0], order, slice(len(top)))
             shares[at], lifts[at] = share[top], lift[top]
             ids[at], counts[at] = arrays["id"][top], arrays["count"][top]
         axes = Axis("side", SIDES), Axis("by", ORDERS), Axis("top", range(self.ranks))
@@ -133,14 +133,14 @@ class TopTokens(Metric):
         """For every side and head and both orders places of the first tokens, and all values."""
         frequency = arrays["count"] / max(int(arrays["tokens"]), 1)
         is_frequent = arrays["count"] >= self.least
-        for place in np.ndindex(arrays["total"].shape):
-            if arrays["total"][place] <= 0:
+        for index in np.ndindex(arrays["total"].shape):
+            if arrays["total"][index] <= 0:
                 continue
-            share = arrays["mass"][place] / arrays["total"][place]
+            share = arrays["mass"][index] / arrays["total"][index]
             lift = share / frequency
-            yield place, ORDERS.index("mass"), largest(share, self.ranks), share, lift
+            yield index, ORDERS.index("mass"), largest(share, self.ranks), share, lift
             frequent = np.where(is_frequent, lift, 0.0)
-            yield place, ORDERS.index("lift"), largest(frequent, self.ranks), share, lift
+            yield index, ORDERS.index("lift"), largest(frequent, self.ranks), share, lift
 
 
 def largest(values: Float[np.ndarray, "item"], count: int) -> Int[np.ndarray, "top"]:

@@ -237,8 +237,8 @@ class DependencySpan(Metric):
         group, separation = batch.groups[arcs[:, 0]], arcs[:, 1] - arcs[:, 2]
         sums["arcs"] += torch.bincount(group, minlength=GROUPS)
         sums["span"] += torch.bincount(group, separation.double(), minlength=GROUPS)
-        place = (group * (LONGEST + 1) + separation)[separation <= LONGEST]
-        related = torch.bincount(place, minlength=sums["related"].numel())
+        cells = (group * (LONGEST + 1) + separation)[separation <= LONGEST]
+        related = torch.bincount(cells, minlength=sums["related"].numel())
         sums["related"] += related.view_as(sums["related"])
 
     def compute(self, sums: Sums) -> Variables:
@@ -305,8 +305,8 @@ def contributions(
     estimate = _expected(weight.sum(0), pairs.sum(0), arcs.sum(0))
     without = np.broadcast_to(estimate, (len(total), *estimate.shape)).copy()
     for group in np.flatnonzero(pairs.sum(1)):
-        rest = (values.sum(0) - values[group] for values in (weight, pairs, arcs))
-        without[group] = _expected(*rest)
+        other_groups = (values.sum(0) - values[group] for values in (weight, pairs, arcs))
+        without[group] = _expected(*other_groups)
     return contributions_of(estimate, without, total[..., None]), total
 
 

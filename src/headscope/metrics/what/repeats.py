@@ -160,20 +160,20 @@ def induction_pairs(batch: AnnotatedBatch) -> Pairs:
 
 def earlier_pairs(
     batch: AnnotatedBatch,
-    wanted: Int[Tensor, "batch query"],
-    offered: Int[Tensor, "batch key"],
+    query_labels: Int[Tensor, "batch query"],
+    key_labels: Int[Tensor, "batch key"],
 ) -> Pairs:
     """Pairs (input, query, key) whose key comes before and has the label that the query wants."""
     texts, tokens = batch.mask.shape
-    wanted = wanted.masked_fill(~batch.content, NONE - 1)
-    offered = offered.masked_fill(~batch.content, NONE)
+    query_labels = query_labels.masked_fill(~batch.content, NONE - 1)
+    key_labels = key_labels.masked_fill(~batch.content, NONE)
     few = max(1, AT_ONCE // tokens**2)  # inputs at a time
     rows = max(1, AT_ONCE // tokens)  # or queries of one
     pairs = []
     for text in range(0, texts, few):
         for start in range(0, tokens, rows):
-            some = wanted[text : text + few, start : start + rows]
-            same = (some[:, :, None] == offered[text : text + few, None]).tril(start - 1)
+            some = query_labels[text : text + few, start : start + rows]
+            same = (some[:, :, None] == key_labels[text : text + few, None]).tril(start - 1)
             places = (same & (some >= 0)[..., None]).nonzero()
             pairs.append(places + places.new_tensor([text, start, 0]))
     return torch.cat(pairs)

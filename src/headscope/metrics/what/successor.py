@@ -66,7 +66,7 @@ class Series:
         """Every token that has a successor, and the place of that."""
         count = len(self.tokens)
         last = count if self.is_cyclic else count - 1
-        return [(self.tokens[place], (place + 1) % count) for place in range(last)]
+        return [(self.tokens[index], (index + 1) % count) for index in range(last)]
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class Successor(Metric):
         return torch.tensor(of_item)[:, None] == torch.tensor(of_member)
 
     @cached_property
-    def wanted(self) -> Int[Tensor, "item"]:
+    def successor_members(self) -> Int[Tensor, "item"]:
         """The place of the successor of every item among all members."""
         places: list[int] = []
         start = 0
         for series in self.series:
-            places += [start + place for _, place in series.successors]
+            places += [start + index for _, index in series.successors]
             start += len(series.tokens)
         return torch.tensor(places)
 
@@ -114,18 +114,18 @@ class Successor(Metric):
         self, sums: Sums, model: "Model", batch: "Batch", annotated: AnnotatedBatch
     ) -> None:
         """Look at what every head writes of every item."""
-        item, place = annotated.labels[ITEM].max(1)
+        item, position = annotated.labels[ITEM].max(1)
         rows = torch.arange(len(item), device=item.device)
         values: dict[int, Tensor] = {}
 
         def keep(seen: LayerAttention) -> None:
             assert seen.value is not None  # the readout needs values, too
-            values[seen.layer] = widen(seen.value[rows, :, place])
+            values[seen.layer] = widen(seen.value[rows, :, position])
 
         readout = require_readout(model)
         with readout.watching() as residuals:
             model.forward(batch, keep, logits=False)
-        residual = widen(residuals[-1][rows, place])
+        residual = widen(residuals[-1][rows, position])
         for index, layer in enumerate(self.grid.layers):
             right = self._judge(model, readout, residual, values[layer], layer, item)
             add_by_group(sums["right"][:, index], right, annotated.groups)
@@ -147,13 +147,14 @@ class Successor(Metric):
         weight = readout.unembedding.weight
         assert isinstance(weight, Tensor)
         members = widen(weight.detach()[self.tokens.to(device)])
-        others, wanted = ~self.candidates.to(device)[item], self.wanted.to(device)[item]
+        others = ~self.candidates.to(device)[item]
+        successor = self.successor_members.to(device)[item]
         groups = self.grid.heads // values.shape[1]
         right = []
         for head in range(self.grid.heads):
             written = values[:, head // groups] @ output_part(model, layer, head)
             logits = readout.last.shift(residual, written) @ members.T
-            right.append(logits.masked_fill(others, -torch.inf).argmax(-1) == wanted)
+            right.append(logits.masked_fill(others, -torch.inf).argmax(-1) == successor)
         return torch.stack(right, -1).double()
 
     def compute(self, sums: Sums) -> Variables:

@@ -201,7 +201,7 @@ DISTANCE_HISTOGRAM = Measure(
 )
 
 BINS = 50
-PEAK = Axis("peak", tuple(place / BINS for place in range(BINS)))
+PEAK = Axis("peak", tuple(number / BINS for number in range(BINS)))
 
 PEAK_HISTOGRAM = Measure(
     "peak_histogram",

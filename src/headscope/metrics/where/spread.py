@@ -172,7 +172,7 @@ def correlation(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
 def correlations(pairs: dict[str, tuple[xr.DataArray, xr.DataArray]]) -> Variables:
     """`correlation(pair)` and `correlation_p(pair)` of the named pairs of variables."""
     r, p = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
-    for place, (left, right) in enumerate(pairs.values()):
-        r[place], p[place] = correlation(left.values, right.values)
+    for index, (left, right) in enumerate(pairs.values()):
+        r[index], p[index] = correlation(left.values, right.values)
     axis = Axis("pair", tuple(pairs))
     return {"correlation": label(r, axis), "correlation_p": label(p, axis)}
