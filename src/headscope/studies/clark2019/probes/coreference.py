@@ -192,10 +192,10 @@ def make_queries(
     """The scored mentions of windows; a causal head is asked only for what it could see."""
     seen: list[_Query] = []
     unseen = torch.zeros(len(windows), len(KINDS))
-    for place, window in enumerate(windows):
-        for query in _queries_of(place, window):
+    for number, window in enumerate(windows):
+        for query in _queries_of(number, window):
             if is_causal and min(query.targets) > query.mention.head:
-                unseen[place] += torch.tensor(_kinds(query.mention))
+                unseen[number] += torch.tensor(_kinds(query.mention))
             else:
                 seen.append(query)
     words = max((len(window.words) for window in windows), default=0)
@@ -240,7 +240,7 @@ class _Query:
     right: list[bool]
 
 
-def _queries_of(place: int, window: Sentence) -> Iterator[_Query]:
+def _queries_of(number: int, window: Sentence) -> Iterator[_Query]:
     """The mentions of a window that have an antecedent."""
     mentions = phrases(window)
     for index, mention in enumerate(mentions):
@@ -251,7 +251,7 @@ def _queries_of(place: int, window: Sentence) -> Iterator[_Query]:
         # Systems are judged as heads are: by the head word that they point at.
         picked = [resolve(system, mentions, index) for system in SYSTEMS]
         right = [phrase is not None and phrase.head in targets for phrase in picked]
-        yield _Query(place, mention, targets, earlier, right)
+        yield _Query(number, mention, targets, earlier, right)
 
 
 def _kinds(mention: Phrase) -> list[float]:

@@ -123,12 +123,12 @@ def head_word(words: Sequence[Word], spans: Sequence[tuple[int, int]]) -> int:
     Without a tree: the last word before the first preposition, participle, relative word or
     punctuation, and not a possessive 's.
     """
-    inside = [place for start, end in spans for place in range(start, end)]
-    if any(words[place].head is None for place in inside):
+    inside = [index for start, end in spans for index in range(start, end)]
+    if any(words[index].head is None for index in inside):
         return _last_before_modifier(words, inside)
     members = set(inside)
-    tops = [place for place in inside if words[place].head not in members]
-    spoken = [place for place in tops if words[place].upos != "PUNCT"]
+    tops = [index for index in inside if words[index].head not in members]
+    spoken = [index for index in tops if words[index].upos != "PUNCT"]
     return (spoken or tops or inside)[0]
 
 
@@ -145,11 +145,11 @@ def kind_of(word: Word) -> Kind | None:
     return "nominal" if tag is not None else None
 
 
-def agreement(inside: Sequence[Word], head: Word, place: int) -> Agreement:
+def agreement(inside: Sequence[Word], head: Word, head_index: int) -> Agreement:
     """Agreement of a phrase: its words, its head word and the place of that in the sentence."""
     features = _features(head.feats)
     pronoun = PRONOUNS.get(head.text.lower(), Agreement())
-    is_list = any(word.deprel == "conj" and word.head == place for word in inside)
+    is_list = any(word.deprel == "conj" and word.head == head_index for word in inside)
     return Agreement(
         number="Plur" if is_list else _number(head, features) or pronoun.number,
         gender=features.get("Gender") or pronoun.gender or _gender(inside, head),
@@ -159,7 +159,7 @@ def agreement(inside: Sequence[Word], head: Word, place: int) -> Agreement:
 
 def _phrase(mention: Mention, words: Sequence[Word]) -> Phrase:
     head = head_word(words, mention.spans)
-    inside = [words[place] for start, end in mention.spans for place in range(start, end)]
+    inside = [words[index] for start, end in mention.spans for index in range(start, end)]
     return Phrase(
         entity=mention.entity,
         start=mention.spans[0][0],
@@ -174,9 +174,9 @@ def _phrase(mention: Mention, words: Sequence[Word]) -> Phrase:
 
 def _last_before_modifier(words: Sequence[Word], inside: Sequence[int]) -> int:
     end = len(inside)
-    for place, index in enumerate(inside[1:], start=1):
+    for position, index in enumerate(inside[1:], start=1):
         if (words[index].xpos or words[index].upos) in _AFTER_HEAD:
-            end = place
+            end = position
             break
     before = [index for index in inside[:end] if words[index].xpos != _POSSESSIVE_TAG]
     return (before or inside)[-1]

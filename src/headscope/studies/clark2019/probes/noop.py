@@ -157,7 +157,7 @@ class NoopGradient(Metric):
         applying = applying_in(annotated, self.classes, self.row, is_causal=self.is_causal)
         count_words(sums, applying, annotated.groups)
         pairs = pairs_to_null(annotated)
-        places = {layer: place for place, layer in enumerate(self.grid.layers)}
+        places = {layer: index for index, layer in enumerate(self.grid.layers)}
 
         def reduce(layer: int, gradient: Float[Tensor, "batch head query key"]) -> None:
             paid = mean_gradient(gradient, pairs)
@@ -211,9 +211,9 @@ def noop_variables(prefix: str, sums: Sums, grid: Grid, classes: Classes) -> Var
     for direction, side in enumerate(SIDES):
         paid = sums["applies"][..., direction, :]
         words = sums["words_applying"][:, direction]
-        rest = sums["total"][..., None] - paid
+        other_paid = sums["total"][..., None] - paid
         other_words = sums["words"][:, None] - words
-        for end, x, y in (("applies", paid, words), ("not", rest, other_words)):
+        for end, x, y in (("applies", paid, words), ("not", other_paid, other_words)):
             x = torch.where(y[:, None, None] > 0, x, 0.0)  # what is left of no words is rounding
             numerator = label(x, GROUP, *grid.axes, relation)
             denominator = label(y, GROUP, relation)

@@ -276,9 +276,9 @@ def scored_words(
     """
     if not is_causal:
         return words.expand(len(DIRECTIONS), *words.shape)
-    place = torch.arange(heads.shape[1], device=heads.device)
+    position = torch.arange(heads.shape[1], device=heads.device)
     is_word = words & (heads != ROOT)
-    return torch.stack([is_word & (heads < place), is_word & (heads > place)])
+    return torch.stack([is_word & (heads < position), is_word & (heads > position)])
 
 
 def count_correct(
@@ -319,10 +319,10 @@ def _offset_hits(
     scored: Bool[Tensor, "direction batch word"],
 ) -> Float[Tensor, "batch direction offset class"]:
     """Words whose governor is at an offset from the word that answers for them."""
-    place = torch.arange(gold.heads.shape[1], device=gold.heads.device) + answering
+    position = torch.arange(gold.heads.shape[1], device=gold.heads.device) + answering
     shifts = torch.tensor(OFFSETS, device=gold.heads.device)
     # A root is −1, which is also the place before the first word: it must not count as a hit.
-    hits = ((gold.heads - place)[:, None] == shifts[:, None]) & (gold.heads >= 0)[:, None]
+    hits = ((gold.heads - position)[:, None] == shifts[:, None]) & (gold.heads >= 0)[:, None]
     return torch.einsum("dbw,bow,bwc->bdoc", scored.float(), hits.float(), classes)
 
 

@@ -164,8 +164,8 @@ def distance_features(
     words: Bool[Tensor, "batch word"],
 ) -> Float[Tensor, "batch word candidate feature"]:
     """(j − i)/n ahead, (i − j)/n behind, indicators for j − i = 0, ±1, ±2, and for ROOT."""
-    place = torch.arange(words.shape[1], device=words.device, dtype=torch.float32)
-    offset = place[None, :] - place[:, None]
+    position = torch.arange(words.shape[1], device=words.device, dtype=torch.float32)
+    offset = position[None, :] - position[:, None]
     length = words.sum(1).clamp(min=1)[:, None, None]
     ahead, behind = offset.clamp(min=0) / length, (-offset).clamp(min=0) / length
     near = [(offset == o).float().expand_as(ahead) for o in _OFFSETS]
@@ -275,14 +275,14 @@ def save(path: Path, learners: Mapping[str, Learner], done: int) -> None:
     """Write the parameters and the optimiser's memory as they are after `done` chunks."""
     arrays = {DONE: torch.tensor(done)}
     for name, learner in learners.items():
-        for place, parameter in enumerate(learner.probe.parameters()):
-            arrays[f"{name}/{place}/value"] = parameter
+        for index, parameter in enumerate(learner.probe.parameters()):
+            arrays[f"{name}/{index}/value"] = parameter
             # The memory is empty before the first step.
             for key, values in learner.optimiser.state[parameter].items():
-                arrays[f"{name}/{place}/{key}"] = values
+                arrays[f"{name}/{index}/{key}"] = values
         for number, probe in enumerate(learner.earlier):
-            for place, parameter in enumerate(probe.parameters()):
-                arrays[f"{name}/{place}/{EARLIER}{number}"] = parameter
+            for index, parameter in enumerate(probe.parameters()):
+                arrays[f"{name}/{index}/{EARLIER}{number}"] = parameter
     content = {name: values.detach().cpu().numpy() for name, values in arrays.items()}
     write_bytes(path, seal(pack_arrays(content)))
 
@@ -295,10 +295,10 @@ def restore(path: Path, learners: Mapping[str, Learner]) -> int:
     arrays = {name: torch.from_numpy(array) for name, array in unpack_arrays(content).items()}
     for name, learner in learners.items():
         _load(learner.probe, arrays, name, "value")
-        for place, parameter in enumerate(learner.probe.parameters()):
+        for index, parameter in enumerate(learner.probe.parameters()):
             memory: dict[str, Tensor] = {}
             for key in _ADAM:
-                values = arrays.get(f"{name}/{place}/{key}")
+                values = arrays.get(f"{name}/{index}/{key}")
                 if values is not None:
                     memory[key] = values if key == "step" else values.to(parameter.device)
             learner.optimiser.state[parameter] = memory
@@ -312,5 +312,5 @@ def restore(path: Path, learners: Mapping[str, Learner]) -> int:
 
 def _load(probe: Probe, arrays: Mapping[str, Tensor], name: str, key: str) -> None:
     with torch.no_grad():
-        for place, parameter in enumerate(probe.parameters()):
-            parameter.copy_(arrays[f"{name}/{place}/{key}"])
+        for index, parameter in enumerate(probe.parameters()):
+            parameter.copy_(arrays[f"{name}/{index}/{key}"])

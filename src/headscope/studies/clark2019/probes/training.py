@@ -123,11 +123,11 @@ class ProbeStream:
 
         The shortest come first, or a random order if one is given.
         """
-        trees = [place for place, s in enumerate(sentences) if tree_fault(s.words) is None]
-        encodings = encode_words(self.model, [sentences[place] for place in trees], self.sharing)
+        trees = [index for index, s in enumerate(sentences) if tree_fault(s.words) is None]
+        encodings = encode_words(self.model, [sentences[index] for index in trees], self.sharing)
         usable = [
-            (place, tokens)
-            for place, tokens in zip(trees, encodings, strict=True)
+            (index, tokens)
+            for index, tokens in zip(trees, encodings, strict=True)
             if isinstance(tokens, WordTokens)
         ]
         encoded = [tokens.encoded for _, tokens in usable]
@@ -167,9 +167,9 @@ def control_heads(
     for row, sentence in enumerate(sentences):
         last = len(sentence.words) - 1
         governors: list[int] = []
-        for place, word in enumerate(sentence.words):
+        for position, word in enumerate(sentence.words):
             rule = zlib.crc32(f"{seed} {word.text.lower()}".encode()) % 3
-            governors.append((place, 0, last)[rule])
+            governors.append((position, 0, last)[rule])
         heads[row, : last + 1] = torch.tensor(governors, device=heads.device)
     return heads
 
@@ -290,7 +290,7 @@ def evaluate(
     for shard in corpus.shards(CHUNK):
         sentences = corpus.read(shard)
         for batch, places in stream.read(sentences):
-            groups = np.array([group(sentences[place], shard.start + place) for place in places])
+            groups = np.array([group(sentences[index], shard.start + index) for index in places])
             attached, asked = count_attached(right_branching(batch.words), batch)
             np.add.at(words, groups, asked.cpu().numpy())
             arcs += int((batch.heads >= 0).sum())
@@ -324,11 +324,11 @@ def split_documents(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
     """A seeded four fifths of the documents, and the rest; of few documents, of the sentences."""
     names = [sentence.document for sentence in corpus]
     if len(set(names)) < FEWEST_DOCUMENTS:
-        names = [str(place) for place in range(len(corpus))]
+        names = [str(index) for index in range(len(corpus))]
     documents = sorted(set(names))
     drawn = set(random.Random(seed).sample(documents, round(len(documents) * TRAIN_SHARE)))
-    train = [place for place, name in enumerate(names) if name in drawn]
-    test = [place for place, name in enumerate(names) if name not in drawn]
+    train = [index for index, name in enumerate(names) if name in drawn]
+    test = [index for index, name in enumerate(names) if name not in drawn]
     return corpus.select(train), corpus.select(test)
 
 

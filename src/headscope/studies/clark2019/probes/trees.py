@@ -94,7 +94,7 @@ def make_gold(
     by_itself = np.zeros((*shape, len(classes)), dtype=np.float32)
     by_next = np.zeros_like(by_itself)
     punctuation = np.zeros(shape, dtype=bool)
-    places = {name: place for place, name in enumerate(classes.names)}
+    places = {name: number for number, name in enumerate(classes.names)}
     for row, sentence in enumerate(sentences):
         for index, word in enumerate(sentence.words):
             heads[row, index] = ROOT if word.head is None else word.head
@@ -194,17 +194,17 @@ def counted_arcs(gold: GoldTrees) -> Bool[Tensor, "batch word"]:
 
 def count_neighbours(gold: GoldTrees) -> Float[Tensor, "batch"]:
     """Arcs of each sentence between neighbours: what the tree of a chain of words has."""
-    place = torch.arange(gold.heads.shape[1], device=gold.heads.device)
-    return (((gold.heads - place).abs() == 1) & counted_arcs(gold)).sum(1).double()
+    position = torch.arange(gold.heads.shape[1], device=gold.heads.device)
+    return (((gold.heads - position).abs() == 1) & counted_arcs(gold)).sum(1).double()
 
 
 def _is_edge(
     parents: Int[Tensor, "batch head word"], heads: Int[Tensor, "batch word"]
 ) -> Bool[Tensor, "batch head word"]:
     """Whether word and governor are joined in the tree, whichever of them was joined first."""
-    place = torch.arange(heads.shape[1], device=heads.device)
+    position = torch.arange(heads.shape[1], device=heads.device)
     governor = heads.clamp(min=0)[:, None].expand_as(parents)
-    return (parents == governor) | (parents.gather(-1, governor) == place)
+    return (parents == governor) | (parents.gather(-1, governor) == position)
 
 
 def counted(total: np.ndarray) -> np.ndarray:
@@ -306,9 +306,9 @@ def parse(
 
 def right_branching(words: Bool[Tensor, "batch word"]) -> Int[Tensor, "1 batch word"]:
     """Every word hangs on the next one, the last on ROOT."""
-    place = torch.arange(words.shape[1], device=words.device)
+    position = torch.arange(words.shape[1], device=words.device)
     last = words.sum(1, keepdim=True) - 1
-    return torch.where(place < last, place + 1, -1)[None]
+    return torch.where(position < last, position + 1, -1)[None]
 
 
 def count_attached(

@@ -52,9 +52,9 @@ class WordVectors:
         """The vectors of some words."""
         vectors = np.zeros((len(words), self.size), dtype=np.float32)
         for row, word in enumerate(words):
-            place = self.places.get(word.lower())
-            if place is not None:
-                vectors[row] = self.table[place]
+            table_row = self.places.get(word.lower())
+            if table_row is not None:
+                vectors[row] = self.table[table_row]
         return vectors
 
     def of(self, tokens: WordTokens) -> Float[Tensor, "word dim"]:
