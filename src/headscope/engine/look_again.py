@@ -87,12 +87,12 @@ class LookAgain(Stage[Block]):
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
         """What is done to a block."""
-        chosen = result["example_input"].transpose("layer", "head", ...).values
+        example_inputs = result["example_input"].transpose("layer", "head", ...).values
         return Look(
             setup,
             self.inputs,
             self.start,
-            chosen.reshape(*chosen.shape[:2], -1),
+            example_inputs.reshape(*example_inputs.shape[:2], -1),
             self.with_self(setup),
             threads,
             setup.model.fingerprint,
@@ -121,7 +121,7 @@ class Look(WithModel):
     setup: Setup
     inputs: InputsAgain
     start: Callable[[Example], int]
-    chosen: Int[np.ndarray, "layer head example"]  # numbers of inputs, -1 for none
+    example_inputs: Int[np.ndarray, "layer head example"]  # numbers of inputs, -1 for none
     with_self: bool
     threads: int
     fingerprint: str  # of the model that the run is of
@@ -136,28 +136,32 @@ class Look(WithModel):
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
         with _one_at_a_time, use_threads(self.threads):
             arrays = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
-        described = [describe(self.setup, each, self.start(each)) for each in inputs.examples]
+        described = [
+            describe(self.setup, example, self.start(example)) for example in inputs.examples
+        ]
         return pack_arrays({**arrays, "inputs": np.array(json.dumps(described))})
 
     def _look(self, inputs: Inputs, tokens: int) -> dict[str, np.ndarray]:
-        columns, model, kept = inputs.columns, self.setup.model, Kept()
+        columns, model, table = inputs.columns, self.setup.model, ExampleTable()
         heads = self._heads_of(columns.numbers)
         with torch.inference_mode(), evaluating(model.network):
             for rows in model.buckets(columns.lengths.tolist(), tokens):
                 cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-                self._look_at(cut.to(model.device), heads, kept)
-        return kept.arrays()
+                self._look_at(cut.to(model.device), heads, table)
+        return table.arrays()
 
     def _heads_of(self, numbers: Int[np.ndarray, "input"]) -> dict[int, dict[int, list[int]]]:
         """The heads that have each of these inputs as an example, by layer, by input."""
         heads: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for layer, head, place in np.argwhere(np.isin(self.chosen, numbers)).tolist():
-            of_layer = heads[int(self.chosen[layer, head, place])][layer]
+        for layer, head, rank in np.argwhere(np.isin(self.example_inputs, numbers)).tolist():
+            of_layer = heads[int(self.example_inputs[layer, head, rank])][layer]
             if head not in of_layer:  # one input may be in two bands
                 of_layer.append(head)
         return heads
 
-    def _look_at(self, cut: Cut, heads: dict[int, dict[int, list[int]]], kept: "Kept") -> None:
+    def _look_at(
+        self, cut: Cut, heads: dict[int, dict[int, list[int]]], table: "ExampleTable"
+    ) -> None:
         model, batch = self.setup.model, cut.annotated
 
         def show(layer: Layer) -> None:
@@ -172,7 +176,7 @@ class Look(WithModel):
                     (layer.index, head, number)
                     for (_, head), number in zip(pairs, numbers, strict=True)
                 ]
-                kept.add(places, *look_at(layer, pairs, with_self=self.with_self))
+                table.add(places, *look_at(layer, pairs, with_self=self.with_self))
 
         reading = self.setup.reading
         path = choose_path(model, cut.batch.ids.shape[1], self.setup.attention, reading=reading)
@@ -180,7 +184,7 @@ class Look(WithModel):
 
 
 @dataclass
-class Kept:
+class ExampleTable:
     """What was seen so far of single heads on single inputs."""
 
     places: list[tuple[int, int, int]] = field(default_factory=list)  # layer, head, input
@@ -191,14 +195,14 @@ class Kept:
         self,
         places: list[tuple[int, int, int]],
         pairs: Int[Tensor, "example 2"],
-        sparse: Float[Tensor, "4 kept"],
+        sparse: Float[Tensor, "4 entry"],
     ) -> None:
         """Add what was seen of one layer; `sparse` counts its examples from 0."""
-        kept = sparse.cpu().numpy()
-        kept[0] += len(self.places)
+        entries = sparse.cpu().numpy()
+        entries[0] += len(self.places)
         self.places += places
         self.pairs.append(pairs.cpu().numpy())
-        self.sparse.append(kept)
+        self.sparse.append(entries)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays: the weights of all examples one behind the other."""
@@ -217,7 +221,7 @@ class Kept:
 
 def look_at(
     layer: Layer, pairs: Sequence[tuple[int, int]], *, with_self: bool
-) -> tuple[Int[Tensor, "example 2"], Float[Tensor, "4 kept"]]:
+) -> tuple[Int[Tensor, "example 2"], Float[Tensor, "4 entry"]]:
     """Of some inputs and heads of a layer the pair of the largest kept weight, and sparse weights.
 
     Of equal weights the first pair counts. Sparse weights are as they are, the null filter not
@@ -242,13 +246,13 @@ def look_at(
         counted[:, : max(0, first - start)] = 0.0
         if not with_self:
             counted.diagonal(offset=start, dim1=1, dim2=2).zero_()
-        weight, place = counted.flatten(1).max(-1)
+        weight, flat_index = counted.flatten(1).max(-1)
         is_larger = weight > largest
         largest = torch.where(is_larger, weight, largest)
-        pair = torch.stack([place // tokens + start, place % tokens], dim=-1)
+        pair = torch.stack([flat_index // tokens + start, flat_index % tokens], dim=-1)
         places = torch.where(is_larger[:, None], pair, places)
-    kept = torch.cat(sparse, dim=1)
-    return places, kept[:, kept[0].argsort(stable=True)]
+    entries = torch.cat(sparse, dim=1)
+    return places, entries[:, entries[0].argsort(stable=True)]
 
 
 def largest_of_rows(
@@ -256,7 +260,7 @@ def largest_of_rows(
     start: int = 0,
     count: int = PER_ROW,
     least: float = LEAST,
-) -> Float[Tensor, "4 kept"]:
+) -> Float[Tensor, "4 entry"]:
     """Example, query, key and weight of the largest weights of every row, the largest first."""
     values, keys = weights.topk(min(count, weights.shape[-1]), dim=-1)
     example, query, rank = (values > least).nonzero(as_tuple=True)
@@ -284,7 +288,7 @@ def describe(setup: Setup, example: Example, start: int) -> dict[str, Any]:
         "start": start,
         "text": text,
         "tokens": list(encoded.tokens),
-        "null": [place for place, is_null in enumerate(example.null) if is_null],
+        "null": [position for position, is_null in enumerate(example.null) if is_null],
         **{column: labels.get(column, []) for column in LABELS},
     }
 
@@ -297,23 +301,25 @@ class Seen:
 
     def inputs(self) -> dict[int, dict[str, Any]]:
         """Every input that was looked at again, by number."""
-        described = [each for block in self.blocks for each in json.loads(str(block["inputs"]))]
-        return {each["input"]: each for each in described}
+        described = [
+            description for block in self.blocks for description in json.loads(str(block["inputs"]))
+        ]
+        return {description["input"]: description for description in described}
 
     def places(self) -> dict[tuple[int, int, int], tuple[int, int]]:
         """The block, and the place there, of every layer, head and input."""
         return {
-            (layer, head, number): (block, place)
+            (layer, head, number): (block, index)
             for block, arrays in enumerate(self.blocks)
-            for place, (layer, head, number) in enumerate(arrays["places"].tolist())
+            for index, (layer, head, number) in enumerate(arrays["places"].tolist())
         }
 
-    def example(self, block: int, place: int) -> dict[str, Any]:
+    def example(self, block: int, index: int) -> dict[str, Any]:
         """The surest pair and the sparse weights of an example."""
         arrays = self.blocks[block]
-        start = int(arrays["stops"][place - 1]) if place else 0
-        part = slice(start, int(arrays["stops"][place]))
-        query, key = arrays["pairs"][place].tolist()
+        start = int(arrays["stops"][index - 1]) if index else 0
+        part = slice(start, int(arrays["stops"][index]))
+        query, key = arrays["pairs"][index].tolist()
         sparse = {name: arrays[name][part] for name in ("query", "key", "weight")}
         return {"attending": query, "attended": key, **sparse}
 
