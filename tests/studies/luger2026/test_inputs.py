@@ -15,8 +15,8 @@ from headscope.studies.luger2026.inputs import (
     find_delimiters,
     inputs_again,
     join_lines,
-    place,
     settle_context,
+    split_number,
     text_inputs,
 )
 from headscope.studies.luger2026.parts import hide
@@ -95,7 +95,7 @@ def test_inputs_are_made_again_by_their_numbers(kind: str, monkeypatch: pytest.M
     assert again.columns.numbers.tolist() == wanted
     for row, example in enumerate(again.examples):
         assert example == whole.examples[3 * row]
-    assert place(wanted[-1])[0] % 10 in (0, 3, 6, 9)  # the first sentence of a passage
+    assert split_number(wanted[-1])[0] % 10 in (0, 3, 6, 9)  # the first sentence of a passage
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -93,9 +93,11 @@ def text_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> Inpu
 
 def inputs_again(setup: Setup, numbers: Iterable[int]) -> Inputs:
     """The inputs that have these numbers, made once more, in the order of their numbers."""
-    wanted = frozenset(numbers)
-    passages = [_read_passage(setup, first) for first in sorted({place(n)[0] for n in wanted})]
-    return _inputs(setup, passages, wanted)
+    distinct = frozenset(numbers)
+    passages = [
+        _read_passage(setup, first) for first in sorted({split_number(n)[0] for n in distinct})
+    ]
+    return _inputs(setup, passages, distinct)
 
 
 def start_of(example: Example) -> int:
@@ -108,18 +110,18 @@ def number(first: int, ordinal: int) -> int:
     return first << ORDINAL_BITS | ordinal
 
 
-def place(of: int) -> tuple[int, int]:
+def split_number(of: int) -> tuple[int, int]:
     """The first sentence of the passage that an input is from, and its place there."""
     return of >> ORDINAL_BITS, of & ((1 << ORDINAL_BITS) - 1)
 
 
 def _passages(sentences: Sequence[Sentence], first: int) -> Iterator[Passage]:
     numbered = enumerate(sentences, start=first)
-    for document, run in groupby(numbered, key=lambda each: each[1].document):
-        whole = list(run)
-        for start in range(0, len(whole), PASSAGE):
-            part = whole[start : start + PASSAGE]
-            yield Passage(part[0][0], join_lines([each for _, each in part]), document)
+    for document, run in groupby(numbered, key=lambda pair: pair[1].document):
+        of_document = list(run)
+        for start in range(0, len(of_document), PASSAGE):
+            part = of_document[start : start + PASSAGE]
+            yield Passage(part[0][0], join_lines([sentence for _, sentence in part]), document)
 
 
 def _read_passage(setup: Setup, first: int) -> Passage:
@@ -137,30 +139,30 @@ def join_lines(sentences: Sequence[Sentence]) -> str:
     return "".join(parts)
 
 
-def _inputs(setup: Setup, passages: Sequence[Passage], wanted: frozenset[int] | None) -> Inputs:
+def _inputs(setup: Setup, passages: Sequence[Passage], numbers: frozenset[int] | None) -> Inputs:
     frame = own_frame(setup.model.tokenizer)
     texts = [passage.text for passage in passages]
     encodings = encode_all(setup.model.tokenizer, texts, special=False) if texts else []
     skipped: Counter[str] = Counter()
     windows = []
     for row, (passage, encoding) in enumerate(zip(passages, encodings, strict=True)):
-        for each in _cut(setup, row, len(encoding), text_room(setup, frame), skipped):
-            if wanted is None or number(passage.first, each.ordinal) in wanted:
-                windows.append(each)
+        for window in _cut(setup, row, len(encoding), text_room(setup, frame), skipped):
+            if numbers is None or number(passage.first, window.ordinal) in numbers:
+                windows.append(window)
     made = _Made(setup, frame, passages, encodings, windows)
     return Inputs(Examples(made.columns, made.example), +skipped)
 
 
 def _cut(setup: Setup, row: int, tokens: int, room: int, skipped: Counter[str]) -> Iterator[Window]:
     """The inputs of a passage of so many tokens; what is left out is counted."""
-    full, rest = divmod(tokens, room)
+    full, remainder = divmod(tokens, room)
     for ordinal in range(full):
         yield Window(row, ordinal, ordinal * room, (ordinal + 1) * room)
-    if setup.options["rest"] and rest >= SHORTEST:
+    if setup.options["rest"] and remainder >= SHORTEST:
         yield Window(row, full, full * room, tokens)
     elif not tokens:
         skipped[EMPTY] += 1
-    elif rest:
+    elif remainder:
         skipped[RESTS if full else f"document shorter than {setup.context} tokens"] += 1
 
 
@@ -179,18 +181,21 @@ class _Made:
         """All inputs as flat arrays."""
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in self.encodings]
         ends = [self._ends(row) for row in range(len(self.passages))]
-        numbers = [number(self.passages[each.passage].first, each.ordinal) for each in self.windows]
+        numbers = [
+            number(self.passages[window.passage].first, window.ordinal) for window in self.windows
+        ]
         tokens = self._laid_out(ids, self.frame.before, self.frame.after)
         before, after = (len(part) for part in (self.frame.before, self.frame.after))
-        nothing = [np.full(len(each), NO_LABEL) for each in ids]
+        nothing = [np.full(len(passage_ids), NO_LABEL) for passage_ids in ids]
         return Columns(
             numbers=np.array(numbers, dtype=np.int64),
             groups=np.array(
-                [self._group(each, of) for each, of in zip(self.windows, numbers, strict=True)],
+                [self._group(window, of) for window, of in zip(self.windows, numbers, strict=True)],
                 dtype=np.int64,
             ),
             lengths=np.array(
-                [each.stop - each.start + len(self.frame) for each in self.windows], dtype=np.int64
+                [window.stop - window.start + len(self.frame) for window in self.windows],
+                dtype=np.int64,
             ),
             ids=tokens,
             segments=np.zeros(len(tokens), dtype=np.int64),
@@ -207,13 +212,13 @@ class _Made:
         """One input with its tokens in words; made when it is shown."""
         window, columns = self.windows[row], self.columns
         start = int(columns.starts[row])
-        here = slice(start, start + int(columns.lengths[row]))
+        span = slice(start, start + int(columns.lengths[row]))
         passage = self.passages[window.passage]
         return Example(
             number=int(columns.numbers[row]),
-            encoded=self._encoded(window, columns.ids[here]),
+            encoded=self._encoded(window, columns.ids[span]),
             null=[False] * int(columns.lengths[row]),
-            labels={name: codes[here].tolist() for name, codes in columns.labels.items()},
+            labels={name: codes[span].tolist() for name, codes in columns.labels.items()},
             sentence=Sentence(passage.text, document=passage.document, id=str(window.start)),
             group=int(columns.groups[row]),
         )
@@ -231,7 +236,7 @@ class _Made:
             offsets=(*((0, 0),) * before, *spans, *((0, 0),) * after),
             segments=(0,) * len(ids),
             special=special,
-            sequence=tuple(None if each else 0 for each in special),
+            sequence=tuple(None if is_special else 0 for is_special in special),
         )
 
     def _laid_out(
@@ -243,8 +248,8 @@ class _Made:
         """The values of every window between those of the special tokens, one after the other."""
         parts = [
             part
-            for each in self.windows
-            for part in (before, values[each.passage][each.start : each.stop], after)
+            for window in self.windows
+            for part in (before, values[window.passage][window.start : window.stop], after)
         ]
         return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
 

@@ -84,7 +84,9 @@ def bring_together(
     does not see (Yeh et al. 2023, AttentionViz).
     """
     query, key = query.double(), key.double()
-    wide = [(each - each.mean(1, keepdim=True)).square().mean((1, 2)) for each in (query, key)]
+    wide = [
+        (points - points.mean(1, keepdim=True)).square().mean((1, 2)) for points in (query, key)
+    ]
     factor = (wide[1].clamp(min=TINY) / wide[0].clamp(min=TINY)).pow(0.25)[:, None, None]
     query, key = query * factor, key / factor
     return query, key - key.mean(1, keepdim=True) + query.mean(1, keepdim=True)
@@ -103,13 +105,13 @@ def lay_out(points: Float[Tensor, "head point dim"]) -> Float[Tensor, "head poin
     if count < 4:
         return start / spread
     places = places.float()  # half of the time; a map has no sixth digit
-    wanted = _affinities(points.double(), min(PERPLEXITY, (count - 1) / 3)).float()
-    exaggerated = wanted * EXAGGERATION
+    affinities = _affinities(points.double(), min(PERPLEXITY, (count - 1) / 3)).float()
+    exaggerated = affinities * EXAGGERATION
     speed, gain = torch.zeros_like(places), torch.ones_like(places)
     rate = max(count / EXAGGERATION / 4, 10.0)
     for step in range(STEPS):
         early = step < EXAGGERATED
-        slope = _slope(places, exaggerated if early else wanted)
+        slope = _slope(places, exaggerated if early else affinities)
         same = (slope * speed) < 0
         gain = torch.where(same, gain + 0.2, gain * 0.8).clamp(min=0.01)
         speed = (0.5 if early else 0.8) * speed - rate * gain * slope
@@ -138,14 +140,14 @@ def _affinities(
 
 
 def _slope(
-    places: Float[Tensor, "head point 2"], wanted: Float[Tensor, "head point point"]
+    places: Float[Tensor, "head point 2"], affinities: Float[Tensor, "head point point"]
 ) -> Float[Tensor, "head point 2"]:
-    """Of the divergence between the chances in the plane and the wanted ones."""
+    """Of the divergence between the chances in the plane and the affinities."""
     length = places.square().sum(-1)
     apart = torch.baddbmm(length[:, None], places, places.mT, alpha=-2)  # less a square each
     near = apart.add_(length[..., None]).clamp_(min=0).add_(1).reciprocal_()
     near.diagonal(dim1=1, dim2=2).zero_()
-    pull = torch.addcmul(wanted, near, 1 / near.sum((1, 2), keepdim=True), value=-1).mul_(near)
+    pull = torch.addcmul(affinities, near, 1 / near.sum((1, 2), keepdim=True), value=-1).mul_(near)
     return 4 * (pull.sum(-1, keepdim=True) * places - pull @ places)
 
 

@@ -126,36 +126,36 @@ class Look(WithModel):
         inputs, model = self.inputs(self.setup, block), self.setup.model
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
         with _one_at_a_time, use_threads(self.threads), torch.inference_mode():
-            kept = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
+            table = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
         shown = {example.number: example.encoded.tokens for example in inputs.examples}
-        words = [shown[number][place] for number, place in kept.tokens]
-        return pack_arrays(kept.arrays() | {"words": np.array(json.dumps(words))})
+        words = [shown[number][position] for number, position in table.tokens]
+        return pack_arrays(table.arrays() | {"words": np.array(json.dumps(words))})
 
-    def _look(self, inputs: Inputs, tokens: int) -> "Kept":
-        columns, model, kept = inputs.columns, self.setup.model, Kept()
+    def _look(self, inputs: Inputs, tokens: int) -> "VectorTable":
+        columns, model, table = inputs.columns, self.setup.model, VectorTable()
         for rows in model.buckets(columns.lengths.tolist(), tokens):
             cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-            self._look_at(cut.to(model.device), kept)
-        return kept
+            self._look_at(cut.to(model.device), table)
+        return table
 
-    def _look_at(self, cut: Cut, kept: "Kept") -> None:
+    def _look_at(self, cut: Cut, table: "VectorTable") -> None:
         numbers, device = cut.annotated.numbers.tolist(), cut.batch.ids.device
         points: list[tuple[int, int]] = []
         for row, number in enumerate(numbers):
             places = self.sample[self.sample[:, 0] == number, 1]
-            points += [(row, place) for place in sorted(places.tolist())]
-        kept.tokens += [(numbers[row], place) for row, place in points]
+            points += [(row, position) for position in sorted(places.tolist())]
+        table.tokens += [(numbers[row], position) for row, position in points]
         rows, places = torch.tensor(points, dtype=torch.long, device=device).reshape(-1, 2).T
         seen = SeenPoints(self.setup.model, rows, places)
         if isinstance(self._readout, Readout):
             with self._readout.watching() as residuals:
                 seen.run(cut)
             residual = widen(residuals[-1][rows, places])
-            kept.vectors["residual"].append(residual.cpu().numpy())
+            table.vectors["residual"].append(residual.cpu().numpy())
         else:
             seen.run(cut)
         for name, values in seen.vectors.items():
-            kept.vectors[name].append(values.cpu().numpy())
+            table.vectors[name].append(values.cpu().numpy())
 
     @cached_property
     def _readout(self) -> Readout | str:
@@ -163,7 +163,7 @@ class Look(WithModel):
 
 
 @dataclass
-class Kept:
+class VectorTable:
     """What was seen so far: the tokens, and their vectors by space and layer."""
 
     tokens: list[tuple[int, int]] = field(default_factory=list)  # input, place
@@ -242,9 +242,9 @@ class Seen:
     def tokens(self) -> list[tuple[int, int, str]]:
         """Input, place and text of every sampled token."""
         return [
-            (number, place, word)
+            (number, position, word)
             for block in self.blocks
-            for (number, place), word in zip(
+            for (number, position), word in zip(
                 block["tokens"].tolist(), json.loads(str(block["words"])), strict=True
             )
         ]
@@ -257,23 +257,23 @@ class Seen:
 
 def _device(setup: Setup) -> torch.device:
     """Maps are laid out in float64, which some devices do not have."""
-    own = setup.model.device
-    return own if own.type == "cuda" else torch.device("cpu")
+    device = setup.model.device
+    return device if device.type == "cuda" else torch.device("cpu")
 
 
 def _written(
-    setup: Setup, outputs: Float[Tensor, "point head dim"], place: int, head: int
+    setup: Setup, outputs: Float[Tensor, "point head dim"], index: int, head: int
 ) -> Float[Tensor, "point width"]:
     """What a head of a layer writes into the residual stream at every sampled token."""
-    part = output_part(setup.model, setup.grid.layers[place], head)
+    part = output_part(setup.model, setup.grid.layers[index], head)
     return outputs[:, head] @ part.to(outputs.device)
 
 
-def _points(setup: Setup, seen: Seen, space: str, place: int) -> Float[Tensor, "head point dim"]:
+def _points(setup: Setup, seen: Seen, space: str, index: int) -> Float[Tensor, "head point dim"]:
     """The points of all heads of a layer; outputs as they are written, where that is known."""
-    vectors, heads = seen.vectors(f"{space}/{place}", _device(setup)), setup.grid.heads
+    vectors, heads = seen.vectors(f"{space}/{index}", _device(setup)), setup.grid.heads
     if space == "output" and setup.model.stacks[0].no_norms is None:
-        return torch.stack([_written(setup, vectors, place, head) for head in range(heads)])
+        return torch.stack([_written(setup, vectors, index, head) for head in range(heads)])
     points = vectors.transpose(0, 1)
     return points.repeat_interleave(heads // len(points), 0)  # heads may share keys and values
 
@@ -299,18 +299,18 @@ class Layout:
     def rows(self, setup: Setup, seen: Seen) -> Iterator[FileRows]:
         """The rows of maps.parquet, one head after another."""
         tokens = seen.tokens()
-        for place, layer in enumerate(setup.grid.layers):
+        for index, layer in enumerate(setup.grid.layers):
             for head in range(setup.grid.heads):
                 rows: list[Row] = []
                 for space, name in enumerate(SPACES):
-                    at = (place, space, head)
+                    at = (index, space, head)
                     is_on_plane = space < self.plane.shape[1]
                     plane = self.plane[at].tolist() if is_on_plane else [(None, None)] * len(tokens)
                     for point, (number, position, word) in enumerate(tokens):
-                        one, two = self.components[at][point].tolist()
+                        first, second = self.components[at][point].tolist()
                         about = {"layer": layer, "head": head, "space": name, "token": word}
                         about |= {"input": number, "position": position}
-                        about |= {"component1": one, "component2": two}
+                        about |= {"component1": first, "component2": second}
                         about |= {"x": plane[point][0], "y": plane[point][1]}
                         rows.append(about | {"cluster": int(self.clusters[at][point])})
                 yield rows
@@ -319,8 +319,8 @@ class Layout:
 def lay_out_all(setup: Setup, seen: Seen) -> Layout:
     """Components, maps and clusters of every head."""
     components, shares, planes, clusters = [], [], [], []
-    for place in range(len(setup.grid.layers)):
-        points = {name: _points(setup, seen, name, place) for name in SPACES}
+    for index in range(len(setup.grid.layers)):
+        points = {name: _points(setup, seen, name, index) for name in SPACES}
         reduced = {name: find_components(of_space, REDUCED) for name, of_space in points.items()}
         places = torch.stack([places for places, _ in reduced.values()])
         components.append(places[..., :COMPONENTS].cpu().numpy())
@@ -335,10 +335,10 @@ def written_rows(setup: Setup, seen: Seen, readout: Readout) -> Iterator[FileRow
     """The rows of every head: by its mean output, then along its first component."""
     model = setup.model
     residual = seen.vectors("residual", model.device)
-    for place, layer in enumerate(setup.grid.layers):
-        outputs = seen.vectors(f"output/{place}", model.device)
+    for index, layer in enumerate(setup.grid.layers):
+        outputs = seen.vectors(f"output/{index}", model.device)
         for head in range(setup.grid.heads):
-            written = _written(setup, outputs, place, head)
+            written = _written(setup, outputs, index, head)
             along = first_component(written).expand_as(written)
             rows = [
                 *_written_tokens(model, "mean", readout.mean_logits(residual, written)),
@@ -375,9 +375,9 @@ def top_token_rows(result: xr.Dataset, model: Model) -> Iterator[FileRows]:
     layers = result["layer"].values.tolist()
     for layer, head in np.ndindex(ids.shape[:2]):
         rows: list[Row] = []
-        for place, side in enumerate(SIDES):
+        for side_index, side in enumerate(SIDES):
             for order, by in enumerate(ORDERS):
-                at = (layer, head, place, order)
+                at = (layer, head, side_index, order)
                 tokens = display(model.tokenizer, ids[at][ids[at] >= 0].tolist())
                 for rank, token in enumerate(tokens):
                     about = {"layer": layers[layer], "head": head, "side": side, "by": by}
