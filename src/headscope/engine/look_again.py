@@ -86,7 +86,7 @@ class LookAgain(Stage[Block]):
         return blocks_of(result, self.variables) if "example_input" in result else ()
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
-        """What is done to a block."""
+        """The work to be done on every block."""
         example_inputs = result["example_input"].transpose("layer", "head", ...).values
         return Look(
             setup,
@@ -116,7 +116,7 @@ class LookAgain(Stage[Block]):
 
 @dataclass(frozen=True)
 class Look(WithModel):
-    """Computes what is kept of a block of inputs."""
+    """Computes the weights and tokens to store of a block of inputs."""
 
     setup: Setup
     inputs: InputsAgain
@@ -127,11 +127,11 @@ class Look(WithModel):
     fingerprint: str  # of the model that the run is of
 
     def describe(self, block: Block, /) -> str:
-        """The block by its inputs."""
+        """Name the block by its first and last input."""
         return f"The second look at inputs {block[0]} to {block[-1]}"
 
     def __call__(self, block: Block, /) -> bytes:
-        """What is kept of the inputs, as the content of a file."""
+        """The weights and tokens to store, as the content of a file."""
         inputs, model = self.inputs(self.setup, block), self.setup.model
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
         with _one_at_a_time, use_threads(self.threads):
@@ -185,7 +185,7 @@ class Look(WithModel):
 
 @dataclass
 class ExampleTable:
-    """What was seen so far of single heads on single inputs."""
+    """Weights seen so far of single heads on single inputs."""
 
     places: list[tuple[int, int, int]] = field(default_factory=list)  # layer, head, input
     pairs: list[np.ndarray] = field(default_factory=list)  # query and key of the largest weights
@@ -197,7 +197,7 @@ class ExampleTable:
         pairs: Int[Tensor, "example 2"],
         sparse: Float[Tensor, "4 entry"],
     ) -> None:
-        """Add what was seen of one layer; `sparse` counts its examples from 0."""
+        """Add the weights of one layer; `sparse` counts its examples from 0."""
         entries = sparse.cpu().numpy()
         entries[0] += len(self.places)
         self.places += places
@@ -307,7 +307,7 @@ class Seen:
         return {description["input"]: description for description in described}
 
     def places(self) -> dict[tuple[int, int, int], tuple[int, int]]:
-        """The block, and the place there, of every layer, head and input."""
+        """The block, and the index there, of every layer, head and input."""
         return {
             (layer, head, number): (block, index)
             for block, arrays in enumerate(self.blocks)

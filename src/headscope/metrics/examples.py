@@ -169,7 +169,7 @@ class HeadExamples(Metric):
     def _by_weight(
         self, peaks: Float[Tensor, "head input"], hashes: Int[Tensor, "input"]
     ) -> Int[Tensor, "head input"]:
-        """The order of a largest weight: the larger the smaller, then by hash."""
+        """Sort key of a largest weight: larger weights first, then smaller hashes."""
         if self.is_rounded:
             bits, weight = _ROUNDED_BITS, (peaks.double() * 10**DIGITS).round().long()
         else:  # weights are not negative, so that their bits are in their order
@@ -178,7 +178,7 @@ class HeadExamples(Metric):
         return ((1 << bits) - 1 - weight) << room | hashes >> (63 - room)
 
     def merge(self, left: Sums, right: Sums) -> Sums:
-        """Of every group the first of both."""
+        """The first entries of both sides in every group."""
         sums = {"count": left["count"] + right["count"]}
         for table in ("top", "drawn") if self.each else ("top",):
             sums |= _named(table, self._first(table, _table(left, table), _table(right, table)))

@@ -70,7 +70,7 @@ class HeadGradient(Metric):
     measures: tuple[Measure, ...] = (GRADIENT, GRADIENT_MEAN_LOSS)
 
     def zero(self) -> Sums:
-        """Of every target for the summed loss, then of every target for the mean loss."""
+        """Sums for every target with the summed loss, then with the mean loss."""
         items = len(self.measures) * len(TARGETS)
         return head_sums(self.grid, items, items)
 
@@ -205,14 +205,14 @@ def differentiate(
 def outside_inference(
     batch: Batch, predicted: Bool[Tensor, "batch token"]
 ) -> Iterator[tuple[Batch, Bool[Tensor, "batch token"]]]:
-    """Copies that can enter a graph, as nothing can that was made in inference mode."""
+    """Copies that autograd can use; tensors made in inference mode cannot enter a graph."""
     with torch.inference_mode(False):
         copies = {name: getattr(batch, name).clone() for name in ("ids", "mask", "segments")}
         yield replace(batch, **copies), predicted.clone()
 
 
 def hide(model: "Model", batch: Batch, predicted: Bool[Tensor, "batch token"]) -> Batch:
-    """What the network reads: the predicted tokens behind the mask token unless it is causal."""
+    """The batch with predicted tokens masked; a causal model reads it unchanged."""
     if model.is_causal:
         return batch
     mask = torch.tensor(model.tokenizer.mask_token_id, device=batch.ids.device)

@@ -138,7 +138,7 @@ def why_no_importance(model: "Model") -> str | None:
 
 
 def predicted_tokens(batch: AnnotatedBatch, seed: int, share: float) -> Bool[Tensor, "batch token"]:
-    """What has a loss; [CLS] and [SEP], where a study marks them, are not ordinary tokens."""
+    """Tokens that have a loss; [CLS] and [SEP], if a study marks them, are not ordinary tokens."""
     special = batch.labels.get("special", torch.full_like(batch.mask, -1, dtype=torch.long))
     ordinary = batch.content & (special != CLS) & (special != SEP)
     return choose_predicted(batch, ordinary, seed=seed, share=share)

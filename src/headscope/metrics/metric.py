@@ -65,7 +65,7 @@ class Metric:
         """Add one layer of one batch."""
 
     def shrink(self, sums: Sums) -> Sums:
-        """What is kept of a shard, where that needs less room than to compute it."""
+        """The sums of a shard as they are stored; may be smaller than those to add to."""
         return sums
 
     def merge(self, left: Sums, right: Sums) -> Sums:

@@ -90,13 +90,13 @@ class AnnotatedBatch:
         return self._one_hot[key]
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
-        """What a metric makes of the batch for all layers; made on first use."""
+        """Compute a value for all layers on first use, and return it from then on."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
 
     def once_on_host(self, name: str, make: Callable[["AnnotatedBatch"], Made]) -> Made:
-        """The same of what only the host makes well; tensors are sent to where the batch is.
+        """The same for values that the host computes; tensors are sent to the device of the batch.
 
         A number that the host asks of a GPU makes it wait until all work so far is done.
         """

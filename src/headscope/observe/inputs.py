@@ -79,11 +79,11 @@ class Columns:
 
     @cached_property
     def starts(self) -> Int[np.ndarray, "input"]:
-        """Place of the first token of every input."""
+        """Position of the first token of every input in the flat arrays."""
         return np.cumsum(self.lengths) - self.lengths
 
     def cut(self, rows: Sequence[int], *, pad: int, is_causal: bool) -> "Cut":
-        """The inputs of a batch, padded on the right."""
+        """Make a batch of some inputs, padded on the right."""
         indices = np.asarray(rows, dtype=np.int64)
         lengths = self.lengths[indices]
         column = np.arange(lengths.max())
@@ -121,7 +121,7 @@ class Columns:
         return np.searchsorted(self.arcs[:, 0], np.arange(len(self) + 1))
 
     def _arcs_of(self, rows: Int[np.ndarray, "batch"]) -> Int[np.ndarray, "arc 3"]:
-        """The arcs of some inputs, with the place of each input in the batch."""
+        """The arcs of some inputs, each with the row of its input in the batch."""
         assert self.arcs is not None
         first, counts = self._arc_starts[rows], np.diff(self._arc_starts)[rows]
         row = np.repeat(np.arange(len(rows)), counts)
@@ -138,7 +138,7 @@ class Cut:
     annotated: AnnotatedBatch
 
     def to(self, device: torch.device) -> "Cut":
-        """The same on a device."""
+        """Copy both to a device."""
         if device.type == "cpu":
             return self
         batch, annotated = self.batch, self.annotated
@@ -164,7 +164,7 @@ class Cut:
 
 
 class Examples(Sequence[Example]):
-    """Examples that are made when they are asked for; the columns have all of them."""
+    """Examples that are made on access; the columns hold all inputs."""
 
     def __init__(self, columns: Columns, make: Callable[[int], Example]) -> None:
         self.columns = columns
@@ -180,14 +180,14 @@ class Examples(Sequence[Example]):
     def __getitem__(self, row: slice) -> list[Example]: ...
 
     def __getitem__(self, row: int | slice) -> Example | list[Example]:
-        """The example of a row, or several."""
+        """Make the example of a row, or the examples of a slice."""
         if isinstance(row, slice):
             return [*map(self._make, range(len(self))[row])]
         return self._make(range(len(self))[row])
 
 
 def columns_of(examples: Sequence[Example]) -> Columns:
-    """The columns of some examples, laid out now if they are not yet."""
+    """Return the columns of some examples, and lay them out first if needed."""
     return examples.columns if isinstance(examples, Examples) else Columns.of(examples)
 
 

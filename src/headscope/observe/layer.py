@@ -58,7 +58,7 @@ class Layer(ABC):
     @property
     @abstractmethod
     def block(self) -> int:
-        """How many query rows are looked at a time."""
+        """Number of query rows in a block."""
 
     @property
     def rows(self) -> Float[Tensor, "batch head query"]:
@@ -87,7 +87,7 @@ class Layer(ABC):
 
     @property
     def row_total(self) -> Float[Tensor, "batch head query"]:
-        """Weight that every real query pays at all; less than one where the family has a sink."""
+        """All weight that every real query pays; less than one where the family has a sink."""
         return self.sums.row_total
 
     @cached_property
@@ -165,7 +165,7 @@ class Layer(ABC):
         return torch.cat([compute(block.kept) for block in self.blocks()], dim=2)
 
     def once(self, name: str, make: Callable[[], Tensor]) -> Tensor:
-        """What several metrics make of the layer; made on first use."""
+        """Compute a value for several metrics on first use, and return it from then on."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -185,7 +185,7 @@ class Layer(ABC):
         return self.weights(start, stop)[row]
 
     def blocks(self) -> Iterator[RowBlock]:
-        """All query rows, some at a time."""
+        """All query rows in consecutive blocks."""
         tokens = self.batch.mask.shape[1]
         for start in range(0, tokens, self.block):
             yield RowBlock(self.batch, start, self.weights(start, min(start + self.block, tokens)))

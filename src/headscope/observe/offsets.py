@@ -47,22 +47,22 @@ class Spans:
 
 
 def offset_bins(longest: int, *, is_causal: bool) -> int:
-    """How many places there are."""
+    """Number of bins for offsets up to `longest`, the last bin for all others included."""
     return len(near_offsets(longest, is_causal=is_causal)) + 1
 
 
 def near_offsets(longest: int, *, is_causal: bool) -> range:
-    """The offsets that are kept apart."""
+    """The offsets that have a bin of their own."""
     return range(least_offset(longest, is_causal), longest + 1)
 
 
 def least_offset(longest: int, is_causal: bool) -> int:
-    """The first of them: a causal query sees no later key."""
+    """The smallest such offset: a causal query sees no later key."""
     return 0 if is_causal else -longest
 
 
 def place_of(offset: Int[Tensor, "*any"], longest: int, is_causal: bool) -> Int[Tensor, "*any"]:
-    """Where each offset is counted."""
+    """The bin of each offset."""
     near = offset - least_offset(longest, is_causal)
     last = offset_bins(longest, is_causal=is_causal) - 1
     return torch.where(offset.abs() <= longest, near, last)
@@ -93,17 +93,17 @@ def sum_spans(
 
 
 def separation_bins(tokens: int) -> int:
-    """How many places the separations of so many tokens have."""
+    """Number of bins for the separations within an input of this many tokens."""
     return 1 + max(0, tokens - 1).bit_length()
 
 
 def separation_starts(tokens: int) -> tuple[int, ...]:
-    """The least separation of every place."""
+    """The least separation of every bin."""
     return (0, *(1 << power for power in range(separation_bins(tokens) - 1)))
 
 
 def separation_place(apart: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
-    """Where each separation is counted: the number of its binary digits."""
+    """The bin of each separation: the number of its binary digits."""
     return torch.frexp(apart.double()).exponent.long()
 
 
@@ -158,13 +158,13 @@ def _sum_lower(weights: Float[Tensor, "*text query key"]) -> Float[Tensor, "*tex
 def _into(
     values: Float[Tensor, "*text some"], places: Int[Tensor, "some"], bins: int
 ) -> Float[Tensor, "*text bin"]:
-    """Values added up by place: a product with zeros and ones, for index_add has no fixed order."""
+    """Sum values by bin: a product with zeros and ones, because index_add has no fixed order."""
     every = torch.arange(bins, device=values.device)
     return values @ (places[:, None] == every).to(values.dtype)
 
 
 def count_pairs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch bin"]:
-    """How many pairs of every input that count are at every offset."""
+    """Number of counted pairs of every input at every offset."""
     apart = count_by_separation(batch, longest)[:, 1:]
     self_pairs = batch.content.double().sum(1, keepdim=True)
     near = [self_pairs, apart] if batch.is_causal else [apart.flip(1), self_pairs, apart]
@@ -174,7 +174,7 @@ def count_pairs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, 
 
 
 def count_arcs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch two bin"]:
-    """How many of them are related: the query is the parent, the key is the parent."""
+    """Number of related pairs at every offset: query is the parent, then key is the parent."""
     bins = offset_bins(longest, is_causal=batch.is_causal)
     by_direction = []
     for pairs in related_pairs(batch):

@@ -178,7 +178,7 @@ def to_the_total(
 
 
 def places_of(batch: AnnotatedBatch) -> _Places:
-    """What counts in a batch; on the host it can be found before a GPU is free."""
+    """What counts in a batch; the host can compute it before a GPU is free."""
     return batch.once_on_host("packed places", _places)
 
 
@@ -292,9 +292,9 @@ def sum_keys(
     row_weights: Float[Tensor, "head token"],
     first_peak_token: int = 0,
 ) -> KeySums:
-    """The pass over all pairs of every text; null tokens are no part of any pair.
+    """Sum over all pairs of every text, for every key; null tokens take part in no pair.
 
-    Rows that do not count have an endless log-sum-exp. The largest weights are those that queries
+    Rows that do not count have an infinite log-sum-exp. The largest weights are those that queries
     from `first_peak_token` on pay.
     """
     work = _kernel(attention.lse, "sum_keys_on_gpu", sum_keys_plainly)
@@ -318,7 +318,7 @@ def _kernel(tensor: Tensor, name: str, plain: Callable) -> Callable:
 
 
 def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Tensor:
-    """`weights_of_pairs` in plain operations: the reference of the kernel."""
+    """`weights_of_pairs` in plain torch: the reference for the kernel."""
     groups = attention.query.shape[1] // attention.key.shape[1]
     q = widen(attention.query[queries.long()])
     k = widen(attention.key[keys.clamp(min=0).long()]).repeat_interleave(groups, 1)
@@ -333,7 +333,7 @@ def weigh_pairs(attention: PackedAttention, queries: Tensor, keys: Tensor) -> Te
 def sum_keys_plainly(
     attention: PackedAttention, content: Tensor, row_weights: Tensor, first_peak_token: int = 0
 ) -> KeySums:
-    """`sum_keys` over the matrix of all tokens: the reference of the kernel."""
+    """`sum_keys` over the matrix of all tokens: the reference for the kernel."""
     groups = attention.query.shape[1] // attention.key.shape[1]
     query = widen(attention.query).transpose(0, 1)
     key = widen(attention.key).repeat_interleave(groups, 1).transpose(0, 1)
@@ -354,7 +354,7 @@ def sum_keys_plainly(
 
 
 def sum_offsets_plainly(attention: PackedAttention, content: Tensor, offsets: range) -> Tensor:
-    """`sum_offsets` offset by offset: the reference of the kernel."""
+    """`sum_offsets` offset by offset: the reference for the kernel."""
     packing, sums = attention.packing, []
     for offset in offsets:
         queries, keys = _at_offset(packing, content, -offset)

@@ -90,7 +90,7 @@ def sum_keys_on_gpu(
 
 
 def _launch(query: Tensor, longest: int) -> dict[str, int]:
-    """How large the blocks of the pass over all pairs are, and who works on one: seen to be fast.
+    """Block sizes, warps and stages of the pass over all pairs, measured to be fast.
 
     A block of short texts holds several, and what it computes between them is lost.
     """

@@ -163,7 +163,7 @@ def earlier_pairs(
     query_labels: Int[Tensor, "batch query"],
     key_labels: Int[Tensor, "batch key"],
 ) -> Pairs:
-    """Pairs (input, query, key) whose key comes before and has the label that the query wants."""
+    """Pairs (input, query, key) whose key comes before and has the label of the query."""
     texts, tokens = batch.mask.shape
     query_labels = query_labels.masked_fill(~batch.content, NONE - 1)
     key_labels = key_labels.masked_fill(~batch.content, NONE)
@@ -197,7 +197,7 @@ def pair_terms(find: Find, least: float, layer: Layer) -> Terms:
 def repeated_sequences(
     vocabulary: Sequence[int], *, count: int, period: int, seed: int
 ) -> Int[np.ndarray, "sequence token"]:
-    """Random tokens, each sequence said twice: what repeats cannot be known from the language."""
+    """Random tokens, each sequence twice, so that only copying can predict the second half."""
     rng = np.random.default_rng(seed)
     half = rng.choice(np.asarray(vocabulary), size=(count, period))
     return np.concatenate([half, half], axis=1)

@@ -63,7 +63,7 @@ class Series:
 
     @property
     def successors(self) -> list[tuple[int, int]]:
-        """Every token that has a successor, and the place of that."""
+        """Every token that has a successor, with the index of the successor."""
         count = len(self.tokens)
         last = count if self.is_cyclic else count - 1
         return [(self.tokens[index], (index + 1) % count) for index in range(last)]
@@ -102,7 +102,7 @@ class Successor(Metric):
 
     @cached_property
     def successor_members(self) -> Int[Tensor, "item"]:
-        """The place of the successor of every item among all members."""
+        """The index of the successor of every item among all members."""
         places: list[int] = []
         start = 0
         for series in self.series:

@@ -56,7 +56,7 @@ class Variability(Metric):
         return self._slots(0)
 
     def _slots(self, count: int) -> Sums:
-        """Room for so many inputs; which input is in a slot follows from its hash."""
+        """Slots for this many inputs; which input is in a slot follows from its hash."""
         cells = len(self._cells)
         return {
             "hash": torch.full((count,), FREE),

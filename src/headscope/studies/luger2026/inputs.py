@@ -106,12 +106,12 @@ def start_of(example: Example) -> int:
 
 
 def number(first: int, ordinal: int) -> int:
-    """The number of an input: by the first sentence of its passage, and its place there."""
+    """The number of an input: the first sentence of its passage, and its ordinal there."""
     return first << ORDINAL_BITS | ordinal
 
 
 def split_number(of: int) -> tuple[int, int]:
-    """The first sentence of the passage that an input is from, and its place there."""
+    """The first sentence of an input's passage, and the ordinal of the input there."""
     return of >> ORDINAL_BITS, of & ((1 << ORDINAL_BITS) - 1)
 
 
@@ -132,7 +132,7 @@ def _read_passage(setup: Setup, first: int) -> Passage:
 
 
 def join_lines(sentences: Sequence[Sentence]) -> str:
-    """The text that the sentences were: within a paragraph a space, else breaks between them."""
+    """Join sentences into text: by a space within a paragraph, else by line breaks."""
     parts = [sentences[0].text] if sentences else []
     for before, after in pairwise(sentences):
         parts += ["\n" * max(0, after.paragraph - before.paragraph) or " ", after.text]

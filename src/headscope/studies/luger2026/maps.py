@@ -77,7 +77,7 @@ def find_components(
 def bring_together(
     query: Float[Tensor, "head point dim"], key: Float[Tensor, "head point dim"]
 ) -> tuple[Float[Tensor, "head point dim"], Float[Tensor, "head point dim"]]:
-    """Queries and keys so scaled and moved that they lie together, attention left as it is.
+    """Scale and move queries and keys so that they overlap, without changing attention.
 
     q·k stays if q is multiplied and k divided by the same number, here that which makes both as
     wide; and a vector added to all keys adds the same to every score of a row, which the softmax
@@ -142,7 +142,7 @@ def _affinities(
 def _slope(
     places: Float[Tensor, "head point 2"], affinities: Float[Tensor, "head point point"]
 ) -> Float[Tensor, "head point 2"]:
-    """Of the divergence between the chances in the plane and the affinities."""
+    """Gradient of the divergence between the chances in the plane and the affinities."""
     length = places.square().sum(-1)
     apart = torch.baddbmm(length[:, None], places, places.mT, alpha=-2)  # less a square each
     near = apart.add_(length[..., None]).clamp_(min=0).add_(1).reciprocal_()

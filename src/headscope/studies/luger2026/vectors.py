@@ -80,7 +80,7 @@ class Vectors(Stage[Block]):
         return blocks_of(result, ("sample_input",))
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
-        """What is done to a block."""
+        """The work to be done on every block."""
         sample = np.stack([result[f"sample_{name}"].values for name in ("input", "position")], -1)
         return Look(setup, self.inputs, sample, threads, setup.model.fingerprint)
 
@@ -118,7 +118,7 @@ class Look(WithModel):
     fingerprint: str  # of the model that the run is of
 
     def describe(self, block: Block, /) -> str:
-        """The block by its inputs."""
+        """Name the block by its first and last input."""
         return f"The second look at tokens of inputs {block[0]} to {block[-1]}"
 
     def __call__(self, block: Block, /) -> bytes:
@@ -164,7 +164,7 @@ class Look(WithModel):
 
 @dataclass
 class VectorTable:
-    """What was seen so far: the tokens, and their vectors by space and layer."""
+    """Tokens seen so far, and their vectors by space and layer."""
 
     tokens: list[tuple[int, int]] = field(default_factory=list)  # input, place
     vectors: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
@@ -240,7 +240,7 @@ class Seen:
         return any("vectors/query/0" in block for block in self.blocks)
 
     def tokens(self) -> list[tuple[int, int, str]]:
-        """Input, place and text of every sampled token."""
+        """Input, position and text of every sampled token."""
         return [
             (number, position, word)
             for block in self.blocks
@@ -280,7 +280,7 @@ def _points(setup: Setup, seen: Seen, space: str, index: int) -> Float[Tensor, "
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the points of all heads lie, and what is said of them."""
+    """Where the points of all heads lie, with variance shares and clusters."""
 
     components: Float[np.ndarray, "layer space head point component"]
     shares: Float[np.ndarray, "layer space head component"]

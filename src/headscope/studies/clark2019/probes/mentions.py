@@ -146,7 +146,7 @@ def kind_of(word: Word) -> Kind | None:
 
 
 def agreement(inside: Sequence[Word], head: Word, head_index: int) -> Agreement:
-    """Agreement of a phrase: its words, its head word and the place of that in the sentence."""
+    """Number, gender and person of a phrase; `head_index` is its head word in the sentence."""
     features = _features(head.feats)
     pronoun = PRONOUNS.get(head.text.lower(), Agreement())
     is_list = any(word.deprel == "conj" and word.head == head_index for word in inside)

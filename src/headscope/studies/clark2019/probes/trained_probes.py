@@ -68,7 +68,7 @@ class Seeds:
     device: torch.device | str = "cpu"
 
     def uniform(self, shape: tuple[int, ...], inputs: int) -> nn.Parameter:
-        """Even between ±1/√inputs."""
+        """Uniform between ±1/√inputs."""
         seeds = range(self.first, self.first + self.count)
         drawn = [torch.rand(shape, generator=torch.Generator().manual_seed(s)) for s in seeds]
         return self._parameter((torch.stack(drawn) * 2 - 1) * inputs**-0.5)
@@ -220,7 +220,7 @@ class Learner:
     def of(
         cls, probe: Probe, rate: float = LEARNING_RATE, *, is_control: bool = False
     ) -> "Learner":
-        """A probe that has learned nothing yet."""
+        """A learner for an untrained probe."""
         return cls(probe, torch.optim.Adam(probe.parameters(), lr=rate), is_control)
 
     def learn(self, batch: ParseBatch, size: int = 1) -> float:
