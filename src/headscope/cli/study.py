@@ -85,6 +85,13 @@ _Weights = Annotated[
         help="Attention as it is, weighted by what each token gives, or both.",
     ),
 ]
+_Bos = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|never|always",
+        help="Whether inputs begin with the BOS token; auto: as the tokenizer adds it.",
+    ),
+]
 _Option = Annotated[
     list[str] | None,
     typer.Option(
@@ -139,6 +146,7 @@ def study(
     context: _Context = None,
     rest: _Rest = False,
     weights: _Weights = None,
+    bos: _Bos = None,
     option: _Option = None,
     train: _Train = None,
     vectors: _Vectors = None,
@@ -155,7 +163,7 @@ def study(
     find_modules_here(name)
     chosen = find_study(name)
     named = {"train": train, "vectors": vectors, "context": context, "weights": weights}
-    named["rest"] = rest or None
+    named |= {"rest": rest or None, "bos": bos}
     given = {key: value for key, value in named.items() if value is not None}
     options = chosen.with_options({**read_pairs(option or ()), **given})
     import headscope as hs

@@ -9,6 +9,7 @@ import typer
 
 from headscope.cli.check import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
+from headscope.model.inputs.frame import Bos
 from headscope.model.trace import ENDING, Precision
 from headscope.progress import show_progress
 from headscope.views.state import SETTINGS, Kind, Theme
@@ -47,6 +48,10 @@ _Chat = Annotated[
 _Special = Annotated[
     bool,
     typer.Option("--special/--no-special", help="Whether the tokenizer adds its special tokens."),
+]
+_Bos = Annotated[
+    Bos,
+    typer.Option(help="Whether the text begins with the BOS token; auto: as its tokenizer does."),
 ]
 _Pair = Annotated[
     str | None, typer.Option(metavar="TEXT", help="A second text, for models of pairs.")
@@ -113,6 +118,7 @@ def view(
     kind: Annotated[Kind, typer.Option(help="Which view.")] = "head",
     pair: _Pair = None,
     special: _Special = True,
+    bos: _Bos = "auto",
     target: _Target = None,
     generate: _Generate = 0,
     temperature: _Temperature = None,
@@ -157,6 +163,7 @@ def view(
             **one,
             pair=second,
             special=special,
+            bos=bos,
             target=written,
             generate=generate,
             temperature=temperature,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.errors import ModelError
 from headscope.metrics.metric import Grid
+from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.results.replicates import group_of
 from headscope.text.corpus import count_documents
 
@@ -52,6 +53,16 @@ class Setup:
         on_cpu = self.model.device.type == "cpu"
         default = "dense" if self.context is None and on_cpu else "auto"
         return self.options.get("attention") or default
+
+    @property
+    def bos(self) -> Bos:
+        """Whether inputs begin with the BOS token."""
+        return self.options.get("bos", "auto")
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The special tokens around a text."""
+        return find_frame(self.model.tokenizer, self.bos)
 
     @property
     def sharing(self) -> "Sharing":

@@ -45,6 +45,7 @@ from headscope.model.inputs.batch import (
 )
 from headscope.model.inputs.chat import Chat, Message
 from headscope.model.inputs.encode import Encoded, decoder_start, encode, encode_target
+from headscope.model.inputs.frame import Bos
 from headscope.model.loading.network import Copy, evaluating, fingerprint, home_of, quiet, sketch
 from headscope.model.loading.source import Origin
 
@@ -164,11 +165,23 @@ class Model:
         return buckets(lengths, budget, equal=not self.can_pad("right"))
 
     def encode(
-        self, text: str, pair: str | None = None, *, special: bool = True, truncate: bool = False
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        special: bool = True,
+        bos: Bos = "auto",
+        truncate: bool = False,
     ) -> Encoded:
         """The tokens of a text or a pair of texts; a model that cannot part a pair refuses it."""
         encoded = encode(
-            self.tokenizer, text, pair, special=special, limit=self.max_length, truncate=truncate
+            self.tokenizer,
+            text,
+            pair,
+            special=special,
+            bos=bos,
+            limit=self.max_length,
+            truncate=truncate,
         )
         if special and pair is not None and not encoded.is_parted:
             raise ModelError(

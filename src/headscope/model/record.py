@@ -14,6 +14,7 @@ from headscope.model.capture.plan import Plan, StackPlan
 from headscope.model.generate import Progress, Sampling, begin, continue_text
 from headscope.model.inputs.chat import Message
 from headscope.model.inputs.encode import Encoded, words_of_tokens
+from headscope.model.inputs.frame import Bos
 from headscope.model.loading.memory import check_memory, needed, within_memory
 from headscope.model.trace import Side, StackTrace, Trace
 from headscope.model.writes import value_norms
@@ -38,6 +39,7 @@ def trace(
     messages: Sequence[Message] | None = None,
     template: Mapping[str, Any] | None = None,
     special: bool = True,
+    bos: Bos = "auto",
     target: str | None = None,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
@@ -53,6 +55,8 @@ def trace(
 
     `messages` are written by the model's own chat template; `template` has further arguments for
     it, such as `tools`. `special=False` adds no special tokens: for a text that has its own.
+    `bos` says whether the text begins with the BOS token: "auto" as the tokenizer adds it, "never",
+    "always".
     An encoder–decoder model needs `target` (or `generate`) to show its decoder; else its encoder is
     traced alone. Only the chosen layers and heads are kept; a trace that does not fit into memory
     is refused before the pass.
@@ -66,9 +70,9 @@ def trace(
     _check_request(generate, sampling)
     recording = Recording(model.plan, layers, heads)
     if messages is None:
-        source = model.encode(_given(text), pair, special=special, truncate=truncate)
+        source = model.encode(_given(text), pair, special=special, bos=bos, truncate=truncate)
     else:
-        _check_alone(text=text, pair=pair)
+        _check_alone(text=text, pair=pair, bos=None if bos == "auto" else bos)
         answer = generate > 0 and not model.is_encoder_decoder
         source = model.encode_chat(messages, template, answer=answer, truncate=truncate)
     written = None if target is None else model.encode_target(target, truncate=truncate)

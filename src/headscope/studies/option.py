@@ -15,6 +15,7 @@ from typing import Any, get_args
 import xarray as xr
 
 from headscope.errors import RunError
+from headscope.model.inputs.frame import BOS_CHOICES
 from headscope.results import dataset as results
 from headscope.text.alignment import BARE, JOINED, SEVERAL, SPLIT, WORDS, Sharing
 from headscope.wording import counted
@@ -133,6 +134,13 @@ ALIGNMENT = Option(
     "overlap: a token of several words is kept; strict: its sentence is skipped; words: each word "
     "is encoded on its own",
     choices=get_args(Sharing),
+)
+BOS = Option(
+    "bos",
+    str,
+    "auto",
+    "whether inputs begin with the BOS token; auto: as the tokenizer adds it",
+    choices=BOS_CHOICES,
 )
 ATTENTION = Option(
     "attention",

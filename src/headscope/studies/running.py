@@ -17,6 +17,7 @@ from headscope.engine.setup import Setup
 from headscope.engine.stage import run_stage
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
+from headscope.model.inputs.frame import check_bos, find_frame
 from headscope.model.model import Model
 from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
 from headscope.results import dataset
@@ -74,6 +75,7 @@ def study(
     workers = find_engine(engine) if isinstance(engine, str) else engine
     options = dict(declared.settle(model, declared.with_options(options)))
     sentences, seed = SENTENCES.read(sentences), SEED.read(seed)
+    check_bos(model.tokenizer, options.get("bos", "auto"))
     check_attention(model, options.get("attention"))
     check_reading(model, options.get("weights", "raw"), options.get("attention"))
     tokens = BATCH_TOKENS.read(batch_tokens) or _batch_tokens(model, path)
@@ -103,6 +105,7 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
             "model": setup.model.name,
             "is_causal": int(setup.model.is_causal),
             "weights": setup.reading,
+            "bos": _begin(study, setup),
             "corpus": setup.corpus.fingerprint,
             "left_out": json.dumps(study.left_out(setup)),
             "options": json.dumps({"seed": setup.seed, **setup.options}),
@@ -225,3 +228,11 @@ def _report_left_out(missing: Mapping[str, str]) -> None:
         if not reason.startswith(AS_ASKED):
             names = ", ".join(name for name, why in missing.items() if why == reason)
             log.warning("Without %s: %s.", plain(names), plain(reason))
+
+
+def _begin(study: Study, setup: Setup) -> str:
+    """The BOS token that inputs begin with, or nothing."""
+    tokenizer = setup.model.tokenizer
+    frame = find_frame(tokenizer, study.bos(setup))
+    begins = frame.before[:1] == (tokenizer.bos_token_id,)
+    return str(tokenizer.bos_token) if begins else ""

@@ -13,6 +13,7 @@ from headscope.engine.setup import Setup
 from headscope.engine.stage import Stage
 from headscope.errors import RunError
 from headscope.metrics.metric import Metric
+from headscope.model.inputs.frame import Bos
 from headscope.model.model import Model
 from headscope.results.findings import Finding
 from headscope.results.measure import Measure
@@ -62,6 +63,8 @@ class Study:
     check: Callable[[Setup], None] = lambda setup: None  # refuses what cannot work, before a run
     # The options of a run with those filled in that depend on the model.
     settle: Callable[[Model, Mapping[str, Any]], Mapping[str, Any]] = lambda model, options: options
+    # Whether inputs begin with the BOS token, where `auto` is more than what the tokenizer adds.
+    bos: Callable[[Setup], Bos] = lambda setup: setup.bos
     # How raw text becomes sentences unless it is said; see `headscope.read_corpus`.
     layout: Layout | None = None
     # What to do about a corpus that no input could be made of.

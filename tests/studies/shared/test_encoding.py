@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from headscope.model.inputs.frame import find_frame
 from headscope.model.model import Model
 from headscope.studies.shared.words import (
-    Frame,
     SkipError,
     WordTokens,
     encode_words,
-    find_frame,
     keeps_words_apart,
+    settle_bos,
 )
 from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS, Sharing, align
 from headscope.text.sentence import ROOT, Sentence, Word
@@ -67,14 +67,15 @@ def test_no_sentences_give_no_tokens() -> None:
     assert encode_words(causal_model(), []) == []
 
 
-def test_the_frame_is_what_the_tokenizer_adds_or_else_its_beginning_token() -> None:
-    assert find_frame(MODELS["bidirectional"]().tokenizer) == Frame((2,), (3,))
+def test_only_a_text_without_any_special_token_is_given_a_bos_token() -> None:
     causal = causal_model().tokenizer
-    assert find_frame(causal) == Frame((), ())
     with_bos = PreTrainedTokenizerFast(
         tokenizer_object=causal.backend_tokenizer, bos_token="<|end|>", eos_token="<|end|>"
     )
-    assert find_frame(with_bos) == Frame((0,), ())
+    assert settle_bos(with_bos, "auto") == "always"
+    assert settle_bos(with_bos, "never") == "never"
+    assert settle_bos(causal, "auto") == "auto"
+    assert settle_bos(MODELS["bidirectional"]().tokenizer, "auto") == "auto"
 
 
 def sentencepiece_like() -> PreTrainedTokenizerFast:

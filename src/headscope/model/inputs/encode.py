@@ -20,8 +20,9 @@ from typing import Protocol
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
+from headscope.model.inputs.frame import Bos, bos_id, check_bos, find_frame
 from headscope.model.inputs.spans import Turn
-from headscope.model.inputs.tokens import brief, display_text, encode_slowly
+from headscope.model.inputs.tokens import Placed, brief, display_text, encode_slowly
 
 Span = tuple[int, int]
 BY_TOKEN = ("ids", "tokens", "offsets", "segments", "special", "sequence")  # of an Encoded
@@ -80,17 +81,21 @@ def encode(
     pair: str | None = None,
     *,
     special: bool = True,
+    bos: Bos = "auto",
     limit: int | None = None,
     truncate: bool = False,
 ) -> Encoded:
     """Tokenize a text or a pair; one longer than `limit` is an error unless `truncate` is set."""
+    check_bos(tokenizer, bos)
     for part, name in ((text, "text"), (pair, "pair")):
         if part is not None and not part.strip():
             raise ModelError(f"The {name} is empty: give at least one word.")
-    most = limit if truncate else None
+    most = None
+    if truncate and limit is not None:
+        most = limit - _added(tokenizer, bos, special=special)
     with tokenizing(tokenizer):
         make = _encode_fast if tokenizer.is_fast else encode_slowly
-        made = make(tokenizer, text, pair, special=special, limit=most)
+        made = with_bos(tokenizer, make(tokenizer, text, pair, special=special, limit=most), bos)
     check_length(len(made), limit)
     if not made.ids:
         raise ModelError(f"The tokenizer makes no token of {text[:40]!r}: give at least one word.")
@@ -118,6 +123,37 @@ def _encode_fast(
     )
     assert made.encodings is not None
     return made.encodings[0]
+
+
+def _added(tokenizer: PreTrainedTokenizerBase, bos: Bos, *, special: bool) -> int:
+    """How many tokens `with_bos` adds: 1, 0 or -1."""
+    if not special:
+        return int(bos == "always")
+    return len(find_frame(tokenizer, bos)) - len(find_frame(tokenizer))
+
+
+def with_bos(tokenizer: PreTrainedTokenizerBase, encoding: Tokenized, bos: Bos) -> Tokenized:
+    """The tokens with or without the BOS token before them."""
+    if bos == "auto":
+        return encoding
+    begins = encoding.ids[:1] == [tokenizer.bos_token_id]
+    if bos == "never" and begins and encoding.special_tokens_mask[0]:
+        return Placed(
+            encoding.ids[1:],
+            encoding.offsets[1:],
+            encoding.type_ids[1:],
+            encoding.special_tokens_mask[1:],
+            encoding.sequence_ids[1:],
+        )
+    if bos == "always" and not begins:
+        return Placed(
+            [bos_id(tokenizer), *encoding.ids],
+            [(0, 0), *encoding.offsets],
+            [0, *encoding.type_ids],
+            [1, *encoding.special_tokens_mask],
+            [None, *encoding.sequence_ids],
+        )
+    return encoding
 
 
 def encode_all(

@@ -6,7 +6,7 @@ of a head after what it does, Fig. 6; the sink rate; two lines), and the study d
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -38,7 +38,7 @@ from headscope.studies.clark2019.words import (
 from headscope.studies.clark2019.words import exhibits as word_exhibits
 from headscope.studies.clark2019.words import findings as word_findings
 from headscope.studies.clark2019.words.choices import name_linguistic
-from headscope.studies.option import ALIGNMENT, DOCUMENTS, NO_TREES, Option, say_words
+from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, NO_TREES, Option, say_words
 from headscope.studies.study import Study
 from headscope.text.segments import Segments
 
@@ -224,6 +224,11 @@ STUDY = Study(
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("example_tokens", int, 32, "most tokens of the segment that is drawn", least=2),
         ALIGNMENT,
+        replace(
+            BOS,
+            meaning="whether trees and windows begin with the BOS token, segments have their own "
+            "delimiters; auto: as the tokenizer adds it, always where it adds nothing",
+        ),
         DOCUMENTS,
         additions.WEIGHTS,
         additions.IMPORTANCE,
@@ -248,6 +253,7 @@ STUDY = Study(
     ),
     findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *word_findings.NOOP_FINDINGS),
     check=words.check_files,
+    bos=words.bos_of_inputs,
     choices=lambda result: [],
     draw=draw_segments,
     notes=lambda result: f"{additions.note(result)}{NOTES} {say_words(result, TREES)}".strip(),

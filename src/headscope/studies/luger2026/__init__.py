@@ -24,7 +24,7 @@ from headscope.studies.luger2026.inputs import (
 )
 from headscope.studies.luger2026.parts import RECORD_OPTIONS, left_out, parts
 from headscope.studies.luger2026.vectors import Vectors
-from headscope.studies.option import ATTENTION, DOCUMENTS, Option
+from headscope.studies.option import ATTENTION, BOS, DOCUMENTS, Option
 from headscope.studies.study import Figure, Study
 
 SINK_RATE = replace(surface.SINK_RATE, formula="heads with first_share > 0.3 / heads",
@@ -180,6 +180,7 @@ STUDY = Study(
         ),
         Option("rest", bool, False, "whether the shorter end of a document is an input too"),
         ATTENTION,
+        BOS,
         Option("repeated_sequences", int, 16, "random sequences said twice", least=1),
         Option("period", int, 32, "tokens until such a sequence repeats", least=1),
         Option("needles", int, 8, "texts that a needle is hidden in, at every depth", least=1),

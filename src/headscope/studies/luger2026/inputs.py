@@ -29,11 +29,11 @@ from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.where.surface import CLS, SEP
 from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
+from headscope.model.inputs.frame import Frame
 from headscope.model.inputs.tokens import display_text
 from headscope.model.model import Model
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.results.replicates import group_of
-from headscope.studies.shared.words import Frame, own_frame
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 from headscope.text.sentence import Sentence
@@ -73,7 +73,7 @@ def settle_context(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_room(setup: Setup) -> None:
     """Refuse a context that special tokens fill."""
-    frame = own_frame(setup.model.tokenizer)
+    frame = setup.frame
     if text_room(setup, frame) < SHORTEST:
         raise RunError(
             f"A context of {setup.context} leaves no room for text between the {len(frame)} "
@@ -140,7 +140,7 @@ def join_lines(sentences: Sequence[Sentence]) -> str:
 
 
 def _inputs(setup: Setup, passages: Sequence[Passage], numbers: frozenset[int] | None) -> Inputs:
-    frame = own_frame(setup.model.tokenizer)
+    frame = setup.frame
     texts = [passage.text for passage in passages]
     encodings = encode_all(setup.model.tokenizer, texts, special=False) if texts else []
     skipped: Counter[str] = Counter()

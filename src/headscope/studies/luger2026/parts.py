@@ -23,6 +23,7 @@ from headscope.metrics.what.successor import ITEM, Series, Successor
 from headscope.metrics.where import positions
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import encode_all
+from headscope.model.inputs.frame import find_frame
 from headscope.model.model import Model
 from headscope.model.writes import why_no_writes
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
@@ -34,7 +35,7 @@ from headscope.studies.luger2026.inputs import text_inputs, text_room
 from headscope.studies.option import NO_NEXT, Option
 from headscope.studies.shared.delimiters import find_delimiters
 from headscope.studies.shared.repeated import longest_period, ordinary_tokens, repeated_inputs
-from headscope.studies.shared.words import find_frame, own_frame
+from headscope.studies.shared.words import settle_bos
 from headscope.text.sentence import Sentence
 
 Tokens = Int[np.ndarray, "token"]
@@ -71,7 +72,7 @@ def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
     """The first texts of the corpus, each with a needle at every depth; the first shard has all."""
     if first > 0:
         return Inputs(())
-    texts, frame = _texts(setup, sentences), own_frame(setup.model.tokenizer)
+    texts, frame = _texts(setup, sentences), setup.frame
     hidden = [
         (number, depth, hide(text, _needle(setup, number), share, frame.before, frame.after))
         for number, text in enumerate(texts)
@@ -114,13 +115,13 @@ def hide(
 
 def needle_room(setup: Setup) -> int:
     """How many tokens of text an input with a needle has."""
-    return text_room(setup, own_frame(setup.model.tokenizer)) - 2 * NEEDLE_TOKENS
+    return text_room(setup, setup.frame) - 2 * NEEDLE_TOKENS
 
 
 def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Tokens]:
     """Tokens of the first inputs that are long enough, without their special ones."""
     columns = text_inputs(setup, sentences, 0).columns
-    frame, room = own_frame(setup.model.tokenizer), needle_room(setup)
+    frame, room = setup.frame, needle_room(setup)
     if room < FEWEST:
         return []
     found = []
@@ -197,7 +198,8 @@ def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
     """Every member that has a successor, alone; the first shard has them all."""
     if first > 0:
         return Inputs(())
-    frame = find_frame(setup.model.tokenizer)
+    tokenizer = setup.model.tokenizer
+    frame = find_frame(tokenizer, settle_bos(tokenizer, setup.bos))
     items = [token for each in find_series(setup.model) for token, _ in each.successors]
     ids = [np.array((*frame.before, token, *frame.after)) for token in items]
     before, after = [NO_LABEL] * len(frame.before), [NO_LABEL] * len(frame.after)

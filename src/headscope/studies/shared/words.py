@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from transformers import PreTrainedTokenizerBase
 from headscope.model.attention import LayerAttention
 from headscope.model.inputs.batch import Batch
 from headscope.model.inputs.encode import Encoded, Span, Tokenized, encode_all
+from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Reading, norm_weighted, norms_of
@@ -94,38 +95,18 @@ class WordTokens:
         return {WORDS: self.words, SPLIT: split, SEVERAL: self.several, JOINED: self.joined}
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The special tokens before and after a text."""
-
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.before) + len(self.after)
-
-
 class SkipError(Exception):
     """Why a sentence cannot be used, in a few words to count by."""
 
 
-def find_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:
-    """What the tokenizer puts around a text; if nothing, its BOS token before it.
+def settle_bos(tokenizer: PreTrainedTokenizerBase, bos: Bos) -> Bos:
+    """`auto` is `always` where the tokenizer has a BOS token, but puts nothing around a text.
 
     Attention that goes nowhere rests on the first token. Without a special token there the first
     word would take its place and be the strongest candidate of most heads.
     """
-    frame, bos = own_frame(tokenizer), tokenizer.bos_token_id
-    return Frame((bos,), ()) if len(frame) == 0 and isinstance(bos, int) else frame
-
-
-def own_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:
-    """What the tokenizer itself puts around a text."""
-    encoding: Any = tokenizer("a", return_special_tokens_mask=True)
-    ids, special = list(encoding["input_ids"]), list(encoding["special_tokens_mask"])
-    first = special.index(0)
-    last = len(special) - special[::-1].index(0)
-    return Frame(tuple(ids[:first]), tuple(ids[last:]))
+    is_bare = len(find_frame(tokenizer)) == 0 and isinstance(tokenizer.bos_token_id, int)
+    return "always" if bos == "auto" and is_bare else bos
 
 
 def keeps_words_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
@@ -134,11 +115,14 @@ def keeps_words_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def encode_words(
-    model: Model, sentences: Sequence[Sentence], sharing: Sharing = "overlap"
+    model: Model,
+    sentences: Sequence[Sentence],
+    sharing: Sharing = "overlap",
+    bos: Bos = "auto",
 ) -> list[WordTokens | SkipError]:
     """The tokens of every sentence, or why it has none."""
     tokenizer, apart = model.tokenizer, sharing != "overlap"
-    pieces_of = encode_pieces(tokenizer, sentences, find_frame(tokenizer), apart=apart)
+    pieces_of = encode_pieces(tokenizer, sentences, find_frame(tokenizer, bos), apart=apart)
     ids: set[int] = set()
     for pieces in pieces_of:
         ids.update(pieces.ids)

@@ -16,11 +16,18 @@ from headscope.metrics.metric import Axis, Metric
 from headscope.metrics.what import dependencies, labels
 from headscope.metrics.where import spread
 from headscope.metrics.where.variability import Variability
-from headscope.model.inputs.encode import encode
 from headscope.model.inputs.tokens import display_text
 from headscope.studies import additions
 from headscope.studies.additions import with_importance
-from headscope.studies.option import ALIGNMENT, ATTENTION, DOCUMENTS, NO_TREES, Option, say_words
+from headscope.studies.option import (
+    ALIGNMENT,
+    ATTENTION,
+    BOS,
+    DOCUMENTS,
+    NO_TREES,
+    Option,
+    say_words,
+)
 from headscope.studies.study import Study
 from headscope.studies.vig2019 import depth
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
@@ -147,13 +154,13 @@ def _of_arcs(setup: Setup) -> list[Metric]:
 
 
 def _has_null(setup: Setup) -> bool:
-    return setup.model.is_causal or any(encode(setup.model.tokenizer, "a").special)
+    return setup.model.is_causal or len(setup.frame) > 0
 
 
 def notes(result: xr.Dataset) -> str:
     """How to read the numbers of this study."""
     null = (
-        "the first token of every sentence"
+        f"the first token of every sentence{_name_bos(result)}"
         if result.attrs["is_causal"]
         else "the delimiters, as rows and as columns"
     )
@@ -163,6 +170,11 @@ def notes(result: xr.Dataset) -> str:
         "errors over sentences. Layers and heads count from 0."
     )
     return f"{additions.note(result)}{said} {say_words(result)}".strip()
+
+
+def _name_bos(result: xr.Dataset) -> str:
+    bos = result.attrs.get("bos")
+    return f", the BOS token {bos}" if bos else ""
 
 
 SINK = additions.sink_finding("the null token", "null_share", {})
@@ -193,6 +205,7 @@ STUDY = Study(
         Option("example_tokens", int, 14, "most tokens of the input that is drawn", least=2),
         Option("context", int, None, "inputs are documents of up to this many tokens", least=2),
         ATTENTION,
+        BOS,
         additions.WEIGHTS,
         additions.IMPORTANCE,
     ),

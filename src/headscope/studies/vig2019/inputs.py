@@ -21,10 +21,10 @@ from jaxtyping import Bool, Int
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
-from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of
+from headscope.model.inputs.encode import Tokenized, encode_all, encoded_of, with_bos
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
 from headscope.studies.draw import draw_sentences
-from headscope.studies.shared.words import Frame, encode_pieces, own_frame
+from headscope.studies.shared.words import encode_pieces
 from headscope.text.alignment import (
     BARE,
     NO_WORD,
@@ -238,15 +238,15 @@ def _read(setup: Setup, numbered: Sequence[Numbered], skipped: Counter[str]) -> 
 
 
 def _encode(setup: Setup, sentences: Sequence[Sentence]) -> Sequence[Tokenized]:
-    """No BOS for a causal model: the first token of the text is the sink, as in the paper."""
-    model = setup.model
+    tokenizer = setup.model.tokenizer
     if not sentences:
         return []
     if setup.sharing == "words":
-        frame = Frame((), ()) if model.is_causal else own_frame(model.tokenizer)
-        return encode_pieces(model.tokenizer, sentences, frame, apart=True)
-    texts = [sentence.text for sentence in sentences]
-    return encode_all(model.tokenizer, texts, special=not model.is_causal)
+        return encode_pieces(tokenizer, sentences, setup.frame, apart=True)
+    encodings = encode_all(tokenizer, [sentence.text for sentence in sentences])
+    if setup.bos == "auto":
+        return encodings
+    return [with_bos(tokenizer, encoding, setup.bos) for encoding in encodings]
 
 
 def _inputs(setup: Setup, usable: Usable, skipped: Counter[str]) -> Inputs:
@@ -308,12 +308,10 @@ class _Maker:
 
 
 def _null(setup: Setup, read: Read) -> Bool[np.ndarray, "token"]:
-    """The first token of a causal model, the delimiters of a bidirectional one."""
-    if not setup.model.is_causal:
-        special = _flat(encoding.special_tokens_mask for encoding in read.encodings)
-        return special.astype(bool)
-    null = np.zeros(int(read.lengths.sum()), dtype=bool)
-    null[np.cumsum(read.lengths) - read.lengths] = True
+    """What the tokenizer adds, and the first token of a causal model, be it BOS or text."""
+    null = _flat(encoding.special_tokens_mask for encoding in read.encodings).astype(bool)
+    if setup.model.is_causal:
+        null[np.cumsum(read.lengths) - read.lengths] = True
     return null
 
 

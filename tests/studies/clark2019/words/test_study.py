@@ -14,6 +14,7 @@ from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.errors import CorpusError, RunError
 from headscope.head import Head
+from headscope.model.inputs.frame import find_frame
 from headscope.report.parts import show_table
 from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
@@ -24,7 +25,7 @@ from headscope.studies.clark2019.probes.training import PROBES
 from headscope.studies.clark2019.probes.trees import ALL
 from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
-from headscope.studies.shared.words import WordTokens, encode_words, find_frame
+from headscope.studies.shared.words import WordTokens, encode_words
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence

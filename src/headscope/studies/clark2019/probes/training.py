@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.model.inputs.batch import Batch, buckets
+from headscope.model.inputs.frame import Bos
 from headscope.model.loading.network import entries_of, quiet
 from headscope.model.model import Model
 from headscope.model.writes import Reading
@@ -115,6 +116,7 @@ class ProbeStream:
     sharing: Sharing = "overlap"  # what becomes of a token of several words
     control_seed: int | None = None  # of the control task, if it is wanted
     reading: Reading = "raw"  # of the network's weights
+    bos: Bos = "auto"  # whether a sentence begins with the BOS token
 
     def read(
         self, sentences: Sequence[Sentence], order: random.Random | None = None
@@ -124,7 +126,8 @@ class ProbeStream:
         The shortest come first, or a random order if one is given.
         """
         trees = [index for index, s in enumerate(sentences) if tree_fault(s.words) is None]
-        encodings = encode_words(self.model, [sentences[index] for index in trees], self.sharing)
+        parsed = [sentences[index] for index in trees]
+        encodings = encode_words(self.model, parsed, self.sharing, self.bos)
         usable = [
             (index, tokens)
             for index, tokens in zip(trees, encodings, strict=True)

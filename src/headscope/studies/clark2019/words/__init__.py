@@ -14,6 +14,7 @@ from headscope.engine.setup import Setup
 from headscope.errors import CorpusError
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Metric
+from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.observe.inputs import Example
 from headscope.studies.clark2019.probes.coreference import CorefAccuracy, make_queries
 from headscope.studies.clark2019.probes.noop import Noop, NoopGradient
@@ -24,12 +25,11 @@ from headscope.studies.clark2019.probes.vectors import check_vectors
 from headscope.studies.clark2019.surface import why_no_gradients
 from headscope.studies.option import NO_TREES, Option
 from headscope.studies.shared.words import (
-    Frame,
     SkipError,
     WordTokens,
     encode_pieces,
     encode_words,
-    find_frame,
+    settle_bos,
     word_example,
 )
 from headscope.studies.vig2019.inputs import inputs_again as sentences_again
@@ -107,7 +107,7 @@ def window_inputs(setup: Setup, sentences: Excerpt, first: int) -> Inputs:
 
 
 def _encode(setup: Setup, sentences: Sequence[Sentence]) -> list[WordTokens | SkipError]:
-    return encode_words(setup.model, sentences, setup.sharing)
+    return encode_words(setup.model, sentences, setup.sharing, bos_of_words(setup))
 
 
 def _example(setup: Setup, number: int, made: WordTokens) -> Example:
@@ -115,11 +115,26 @@ def _example(setup: Setup, number: int, made: WordTokens) -> Example:
     return word_example(number, made, is_causal=setup.model.is_causal, group=group)
 
 
+def bos_of_words(setup: Setup) -> Bos:
+    """Whether trees and windows begin with the BOS token."""
+    return settle_bos(setup.model.tokenizer, setup.bos)
+
+
+def bos_of_inputs(setup: Setup) -> Bos:
+    """The same for the result; without trees sentences are read as vig2019 reads them."""
+    return bos_of_words(setup) if has_trees(setup) else setup.bos
+
+
+def frame_of_words(setup: Setup) -> Frame:
+    """The special tokens around trees and windows."""
+    return find_frame(setup.model.tokenizer, bos_of_words(setup))
+
+
 def window_size(setup: Setup) -> int:
     """The most tokens of a window without the special ones around it."""
     limit, asked = setup.model.max_length, setup.options["window"]
     whole = asked if limit is None else min(asked, limit)
-    return whole - len(find_frame(setup.model.tokenizer))
+    return whole - len(frame_of_words(setup))
 
 
 def _windows(
@@ -164,7 +179,7 @@ def _first_tokens(
 
 def _lengths(setup: Setup, sentences: Sequence[Sentence]) -> list[int]:
     """Tokens of every sentence; one more than fits for those that cannot be used."""
-    made, frame = _encode(setup, sentences), len(find_frame(setup.model.tokenizer))
+    made, frame = _encode(setup, sentences), len(frame_of_words(setup))
     unusable = window_size(setup) + 1
     return [
         len(each.encoded) - frame if isinstance(each, WordTokens) else unusable for each in made

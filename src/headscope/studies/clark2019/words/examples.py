@@ -17,6 +17,7 @@ from headscope.metrics.metric import Axis, Variables, label
 from headscope.results.measure import Measure
 from headscope.studies.clark2019.probes.coreference import make_queries
 from headscope.studies.clark2019.probes.trees import tree_fault
+from headscope.studies.clark2019.words import bos_of_words
 from headscope.studies.clark2019.words.choices import (
     BestHead,
     best_resolver,
@@ -164,7 +165,7 @@ def _watch(setup: Setup, shown: Shown) -> list[HeadExample]:
 
 def _show(setup: Setup, shown: Shown, sentence: Sentence) -> HeadExample | None:
     """The head on a sentence; None where the model or the words leave nothing to find."""
-    (made,) = encode_words(setup.model, [sentence], setup.sharing)
+    (made,) = encode_words(setup.model, [sentence], setup.sharing, bos_of_words(setup))
     if not isinstance(made, WordTokens):
         return None
     if shown.relation is None:

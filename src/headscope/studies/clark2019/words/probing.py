@@ -35,8 +35,7 @@ from headscope.studies.clark2019.probes.training import (
 )
 from headscope.studies.clark2019.probes.trees import accuracy, interval_variable
 from headscope.studies.clark2019.probes.vectors import InputEmbeddings, VectorSource, read_vectors
-from headscope.studies.clark2019.words import why_no_probes
-from headscope.studies.shared.words import find_frame
+from headscope.studies.clark2019.words import bos_of_words, frame_of_words, why_no_probes
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted
@@ -168,7 +167,7 @@ class Training(WithModel):
             2 * int(np.prod(self.setup.grid.shape)),
             self.vectors.size,
             Seeds(options["probe_seeds"], seed, self.setup.model.device),
-            has_special=len(find_frame(self.setup.model.tokenizer)) > 0,
+            has_special=len(frame_of_words(self.setup)) > 0,
             rate=schedule.rate,
             has_control=options["control"],
         )
@@ -186,7 +185,15 @@ class Training(WithModel):
         control = setup.seed if setup.options["control"] else None
         row, sharing = setup.options["row"], setup.sharing
         return ProbeStream(
-            setup.model, network, self.vectors, tokens, row, sharing, control, setup.reading
+            setup.model,
+            network,
+            self.vectors,
+            tokens,
+            row,
+            sharing,
+            control,
+            setup.reading,
+            bos_of_words(setup),
         )
 
     def _checkpoint(self, group: Group) -> Path | None:
