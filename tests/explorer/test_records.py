@@ -111,6 +111,16 @@ def test_a_run_without_records_says_which_study_makes_them(tmp_path: Path) -> No
     assert card(opened, "L0H0").exemplars == []  # as of a run of an older version
 
 
+def test_the_run_says_whether_tokens_are_word_pieces_not_the_input(tmp_path: Path) -> None:
+    """No token of this input has "##", and yet its words need spaces between them."""
+    path = write_run(tmp_path / "luger", "luger2026")
+    opened = Library([path]).run("luger")
+    assert not any(token.startswith("##") for token in opened.run.records.inputs([0])[0].tokens)
+    for stored, shown in ((1, True), (0, False)):
+        save(opened.data.assign_attrs(word_pieces=stored), path / "result.nc")
+        assert input_text(Library([path]).run("luger"), "0").pieces is shown
+
+
 def without_records(data: xr.Dataset) -> xr.Dataset:
     """The result of a run that keeps nothing of single inputs."""
     return data.assign_attrs({CHECKSUMS: "{}"})

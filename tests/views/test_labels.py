@@ -88,7 +88,7 @@ def test_gaps_tell_where_a_text_has_spaces_and_new_lines() -> None:
     assert gaps(pieces, text, spans) == [0, 1, 1, 0, 2, 1, 2, 1]
 
 
-def test_word_pieces_are_known_by_their_marks() -> None:
+def test_in_older_runs_word_pieces_are_known_by_their_marks() -> None:
     assert are_word_pieces(["[CLS]", "love", "##lace", "[SEP]"])
     assert not are_word_pieces(["love", "lace"])
     assert not are_word_pieces([" love", "##", "##x"])  # a text of byte-level pieces about titles

@@ -15,6 +15,7 @@ from headscope.model.generate import Progress, Sampling, begin, continue_text
 from headscope.model.inputs.chat import Message
 from headscope.model.inputs.encode import Encoded, words_of_tokens
 from headscope.model.inputs.frame import Bos
+from headscope.model.inputs.tokens import marks_word_pieces
 from headscope.model.loading.memory import check_memory, needed, within_memory
 from headscope.model.trace import Side, StackTrace, Trace
 from headscope.model.writes import value_norms
@@ -89,9 +90,10 @@ def trace(
                 source = continued
         batch = model.batch([source], target=None if written is None else [written])
         model.forward(batch, recording, logits=False)
+    word_pieces = marks_word_pieces(model.tokenizer)
     return Trace(
         model=model.name,
-        stacks=recording.stacks(*_sides(source, written)),
+        stacks=recording.stacks(*_sides(source, written, word_pieces=word_pieces)),
         is_causal=model.is_causal,
         prompt_length=prompt,
         no_neurons=next((s.no_neurons for s in model.stacks if s.no_neurons), None),
@@ -99,7 +101,7 @@ def trace(
     )
 
 
-def side(encoded: Encoded) -> Side:
+def side(encoded: Encoded, *, word_pieces: bool) -> Side:
     """One axis of the attention; the texts of a pair become two lines of one text."""
     shift = len(encoded.text) + 1
     text = encoded.text if encoded.pair is None else f"{encoded.text}\n{encoded.pair}"
@@ -117,6 +119,7 @@ def side(encoded: Encoded) -> Side:
         word_of_token=word_of_token,
         words=words,
         turns=encoded.turns,
+        word_pieces=word_pieces,
     )
 
 
@@ -160,13 +163,15 @@ def _check_memory(
     check_memory(needed(model.plan, lengths, layers, heads), longest, model.device)
 
 
-def _sides(source: Encoded, target: Encoded | None) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
+def _sides(
+    source: Encoded, target: Encoded | None, *, word_pieces: bool
+) -> tuple[dict[Stack, Side], dict[Stack, Side]]:
     """The tokens on both axes, by stack."""
-    read = side(source)
+    read = side(source, word_pieces=word_pieces)
     queries: dict[Stack, Side] = {"self": read, "encoder": read}
     keys: dict[Stack, Side] = {"self": read, "encoder": read}
     if target is not None:
-        written = side(target)
+        written = side(target, word_pieces=word_pieces)
         queries |= {"decoder": written, "cross": written}
         keys |= {"decoder": written, "cross": read}
     return queries, keys

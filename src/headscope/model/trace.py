@@ -55,6 +55,7 @@ class Side:
     word_of_token: tuple[int, ...]  # -1 for tokens of no word
     words: tuple[str, ...]
     turns: tuple[Turn, ...] = ()  # those of a chat
+    word_pieces: bool | None = None  # whether the tokenizer marks them by "##"; None: not known
 
     def __len__(self) -> int:
         return len(self.tokens)

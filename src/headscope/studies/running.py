@@ -18,6 +18,7 @@ from headscope.engine.stage import run_stage
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.model.inputs.frame import check_bos, find_frame
+from headscope.model.inputs.tokens import marks_word_pieces
 from headscope.model.model import Model
 from headscope.observe.show import DENSE_TOKENS, check_attention, check_reading, long_path
 from headscope.results import dataset
@@ -106,6 +107,7 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
             "is_causal": int(setup.model.is_causal),
             "weights": setup.reading,
             "bos": _begin(study, setup),
+            "word_pieces": int(marks_word_pieces(setup.model.tokenizer)),
             "corpus": setup.corpus.fingerprint,
             "left_out": json.dumps(study.left_out(setup)),
             "options": json.dumps({"seed": setup.seed, **setup.options}),

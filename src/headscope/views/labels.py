@@ -38,18 +38,23 @@ def is_right_to_left(labels: Iterable[str]) -> bool:
 
 
 def are_word_pieces(tokens: Sequence[str]) -> bool:
-    """Whether only "##" tells which tokens go on with a word: none says that by a space."""
+    """Whether tokens look like word pieces: a guess for what was stored before it was said."""
     marked = any(token.startswith(CONTINUES) and token != CONTINUES for token in tokens)
     return marked and not any(token.startswith(" ") for token in tokens)
 
 
-def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
+def spaces_before(
+    tokens: Sequence[str], text: str, word_pieces: bool | None = None
+) -> tuple[bool, ...]:
     """For every token whether a space stands before it in `text`.
 
     Tokens are looked for in the text one after the other. One that is not there, such as [CLS] or
-    half a character, is judged by its own mark: a leading space, or the lack of "##".
+    half a character, is judged by its own mark: the lack of "##" where the tokenizer marks
+    `word_pieces`, else a leading space. Where that is not known, tokens with a space tell it.
     """
-    marks_spaces = any(token.startswith(" ") for token in tokens)
+    marks_spaces = not word_pieces
+    if word_pieces is None:
+        marks_spaces = any(token.startswith(" ") for token in tokens)
     text = text.lower() if len(text.lower()) == len(text) else text
     spaces: list[bool] = []
     at, follows = 0, True  # follows: the token before was found, so this one is next to it
@@ -64,10 +69,15 @@ def spaces_before(tokens: Sequence[str], text: str) -> tuple[bool, ...]:
     return (False, *spaces[1:]) if spaces else ()
 
 
-def gaps(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+def gaps(
+    tokens: Sequence[str],
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    word_pieces: bool | None = None,
+) -> list[int]:
     """What stands before every token in running text: 0 nothing, 1 a space, 2 a new line."""
     found, before = [], 0
-    spaced = spaces_before(tokens, text)
+    spaced = spaces_before(tokens, text, word_pieces)
     for place, ((start, end), space) in enumerate(zip(offsets, spaced, strict=True)):
         leading = text[start:end][: len(text[start:end]) - len(text[start:end].lstrip())]
         between = text[before:start] + (leading if leading != text[start:end] else "")

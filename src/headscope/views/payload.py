@@ -156,7 +156,7 @@ def _side(side: "Side") -> dict[str, Any]:
         "segments": list(side.segments),
         "wordOf": list(side.word_of_token),
         "words": [label(word) for word in side.words],
-        "gaps": gaps(side.tokens, side.text, side.offsets),
+        "gaps": gaps(side.tokens, side.text, side.offsets, side.word_pieces),
         "rtl": is_right_to_left(labels),
     }
 

@@ -224,8 +224,14 @@ def input_text(opened: OpenRun, asked: str) -> sent.InputText:
         kept.start,
         tokens,
         is_right_to_left(tokens),
-        are_word_pieces(tokens),
+        _are_word_pieces(opened.data, tokens),
     )
+
+
+def _are_word_pieces(data: xr.Dataset, tokens: Sequence[str]) -> bool:
+    """What the run says of its tokenizer; of an older run what these tokens look like."""
+    marks = data.attrs.get("word_pieces")
+    return bool(marks) if isinstance(marks, int | np.integer) else are_word_pieces(tokens)
 
 
 def records_of(opened: OpenRun) -> Records:

@@ -47,6 +47,7 @@ Span = tuple[int, int]
 # How tokenizers mark the beginning or the rest of a word.
 _BEFORE = ("##", "▁", "Ġ")
 _AFTER = ("@@", "</w>")
+_SPACE_MARKS = ("▁", "Ġ")
 _LONGEST_CHARACTER = 4  # tokens, where they are bytes
 _SLACK = 3  # characters more than a token has, which normalising may have joined into one
 
@@ -84,6 +85,13 @@ def display_text(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tu
         if is_run:
             labels[run[0] : run[-1] + 1] = _labels([pieces[place] or b"" for place in run])
     return tuple(labels)
+
+
+def marks_word_pieces(tokenizer: "PreTrainedTokenizerBase") -> bool:
+    """Whether spaces are left out of tokens and "##" marks those that go on with a word."""
+    if any(token.startswith(_SPACE_MARKS) for token in tokenizer.tokenize("a a")):
+        return False  # a vocabulary of bytes has "##" for headings
+    return any(len(token) > len("##") and token.startswith("##") for token in tokenizer.get_vocab())
 
 
 def unmark(token: str) -> str:

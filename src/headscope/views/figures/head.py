@@ -215,7 +215,8 @@ def draw_text(trace: "Trace", stack: "StackTrace", state: "ViewState", picture: 
     window = spans(stack, state.window)[1 if side == "q" else 0]
     tokens = cut(stack.keys if side == "q" else stack.queries, window)
     labels = [label(token) for token in tokens.tokens]
-    places, rows = _placed(labels, gaps(tokens.tokens, tokens.text, tokens.offsets))
+    spaces = gaps(tokens.tokens, tokens.text, tokens.offsets, tokens.word_pieces)
+    places, rows = _placed(labels, spaces)
     figure = Figure(figsize=(_WIDE, _TOP + rows * _LINE + _MARGIN))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, _WIDE), ylim=(_TOP + rows * _LINE + _MARGIN, 0))
