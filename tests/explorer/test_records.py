@@ -116,7 +116,7 @@ def test_the_run_says_whether_tokens_are_word_pieces_not_the_input(tmp_path: Pat
     path = write_run(tmp_path / "luger", "luger2026")
     opened = Library([path]).run("luger")
     assert not any(token.startswith("##") for token in opened.run.records.inputs([0])[0].tokens)
-    for stored, shown in ((1, True), (0, False)):
+    for stored, shown in (("##", True), ("", False)):
         save(opened.data.assign_attrs(word_pieces=stored), path / "result.nc")
         assert input_text(Library([path]).run("luger"), "0").pieces is shown
 

@@ -107,7 +107,7 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
             "is_causal": int(setup.model.is_causal),
             "weights": setup.reading,
             "bos": _begin(study, setup),
-            "word_pieces": int(marks_word_pieces(setup.model.tokenizer)),
+            "word_pieces": "##" if marks_word_pieces(setup.model.tokenizer) else "",
             "corpus": setup.corpus.fingerprint,
             "left_out": json.dumps(study.left_out(setup)),
             "options": json.dumps({"seed": setup.seed, **setup.options}),

@@ -231,7 +231,7 @@ def input_text(opened: OpenRun, asked: str) -> sent.InputText:
 def _are_word_pieces(data: xr.Dataset, tokens: Sequence[str]) -> bool:
     """What the run says of its tokenizer; of an older run what these tokens look like."""
     marks = data.attrs.get("word_pieces")
-    return bool(marks) if isinstance(marks, int | np.integer) else are_word_pieces(tokens)
+    return bool(marks) if isinstance(marks, str) else are_word_pieces(tokens)
 
 
 def records_of(opened: OpenRun) -> Records:
