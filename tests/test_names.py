@@ -19,25 +19,13 @@ ROOMS = (
 )  # fmt: skip
 
 # Files that may still assign to such words. A file without any must leave the list.
-LEFT = (
-    "engine/forward.py",
-    "metrics/examples.py",  # HeadExamples.each, which luger2026/parts.py gives by keyword
-    "studies/luger2026/__init__.py",
-    "studies/luger2026/parts.py",
-)
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_variable_has_a_name_that_names_nothing(room: str) -> None:
     paths = sorted((SOURCE / room).rglob("*.py"))
     assert paths, f"{room} has no Python files"
-    left = {SOURCE / name for name in LEFT}
-    assert [line for path in paths if path not in left for line in empty_names(path)] == []
-
-
-@pytest.mark.parametrize("name", LEFT)
-def test_a_file_that_is_left_still_has_such_names(name: str) -> None:
-    assert list(empty_names(SOURCE / name)), f"{name} is clean: take it off LEFT"
+    assert [line for path in paths for line in empty_names(path)] == []
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from tests.metrics.inputs import (
 )
 
 GRID = Grid((0, 1), 2)
-METRIC = HeadExamples(GRID, seed=3, each=2, top=4, is_rounded=True)
+METRIC = HeadExamples(GRID, seed=3, per_band=2, top=4, is_rounded=True)
 COUNT = 60
 
 
@@ -98,7 +98,7 @@ def plain_examples(peaks: np.ndarray) -> dict[int, list[int]]:
     for band, (low, high) in enumerate(zip(cuts, [*cuts[1:], BINS], strict=True)):
         inside = [number for number in known if low <= bins[number] < high]
         drawn = sorted(inside, key=lambda number: int(seeded_hash(METRIC.seed, number)))
-        drawn = drawn[: METRIC.each]
+        drawn = drawn[: METRIC.per_band]
         found[band] = sorted(drawn, key=rank)
     found[TOP_BAND] = sorted(known, key=rank)[: METRIC.top]
     return found

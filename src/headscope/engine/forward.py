@@ -90,8 +90,8 @@ def fitting_tokens(free: int, *, heads: int, width: int, row: int = SENTENCE, si
 
     Never fewer than LEAST, nor more than MOST.
     """
-    each = _token_bytes(heads, width, row, size)
-    tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // each))
+    token_bytes = _token_bytes(heads, width, row, size)
+    tokens = max(LEAST, min(MOST, min(int(SHARE * free), ENOUGH) // token_bytes))
     return 1 << (tokens.bit_length() - 1)
 
 

@@ -104,7 +104,7 @@ class HeadExamples(Metric):
     grid: Grid
     seed: int
     top: int = TOP
-    each: int = 0  # of a band; none where bands are not wanted
+    per_band: int = 0  # of every band; none where bands are not wanted
     with_self: bool = True  # whether a token's weight on itself may be the largest
     is_rounded: bool = False
     name: str = "examples"
@@ -113,13 +113,13 @@ class HeadExamples(Metric):
     def zero(self) -> Sums:
         sums = {"count": torch.zeros(*self.grid.shape, self._bins, dtype=torch.float64)}
         sums |= _named("top", self._no_entries(1, self.top))
-        if self.each:
-            sums |= _named("drawn", self._no_entries(BINS, self.each))
+        if self.per_band:
+            sums |= _named("drawn", self._no_entries(BINS, self.per_band))
         return sums
 
     @property
     def _bins(self) -> int:
-        return BINS if self.each else 1
+        return BINS if self.per_band else 1
 
     def _no_entries(self, groups: int, count: int) -> Sums:
         group = torch.arange(groups).repeat_interleave(count)
@@ -141,7 +141,7 @@ class HeadExamples(Metric):
             "peak": peaks,
         }
         self._compete(sums, "top", layer.index, entries)
-        if not self.each:
+        if not self.per_band:
             sums["count"][layer.index, :, 0] += is_seen.sum(-1)
             return
         bins = find_bin(peaks)
@@ -164,7 +164,7 @@ class HeadExamples(Metric):
         both = {name: torch.cat([left[name], right[name]], dim=-1) for name in left}
         if table == "top":
             return first_of_groups(both, self.top)
-        return first_of_groups(both, self.each, BINS)
+        return first_of_groups(both, self.per_band, BINS)
 
     def _by_weight(
         self, peaks: Float[Tensor, "head input"], hashes: Int[Tensor, "input"]
@@ -180,15 +180,15 @@ class HeadExamples(Metric):
     def merge(self, left: Sums, right: Sums) -> Sums:
         """The first entries of both sides in every group."""
         sums = {"count": left["count"] + right["count"]}
-        for table in ("top", "drawn") if self.each else ("top",):
+        for table in ("top", "drawn") if self.per_band else ("top",):
             sums |= _named(table, self._first(table, _table(left, table), _table(right, table)))
         return sums
 
     def compute(self, sums: Sums) -> Variables:
         """example_input and _peak by layer, head, band and rank; example_share of every band."""
         arrays = {name: values.numpy() for name, values in sums.items()}
-        bands = Axis("band", range(BANDS + 1) if self.each else (TOP_BAND,))
-        picks = Axis("pick", range(max(self.each, self.top)))
+        bands = Axis("band", range(BANDS + 1) if self.per_band else (TOP_BAND,))
+        picks = Axis("pick", range(max(self.per_band, self.top)))
         shape = (*self.grid.shape, len(bands), len(picks))
         inputs = np.full(shape, NO_INPUT, np.int64)
         peaks, shares = np.full(shape, np.nan, np.float32), np.full(shape[:-1], np.nan)
@@ -201,7 +201,7 @@ class HeadExamples(Metric):
             inputs[*head, -1, :top_count] = arrays["top_input"][head][top]
             peaks[*head, -1, :top_count] = arrays["top_peak"][head][top]
             shares[*head, -1] = top_count / count.sum()
-            for band, bins in enumerate(part_bins(count) if self.each else ()):
+            for band, bins in enumerate(part_bins(count) if self.per_band else ()):
                 drawn = self._draw(arrays, head, bins)
                 inputs[*head, band, : len(drawn)] = arrays["drawn_input"][head][drawn]
                 peaks[*head, band, : len(drawn)] = arrays["drawn_peak"][head][drawn]
@@ -216,10 +216,10 @@ class HeadExamples(Metric):
         self, arrays: dict[str, np.ndarray], head: tuple[int, ...], bins: slice
     ) -> Int[np.ndarray, "drawn"]:
         """Places of the inputs of smallest hash in some bins, the largest weight first."""
-        places = np.arange(bins.start * self.each, bins.stop * self.each)
+        places = np.arange(bins.start * self.per_band, bins.stop * self.per_band)
         places = places[arrays["drawn_input"][head][places] != NO_INPUT]
         hashes = seeded_hash(self.seed, arrays["drawn_input"][head][places])
-        few = np.argsort(hashes, kind="stable")[: self.each]
+        few = np.argsort(hashes, kind="stable")[: self.per_band]
         peaks = arrays["drawn_peak"][head][places[few]].astype(float)
         weight = np.round(peaks, DIGITS) if self.is_rounded else peaks
         return places[few][np.lexsort((hashes[few], -weight))]

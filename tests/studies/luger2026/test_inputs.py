@@ -160,7 +160,7 @@ def test_a_needle_stands_where_it_should_and_is_said_again() -> None:
     text, needle = np.arange(100, 110), np.array([1, 2, 3])
     made = hide(text, needle, 0.3, before=(7,), after=(8,))
     assert made.ids.tolist() == [7, 100, 101, 102, 1, 2, 3, *range(103, 110), 1, 2, 3, 8]
-    copies = np.flatnonzero(made.wanted >= 0)
+    copies = np.flatnonzero(made.successor >= 0)
     assert made.ids[copies].tolist() == [1, 2] and copies.tolist() == [14, 15]
-    places = [int(np.flatnonzero(made.needle == each)[0]) for each in made.wanted[copies]]
+    places = [int(np.flatnonzero(made.needle == each)[0]) for each in made.successor[copies]]
     assert made.ids[places].tolist() == [2, 3]

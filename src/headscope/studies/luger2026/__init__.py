@@ -81,7 +81,7 @@ def draw_histograms(result: xr.Dataset) -> Drawing:
     starts = result["separation"].values.tolist()
     edges = result["peak"].values
     step = max(1, -(-len(starts) // 8))
-    near = ["" if place % step else str(start) for place, start in enumerate(starts)]
+    near = ["" if index % step else str(start) for index, start in enumerate(starts)]
     peaks = [f"{edge:g}" if np.isclose(edge * 5 % 1, 0) else "" for edge in edges]
     return draw_strips(
         [

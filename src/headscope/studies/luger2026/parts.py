@@ -64,7 +64,7 @@ class Hidden:
     """A text with a needle in it and again at its end, between special tokens."""
 
     ids: Tokens
-    wanted: Tokens  # which token of the needle comes after this one
+    successor: Tokens  # which token of the needle comes after this one
     needle: Tokens  # which token of the needle this one is, in the text
 
 
@@ -78,14 +78,13 @@ def needle_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
         for number, text in enumerate(texts)
         for depth, share in enumerate(depths_of(setup))
     ]
-    made = [each for _, _, each in hidden]
     labels = {
-        WANTED: [each.wanted for each in made],
-        NEEDLE: [each.needle for each in made],
-        DEPTH: [np.full(len(each.ids), depth) for _, depth, each in hidden],
+        WANTED: [text.successor for _, _, text in hidden],
+        NEEDLE: [text.needle for _, _, text in hidden],
+        DEPTH: [np.full(len(text.ids), depth) for _, depth, text in hidden],
     }
     groups = [f"needle {number}" for number, _, _ in hidden]
-    return _made_inputs([each.ids for each in made], groups, labels)
+    return _made_inputs([text.ids for _, _, text in hidden], groups, labels)
 
 
 def depths_of(setup: Setup) -> list[float]:
@@ -101,16 +100,16 @@ def hide(
     after: Sequence[int] = (),
 ) -> Hidden:
     """The needle after a share of the text, and again behind it."""
-    place = round(depth * len(text))
+    cut = round(depth * len(text))
     count = len(needle)
-    parts = [before, text[:place], needle, text[place:], needle, after]
+    parts = [before, text[:cut], needle, text[cut:], needle, after]
     ids = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
-    wanted, found = np.full((2, len(ids)), NO_LABEL)
-    start = len(before) + place
-    found[start : start + count] = np.arange(count)
+    successor, needle_token = np.full((2, len(ids)), NO_LABEL)
+    start = len(before) + cut
+    needle_token[start : start + count] = np.arange(count)
     copy = len(ids) - len(after) - count
-    wanted[copy : copy + count - 1] = np.arange(1, count)
-    return Hidden(ids, wanted, found)
+    successor[copy : copy + count - 1] = np.arange(1, count)
+    return Hidden(ids, successor, needle_token)
 
 
 def needle_room(setup: Setup) -> int:
@@ -124,12 +123,12 @@ def _texts(setup: Setup, sentences: Sequence[Sentence]) -> list[Tokens]:
     frame, room = setup.frame, needle_room(setup)
     if room < FEWEST:
         return []
-    found = []
+    texts = []
     for start, length in zip(columns.starts.tolist(), columns.lengths.tolist(), strict=True):
         ids = columns.ids[start + len(frame.before) : start + length - len(frame.after)][:room]
-        if len(ids) == room and len(found) < setup.options["needles"]:
-            found.append(ids)
-    return found
+        if len(ids) == room and len(texts) < setup.options["needles"]:
+            texts.append(ids)
+    return texts
 
 
 def _needle(setup: Setup, number: int) -> Tokens:
@@ -149,8 +148,8 @@ def _made_inputs(
     tokens = flat(ids)
     columns = Columns(
         numbers=np.arange(len(ids)),
-        groups=np.array([group_of(each) for each in groups], dtype=np.int64),
-        lengths=np.array([len(each) for each in ids], dtype=np.int64),
+        groups=np.array([group_of(group) for group in groups], dtype=np.int64),
+        lengths=np.array([len(tokens) for tokens in ids], dtype=np.int64),
         ids=tokens,
         segments=np.zeros_like(tokens),
         null=np.zeros(len(tokens), dtype=bool),
@@ -168,13 +167,13 @@ def find_series(model: Model) -> tuple[Series, ...]:
 
     Of one with longer members the longest stretch of single tokens is taken, as no week then.
     """
-    found = []
+    series = []
     for words, is_cyclic in SERIES:
         tokens = [_single(model, word) for word in words]
         stretch = _longest_stretch(tokens)
         if len(stretch) >= SHORTEST:
-            found.append(Series(stretch, is_cyclic and len(stretch) == len(words)))
-    return tuple(found)
+            series.append(Series(stretch, is_cyclic and len(stretch) == len(words)))
+    return tuple(series)
 
 
 def _single(model: Model, word: str) -> int | None:
@@ -200,11 +199,11 @@ def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
         return Inputs(())
     tokenizer = setup.model.tokenizer
     frame = find_frame(tokenizer, settle_bos(tokenizer, setup.bos))
-    items = [token for each in find_series(setup.model) for token, _ in each.successors]
+    items = [token for series in find_series(setup.model) for token, _ in series.successors]
     ids = [np.array((*frame.before, token, *frame.after)) for token in items]
     before, after = [NO_LABEL] * len(frame.before), [NO_LABEL] * len(frame.after)
-    labels = [np.array([*before, place, *after]) for place in range(len(items))]
-    groups = [f"item {place}" for place in range(len(items))]
+    labels = [np.array([*before, item, *after]) for item in range(len(items))]
+    groups = [f"item {item}" for item in range(len(items))]
     return _made_inputs(ids, groups, {ITEM: labels})
 
 
@@ -228,8 +227,8 @@ def parts(setup: Setup) -> tuple[Part, ...]:
     scores = repeats.repetitions(setup.grid, longest_period(setup), start)
     made = [Part(repeated_inputs, scores, of_corpus=False)]
     if why_no_retrieval(setup) is None:
-        found = tuple(retrieval(setup.grid, depths_of(setup)))
-        made.append(Part(needle_inputs, found, of_corpus=False))
+        metrics = tuple(retrieval(setup.grid, depths_of(setup)))
+        made.append(Part(needle_inputs, metrics, of_corpus=False))
     if why_no_successor(setup) is None:
         metric = Successor(setup.grid, find_series(setup.model))
         made.append(Part(series_inputs, (metric,), of_corpus=False))
@@ -299,9 +298,9 @@ def with_records(setup: Setup, part: Part) -> Part:
     """The part with the metrics that choose what is kept, unless they were not asked for."""
     if not setup.options["records"] or why_no_examples(setup) is not None:
         return part
-    chosen = (
+    recorders = (
         TopTokens(setup.grid, vocabulary_size(setup.model.network)),
-        HeadExamples(setup.grid, setup.seed, each=EACH, is_rounded=True),
+        HeadExamples(setup.grid, setup.seed, per_band=EACH, is_rounded=True),
         TokenSample(setup.seed, setup.options["points"]),
     )
-    return replace(part, metrics=(*part.metrics, *chosen))
+    return replace(part, metrics=(*part.metrics, *recorders))
