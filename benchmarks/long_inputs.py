@@ -12,11 +12,10 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import headscope
+from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Axis, Grid, Metric, Sums
-from headscope.metrics.what import dependencies, labels
-from headscope.metrics.where import spread
-from headscope.metrics.where.variability import Variability
+from headscope.metrics.variability import Variability
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model

@@ -109,7 +109,7 @@ def test_the_metric_of_the_guide_passes_its_own_test(monkeypatch: pytest.MonkeyP
 
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     metric, test = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    module = ModuleType("headscope.metrics.where.self_share")
+    module = ModuleType("headscope.metrics.self_share")
     exec(metric, vars(module))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     names: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from headscope.engine.measure import Counts
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
 from headscope.metrics.metric import Metric, Sums
-from headscope.metrics.where.spread import CORRELATION, CORRELATION_P
+from headscope.metrics.spread import CORRELATION, CORRELATION_P
 from headscope.model.capture.modes import AttentionPath
 from headscope.observe.inputs import Example, columns_of
 from headscope.results.measure import DERIVED, Measure

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.metrics import dependencies, labels, spread
+from headscope.metrics.dependencies import DependencySpan
 from headscope.metrics.metric import Axis, Grid, Metric, Variables
-from headscope.metrics.what import dependencies, labels
-from headscope.metrics.what.dependencies import DependencySpan
-from headscope.metrics.where import spread
-from headscope.metrics.where.variability import Variability
+from headscope.metrics.variability import Variability
 from headscope.observe.batch import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import (

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.metrics.dependencies import ExpectedAlignment
 from headscope.metrics.metric import Grid, Variables
-from headscope.metrics.what.dependencies import ExpectedAlignment
 from headscope.observe.batch import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.engine.setup import Setup
+from headscope.metrics import spread
 from headscope.metrics.metric import Axis, Grid, Sums, Variables
 from headscope.metrics.ratio import Ratio, add_by_group, sum_by_group
-from headscope.metrics.where import spread
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results import replicates

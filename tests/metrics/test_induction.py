@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.metrics.metric import Grid, Variables
-from headscope.metrics.what.repeats import SCORES, repeated_sequences, repetitions
+from headscope.metrics.repeats import SCORES, repeated_sequences, repetitions
 from tests.metrics.inputs import in_blocks, matrix_layer, plain_batch
 
 

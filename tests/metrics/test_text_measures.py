@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from headscope.metrics import positions, repeats
 from headscope.metrics.metric import Grid, Metric, Variables
-from headscope.metrics.what import repeats
-from headscope.metrics.where import positions
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.inputs import NO_LABEL
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headscope.metrics.hashing import seeded_hash
 from headscope.metrics.metric import Grid, Sums
-from headscope.metrics.where.variability import Variability
+from headscope.metrics.variability import Variability
 from headscope.observe.layer import BlockLayer
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, Input, in_blocks, make_batch, make_layer, random_input

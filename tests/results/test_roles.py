@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
-from headscope.metrics.what.dependencies import (
+from headscope.metrics.dependencies import (
     DEPENDENCY_ALIGNMENT,
     DEPENDENCY_BASELINE,
     DEPENDENCY_EXPECTED,

@@ -26,7 +26,7 @@ from headscope.metrics.gradient import (
 )
 from headscope.metrics.metric import GROUP, Grid, Metric, Sums, Variables, group_zeros, label
 from headscope.metrics.ratio import add_by_group, ratio_variables
-from headscope.metrics.where.surface import CLS, SEP
+from headscope.metrics.surface import CLS, SEP
 from headscope.model.capture.changes import repeat, take_rows, why_no_change
 from headscope.observe.batch import AnnotatedBatch
 from headscope.results.measure import Measure

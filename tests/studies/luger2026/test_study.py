@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.engine.forward import observe
 from headscope.errors import RunError
 from headscope.metrics.metric import Grid
-from headscope.metrics.what.successor import ITEM, Series, Successor
+from headscope.metrics.successor import ITEM, Series, Successor
 from headscope.model.inputs.encode import Encoded, encode_all
 from headscope.observe.inputs import NO_LABEL, Columns, Example
 from headscope.results.statements import read_statements

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from headscope.engine.look_again import LookAgain
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
-from headscope.metrics.where.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
+from headscope.metrics.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
 from headscope.results.measure import Measure
 from headscope.studies import additions
 from headscope.studies.clark2019 import surface, words

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from headscope.engine.look_again import LookAgain
-from headscope.metrics.where import surface
+from headscope.metrics import surface
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
 from headscope.results.statements import Tabulation

@@ -20,7 +20,7 @@ import xarray as xr
 from jaxtyping import Bool
 
 from headscope.head import name_head
-from headscope.metrics.where.surface import SINK_THRESHOLD
+from headscope.metrics.surface import SINK_THRESHOLD
 from headscope.results.findings import (
     CORRELATION,
     PERCENT,

@@ -27,7 +27,7 @@ from jaxtyping import Bool, Int
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import RunError
-from headscope.metrics.where.surface import CLS, SEP
+from headscope.metrics.surface import CLS, SEP
 from headscope.model.inputs.encode import Encoded, Tokenized, encode_all
 from headscope.model.inputs.frame import Frame
 from headscope.model.inputs.tokens import display_text

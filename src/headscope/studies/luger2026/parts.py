@@ -14,13 +14,12 @@ from jaxtyping import Int
 from headscope.engine.look_again import why_no_examples
 from headscope.engine.part import Inputs, Part
 from headscope.engine.setup import Setup
+from headscope.metrics import positions, repeats
 from headscope.metrics.examples import EACH, POINTS, HeadExamples, TokenSample
 from headscope.metrics.metric import Metric
+from headscope.metrics.repeats import DEPTH, NEEDLE, WANTED, retrieval
+from headscope.metrics.successor import ITEM, Series, Successor
 from headscope.metrics.top_tokens import TopTokens
-from headscope.metrics.what import repeats
-from headscope.metrics.what.repeats import DEPTH, NEEDLE, WANTED, retrieval
-from headscope.metrics.what.successor import ITEM, Series, Successor
-from headscope.metrics.where import positions
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.model.inputs.encode import encode_all
 from headscope.model.inputs.frame import find_frame

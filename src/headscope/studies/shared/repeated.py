@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
-from headscope.metrics.what.repeats import repeated_sequences
+from headscope.metrics.repeats import repeated_sequences
 from headscope.model.inputs.batch import vocabulary_size
 from headscope.observe.inputs import Example
 from headscope.studies.shared.delimiters import enclose

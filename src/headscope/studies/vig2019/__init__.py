@@ -10,12 +10,11 @@ import xarray as xr
 from headscope.engine.look_again import LookAgain, why_no_examples
 from headscope.engine.part import Part
 from headscope.engine.setup import Setup
+from headscope.metrics import dependencies, labels, spread
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.examples import HeadExamples
 from headscope.metrics.metric import Axis, Metric
-from headscope.metrics.what import dependencies, labels
-from headscope.metrics.where import spread
-from headscope.metrics.where.variability import Variability
+from headscope.metrics.variability import Variability
 from headscope.model.inputs.tokens import display_text
 from headscope.studies import additions
 from headscope.studies.additions import with_importance

@@ -21,13 +21,12 @@ from typing import Any
 from headscope.engine.part import Inputs, Part
 from headscope.engine.setup import Setup
 from headscope.errors import ModelError
+from headscope.metrics import repeats, surface
 from headscope.metrics.divergence import HeadDivergence
 from headscope.metrics.example_map import ExampleMap
 from headscope.metrics.gradient import HeadGradient, why_no_gradient
 from headscope.metrics.metric import Metric
-from headscope.metrics.what import repeats
-from headscope.metrics.where import surface
-from headscope.metrics.where.surface import CLS, PUNCT, SEP
+from headscope.metrics.surface import CLS, PUNCT, SEP
 from headscope.model.inputs.encode import Encoded, encode, select
 from headscope.model.inputs.tokens import display_text
 from headscope.model.model import Model

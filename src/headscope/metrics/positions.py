@@ -18,7 +18,7 @@ separation |i − j|   0     1    2–3   4–7   8–15  …
 share of attention  .05   .60   .20   .10    .05        distance 2.2, spread 2.6
 ```
 
-Distance and entropy have the terms of `headscope.metrics.where.spread`.
+Distance and entropy have the terms of `headscope.metrics.spread`.
 """
 
 from dataclasses import dataclass, replace
@@ -29,6 +29,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
+from headscope.metrics import spread
 from headscope.metrics.metric import (
     GROUP,
     Axis,
@@ -47,8 +48,7 @@ from headscope.metrics.ratio import (
     contributions_of,
     pooled_variables,
 )
-from headscope.metrics.where import spread
-from headscope.metrics.where.surface import SINK_THRESHOLD
+from headscope.metrics.surface import SINK_THRESHOLD
 from headscope.observe.layer import Layer
 from headscope.observe.offsets import separation_starts
 from headscope.results.measure import Baseline, Measure, Role

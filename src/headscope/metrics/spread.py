@@ -37,7 +37,7 @@ DISTANCE = Measure(
     more="looks further",
     published=(Published("highest, in L5H1", VIG, 14.2),),
 )
-# clark2019 has another measure of this name; see `headscope.metrics.where.surface`.
+# clark2019 has another measure of this name; see `headscope.metrics.surface`.
 ENTROPY = Measure(
     "entropy",
     title="Entropy",
