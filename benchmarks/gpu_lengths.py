@@ -33,10 +33,10 @@ from benchmarks.absent import stand_in
 MISSING = stand_in()
 
 from benchmarks.long_inputs import RELATIONS, TAGS, TOKENIZER, make_metrics, measure  # noqa: E402
-from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
-from headscope.metrics.metric import Grid, Sums  # noqa: E402
+from headscope.engine import default_batch_tokens, observe  # noqa: E402
+from headscope.metrics import Grid, Sums  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
-from headscope.observe.inputs import Columns  # noqa: E402
+from headscope.observe import Columns  # noqa: E402
 
 LENGTHS = (16, 64, 256, 1024, 4096, 16384, 32768)
 SHAPES = ("gpt2", "llama-8b")

@@ -30,19 +30,18 @@ from benchmarks.absent import stand_in
 
 MISSING = stand_in()
 
-from headscope.engine.forward import default_batch_tokens, observe  # noqa: E402
-from headscope.engine.measure import (  # noqa: E402
+from headscope.engine import (  # noqa: E402  # noqa: E402
     SHARD_SENTENCES_CUDA,
     Counts,
     Measuring,
+    Setup,
+    default_batch_tokens,
+    observe,
     pack,
+    read_ahead,
     unpack,
 )
-from headscope.engine.prepare import read_ahead  # noqa: E402
-from headscope.engine.setup import Setup  # noqa: E402
-from headscope.metrics import ratio  # noqa: E402
-from headscope.metrics.metric import Sums  # noqa: E402
-from headscope.metrics.ratio import Ratio  # noqa: E402
+from headscope.metrics import Ratio, Sums, ratio  # noqa: E402
 from headscope.model.inputs.batch import Batch  # noqa: E402
 from headscope.model.model import Model  # noqa: E402
 from headscope.studies import find_study  # noqa: E402

@@ -27,8 +27,7 @@ import torch
 from benchmarks import gpu_lengths, gpu_study
 from benchmarks import study as cpu_study
 from benchmarks.long_inputs import measure
-from headscope.engine.forward import default_batch_tokens
-from headscope.engine.measure import SHARD_SENTENCES_CUDA
+from headscope.engine import SHARD_SENTENCES_CUDA, default_batch_tokens
 
 SMALL = 16384  # tokens of a batch: the plain pass is fastest so, or nearly
 WIDTH = 44

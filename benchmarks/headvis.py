@@ -25,8 +25,7 @@ import torch
 
 import headscope as hs
 from benchmarks.study import make_model
-from headscope.engine.forward import CPU_TOKENS, observe
-from headscope.engine.setup import Setup
+from headscope.engine import CPU_TOKENS, Setup, observe
 from headscope.model.model import Model
 from headscope.studies import find_study
 from headscope.text.corpus import Corpus

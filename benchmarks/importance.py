@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
+from headscope.metrics import Grid
 from headscope.metrics.gradient import losses
 from headscope.metrics.importance import loss_changes
-from headscope.metrics.metric import Grid
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 

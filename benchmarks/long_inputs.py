@@ -12,16 +12,12 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import headscope
-from headscope.metrics import dependencies, labels, spread
-from headscope.metrics.examples import HeadExamples
-from headscope.metrics.metric import Axis, Grid, Metric, Sums
+from headscope.metrics import Axis, Grid, HeadExamples, Metric, Sums, dependencies, labels, spread
 from headscope.metrics.variability import Variability
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import Layer
-from headscope.observe.show import show_layers
+from headscope.observe import AnnotatedBatch, Layer, show_layers
 
 TOKENIZER = Path(headscope.__file__).parent / "model" / "bundled" / "mini-gpt2"
 TAGS, RELATIONS = 17, 45

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
-from headscope.engine.setup import Setup
-from headscope.metrics.metric import Grid
+from headscope.engine import Setup
+from headscope.metrics import Grid
 from headscope.studies import STUDIES, find_study
 from headscope.text.corpus import Corpus
 

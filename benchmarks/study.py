@@ -23,11 +23,10 @@ import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import headscope as hs
+from headscope.engine import CPU_TOKENS as BATCH_TOKENS
+from headscope.engine import SHARD_SENTENCES, Measuring, Setup
 from headscope.engine import forward as engine
-from headscope.engine.forward import CPU_TOKENS as BATCH_TOKENS
-from headscope.engine.measure import SHARD_SENTENCES, Measuring
-from headscope.engine.setup import Setup
-from headscope.metrics.ratio import Ratio
+from headscope.metrics import Ratio
 from headscope.model.inputs.batch import Batch, buckets
 from headscope.model.model import Model
 from headscope.studies import find_study, running

@@ -14,8 +14,7 @@ from types import FrameType
 from typing import Any
 
 import headscope as hs
-from headscope.engine.part import Part
-from headscope.engine.setup import Setup
+from headscope.engine import Part, Setup
 from headscope.studies import find_study
 from headscope.studies.study import Study
 

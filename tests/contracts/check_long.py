@@ -16,10 +16,7 @@ import headscope as hs
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.encode import Encoded
 from headscope.model.model import Model
-from headscope.observe.block import separation
-from headscope.observe.inputs import Columns, Example
-from headscope.observe.layer import Layer
-from headscope.observe.show import show_layers
+from headscope.observe import Columns, Example, Layer, separation, show_layers
 
 LIMIT = 1e-5
 WAYS: tuple[AttentionPath, ...] = ("rows", "fused")

@@ -13,12 +13,16 @@ from headscope.model.capture import modes
 from headscope.model.capture.modes import AttentionPath
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.observe import show
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.inputs import Columns, Example
-from headscope.observe.layer import BlockLayer, Layer
-from headscope.observe.packed import PackedLayer
-from headscope.observe.show import show_layers
+from headscope.observe import (
+    AnnotatedBatch,
+    BlockLayer,
+    Columns,
+    Example,
+    Layer,
+    PackedLayer,
+    show,
+    show_layers,
+)
 from tests.contracts.families import FAMILIES, loaded
 from tests.observe.test_layer import sums_of
 

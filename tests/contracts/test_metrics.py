@@ -10,15 +10,12 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import measure
-from headscope.engine.forward import observe
-from headscope.engine.measure import Counts
-from headscope.engine.setup import Setup
+from headscope.engine import Counts, Setup, measure, observe
 from headscope.errors import RunError
-from headscope.metrics.metric import Metric, Sums
+from headscope.metrics import Metric, Sums
 from headscope.metrics.spread import CORRELATION, CORRELATION_P
 from headscope.model.capture.modes import AttentionPath
-from headscope.observe.inputs import Example, columns_of
+from headscope.observe import Example, columns_of
 from headscope.results.measure import DERIVED, Measure
 from headscope.results.replicates import GROUPS
 from headscope.studies import STUDIES, find_study

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.memory import state_sizes
-from headscope.metrics.metric import Grid
+from headscope.metrics import Grid
 from tests.docs.page_module import DOCS
 
 LARGE = Grid(tuple(range(32)), 32)

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import xarray as xr
 
-from headscope.engine.part import Inputs, Part
-from headscope.engine.setup import Setup
-from headscope.engine.stage import Stage
+from headscope.engine import Inputs, Part, Setup, Stage
 from headscope.errors import RunError
 from headscope.files import write_text
-from headscope.metrics.ratio import Ratio, Terms
-from headscope.observe.inputs import Example
-from headscope.observe.layer import Layer
+from headscope.metrics import Ratio, Terms
+from headscope.observe import Example, Layer
 from headscope.results.measure import Measure
 from headscope.studies.option import Option
 from headscope.studies.study import Study

@@ -10,10 +10,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import measure
-from headscope.engine.measure import shards_of_documents
-from headscope.engine.part import Inputs
-from headscope.engine.setup import Setup
+from headscope.engine import Inputs, Setup, measure, shards_of_documents
 from headscope.errors import RunError
 from headscope.model.model import Model
 from headscope.observe import show as showing

@@ -5,12 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headscope.engine import forward
-from headscope.engine.setup import Setup
+from headscope.engine import Setup, forward
 from headscope.model.capture import modes
-from headscope.observe import show
-from headscope.observe.batch import packing_of
-from headscope.observe.inputs import Cut
+from headscope.observe import Cut, packing_of, show
 from headscope.studies import find_study
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
-from headscope.engine.run import lock_run
+from headscope.engine import lock_run
 from headscope.errors import RunError
 from tests.engine.own_study import STUDY
 from tests.engine.tiny import causal_model, treebank

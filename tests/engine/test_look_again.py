@@ -10,20 +10,20 @@ import pytest
 import torch
 import xarray as xr
 
-from headscope.engine import look_again
-from headscope.engine.look_again import (
+from headscope.engine import (
+    Inputs,
     LookAgain,
+    Setup,
     largest_of_rows,
+    look_again,
     look_at,
     why_no_examples,
 )
-from headscope.engine.part import Inputs
-from headscope.engine.setup import Setup
 from headscope.head import Head
-from headscope.metrics.metric import Axis
+from headscope.metrics import Axis
 from headscope.model.inputs.encode import encode
 from headscope.model.model import Model
-from headscope.observe.inputs import Example
+from headscope.observe import Example
 from headscope.results.examples import counts_itself, distance_kind, exemplars_of
 from headscope.results.records import (
     EXAMPLES,

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.engine import forward
-from headscope.engine.forward import Allowance, fitting_tokens
+from headscope.engine import Allowance, fitting_tokens, forward
 from headscope.errors import ModelError
 from headscope.model.model import Model
 from tests.engine.tiny import causal_model, treebank

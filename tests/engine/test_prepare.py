@@ -9,10 +9,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.engine import prepare
-from headscope.engine.measure import Measuring
-from headscope.engine.part import Inputs, Part
-from headscope.engine.setup import Setup
+from headscope.engine import Inputs, Measuring, Part, Setup, prepare
 from headscope.errors import CorpusError, RunError
 from headscope.studies import find_study
 from headscope.text.corpus import Corpus

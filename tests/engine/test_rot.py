@@ -10,8 +10,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import measure
-from headscope.engine.run import RunFolder
+from headscope.engine import RunFolder, measure
 from headscope.errors import RunError
 from headscope.results.records import EXAMPLES, INPUTS, records_of
 from headscope.results.run import read_run, read_settings

@@ -11,8 +11,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.setup import Setup
-from headscope.engine.stage import Stage
+from headscope.engine import Setup, Stage
 from headscope.results import dataset as results
 from tests.engine.own_study import FILE, STUDY
 from tests.engine.tiny import causal_model, treebank

@@ -7,9 +7,7 @@ import torch
 from torch import Tensor
 
 from headscope.model.attention import TextAttention
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import BlockLayer, Layer
-from headscope.observe.show import rebuild_rows
+from headscope.observe import AnnotatedBatch, BlockLayer, Layer, rebuild_rows
 from headscope.results.replicates import GROUPS
 
 TAGS = ("ADJ", "NOUN", "VERB")

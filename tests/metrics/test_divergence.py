@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.metrics import Grid, divergence_loop
 from headscope.metrics import divergence as plain_torch
-from headscope.metrics import divergence_loop
 from headscope.metrics.divergence import (
     SMOOTHING,
     HeadDivergence,
@@ -19,7 +19,6 @@ from headscope.metrics.divergence import (
     divergence_of_sums,
     sum_middles,
 )
-from headscope.metrics.metric import Grid
 from tests.metrics.inputs import HEADS, Input, make_batch, make_layer, random_input
 
 

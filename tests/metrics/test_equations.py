@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics import dependencies, labels, spread
+from headscope.metrics import Axis, Grid, Metric, Variables, dependencies, labels, spread
 from headscope.metrics.dependencies import DependencySpan
-from headscope.metrics.metric import Axis, Grid, Metric, Variables
 from headscope.metrics.variability import Variability
-from headscope.observe.batch import FORMS
+from headscope.observe import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import (
     HEADS,

@@ -9,9 +9,8 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.metric import Grid, Sums
-from headscope.observe.batch import SPECIAL, AnnotatedBatch
+from headscope.metrics import ExampleMap, Grid, Sums
+from headscope.observe import SPECIAL, AnnotatedBatch
 from tests.metrics.inputs import matrix_layer
 
 GRID = Grid((0, 1), 2)

@@ -11,20 +11,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.examples import (
+from headscope.metrics import (
     BINS,
     DIGITS,
     HIGH,
     LOW,
     PLACE_BITS,
+    Grid,
     HeadExamples,
+    Sums,
     TokenSample,
     first_of_groups,
     part_bins,
+    seeded_hash,
 )
-from headscope.metrics.hashing import seeded_hash
-from headscope.metrics.metric import Grid, Sums
-from headscope.observe.batch import AnnotatedBatch
+from headscope.observe import AnnotatedBatch
 from headscope.results.records import BANDS, TOP_BAND
 from tests.metrics import plain
 from tests.metrics.inputs import (

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.metrics import Grid, Variables
 from headscope.metrics.dependencies import ExpectedAlignment
-from headscope.metrics.metric import Grid, Variables
-from headscope.observe.batch import FORMS
+from headscope.observe import FORMS
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input
 

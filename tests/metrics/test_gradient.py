@@ -13,6 +13,7 @@ from transformers import BertModel
 from transformers.models.bert import modeling_bert
 from transformers.models.gpt2 import modeling_gpt2
 
+from headscope.metrics import Grid
 from headscope.metrics.gradient import (
     TARGETS,
     HeadGradient,
@@ -20,11 +21,9 @@ from headscope.metrics.gradient import (
     gradient_importance,
     why_no_gradient,
 )
-from headscope.metrics.metric import Grid
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
-from headscope.observe.batch import SPECIAL
-from headscope.observe.inputs import NO_LABEL, Columns, Example
+from headscope.observe import NO_LABEL, SPECIAL, Columns, Example
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 
 TEXTS = ("A cat sat, said Ann.", "Birds sing.")

@@ -10,12 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.engine.setup import Setup
-from headscope.metrics import spread
-from headscope.metrics.metric import Axis, Grid, Sums, Variables
-from headscope.metrics.ratio import Ratio, add_by_group, sum_by_group
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import Layer
+from headscope.engine import Setup
+from headscope.metrics import Axis, Grid, Ratio, Sums, Variables, add_by_group, spread, sum_by_group
+from headscope.observe import AnnotatedBatch, Layer
 from headscope.results import replicates
 from headscope.results.measure import Baseline, Measure, attach
 from headscope.results.replicates import GROUPS

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.metrics.hashing import seeded_hash
+from headscope.metrics import seeded_hash
 
 WORD = 2**64
 

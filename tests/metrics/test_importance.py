@@ -12,15 +12,15 @@ from torch.nn import functional
 from transformers import BertModel
 
 import headscope as hs
+from headscope.metrics import Grid
 from headscope.metrics.importance import (
     HeadImportance,
     mean_outputs,
     predicted_tokens,
     why_no_importance,
 )
-from headscope.metrics.metric import Grid
 from headscope.model.model import Model
-from headscope.observe.inputs import Columns, Cut, Example
+from headscope.observe import Columns, Cut, Example
 from headscope.results.statements import read_statements
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS as STUDIED

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from headscope.metrics import importance
+from headscope.metrics import Grid, importance
 from headscope.metrics.importance import loss_changes
-from headscope.metrics.metric import Grid
 from tests.engine.tiny import MODELS
 
 TEXTS = ("the old cat sees a dog .", "a quiet gardener .")

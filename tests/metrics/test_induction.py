@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headscope.metrics.metric import Grid, Variables
+from headscope.metrics import Grid, Variables
 from headscope.metrics.repeats import SCORES, repeated_sequences, repetitions
 from tests.metrics.inputs import in_blocks, matrix_layer, plain_batch
 

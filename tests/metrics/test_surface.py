@@ -11,12 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headscope.metrics import surface
-from headscope.metrics.metric import Grid
-from headscope.metrics.ratio import Ratio
+from headscope.metrics import Grid, Ratio, surface
 from headscope.metrics.surface import CLS, SEP, sink_rate, smoothed_entropy
-from headscope.observe.batch import SPECIAL
-from headscope.observe.layer import BlockLayer, Layer
+from headscope.observe import SPECIAL, BlockLayer, Layer
 from tests.metrics.attention_maps import Maps, maps
 from tests.metrics.inputs import in_blocks, matrix_layer, plain_batch
 

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics import positions, repeats
-from headscope.metrics.metric import Grid, Metric, Variables
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.inputs import NO_LABEL
+from headscope.metrics import Grid, Metric, Variables, positions, repeats
+from headscope.observe import NO_LABEL, AnnotatedBatch
 from tests.metrics.inputs import HEADS, LAYERS, Input, make_batch, make_layer_of, random_input
 
 GRID = Grid((0,), HEADS)

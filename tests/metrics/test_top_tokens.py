@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.metrics.metric import Grid, Sums
-from headscope.metrics.top_tokens import TopTokens, largest
+from headscope.metrics import Grid, Sums, TopTokens, largest
 from headscope.model.attention import PackedAttention, Packing
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.packed import pack_layer
+from headscope.observe import AnnotatedBatch, pack_layer
 from tests.metrics.inputs import (
     HEADS,
     LAYERS,

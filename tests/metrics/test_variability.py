@@ -8,10 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.hashing import seeded_hash
-from headscope.metrics.metric import Grid, Sums
+from headscope.metrics import Grid, Sums, seeded_hash
 from headscope.metrics.variability import Variability
-from headscope.observe.layer import BlockLayer
+from headscope.observe import BlockLayer
 from tests.metrics import plain
 from tests.metrics.inputs import HEADS, Input, in_blocks, make_batch, make_layer, random_input
 

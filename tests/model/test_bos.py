@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, processors
 from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
-from headscope.engine.setup import Setup
+from headscope.engine import Setup
 from headscope.errors import ModelError
 from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.model.model import Model

@@ -17,10 +17,10 @@ from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
 from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture.gpu.packed import attend_plainly
 from headscope.model.capture.gpu.packed_kernel import attend_on_gpu
-from headscope.observe.block import sum_segments
-from headscope.observe.packed import (
+from headscope.observe import (
     sum_keys_plainly,
     sum_offsets_plainly,
+    sum_segments,
     weigh_pairs,
 )
 from headscope.observe.packed_kernel import (

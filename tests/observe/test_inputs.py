@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.model.inputs.encode import Encoded
-from headscope.observe.inputs import NO_LABEL, Columns, Example
+from headscope.observe import NO_LABEL, Columns, Example
 
 PAD = 99
 

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from headscope.model.attention import TextAttention
 from headscope.model.capture.modes import attend_whole
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import Layer, even_layer
+from headscope.observe import AnnotatedBatch, Layer, even_layer
 from tests.metrics.inputs import (
     LAYERS,
     Input,

@@ -18,7 +18,7 @@ import headscope as hs
 from headscope.cli import app
 from headscope.errors import RunError
 from headscope.model.writes import norm_weighted, value_norms
-from headscope.observe.show import check_reading
+from headscope.observe import check_reading
 from headscope.text.corpus import Corpus
 from tests.engine.tiny import MODELS, causal_model, make_sentences
 

@@ -19,10 +19,7 @@ from headscope.model.attention import PackedAttention, Packing
 from headscope.model.capture import modes
 from headscope.model.capture.gpu.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import BlockLayer
-from headscope.observe.packed import PackedLayer, pack_layer
-from headscope.observe.show import choose_path
+from headscope.observe import AnnotatedBatch, BlockLayer, PackedLayer, choose_path, pack_layer
 from tests.metrics.inputs import make_batch, matrix_layer, random_input
 from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.observe.test_layer import sums_of, with_first_peak

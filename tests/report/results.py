@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 import xarray as xr
 
-from headscope.observe.batch import FORMS
+from headscope.observe import FORMS
 from headscope.results.replicates import GROUPS
 
 TAGS = ("ADJ", "DET", "NOUN", "PROPN", "PUNCT")

@@ -15,7 +15,7 @@ from headscope.metrics.dependencies import (
     DEPENDENCY_BASELINE,
     DEPENDENCY_EXPECTED,
 )
-from headscope.observe.batch import FORMS
+from headscope.observe import FORMS
 from headscope.results.replicates import GROUPS
 from headscope.results.roles import describe_heads
 from headscope.results.statements import (

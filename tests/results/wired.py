@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from headscope.metrics import labels, surface
-from headscope.metrics.ratio import even_of
+from headscope.metrics import even_of, labels, surface
 from headscope.results.replicates import GROUPS
 from headscope.studies.clark2019.probes.relations import RELATION_ACCURACY
 from tests.results.grouped import with_sums

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.engine.setup import Setup
+from headscope.engine import Setup
 from headscope.model.model import Model
-from headscope.observe.inputs import NO_LABEL, Example
+from headscope.observe import NO_LABEL, Example
 from headscope.studies import find_study
 from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.alignment import BARE, SEVERAL, SPLIT, WORDS

@@ -19,8 +19,7 @@ import spacy
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import measure
-from headscope.engine.measure import Measuring
+from headscope.engine import Measuring, measure
 from headscope.errors import RunError
 from headscope.workers import LocalEngine, find_engine
 from headscope.workers.ray import (

@@ -10,8 +10,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import measure
-from headscope.engine.measure import Measuring
+from headscope.engine import Measuring, measure
 from headscope.results.run import read_settings
 from headscope.workers.threads import use_threads
 from tests.engine.tiny import causal_model, treebank

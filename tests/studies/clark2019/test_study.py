@@ -12,8 +12,7 @@ import torch
 from transformers import BertModel
 
 import headscope as hs
-from headscope.engine import measure
-from headscope.engine.setup import Setup
+from headscope.engine import Setup, measure
 from headscope.errors import RunError
 from headscope.metrics.gradient import choose_masked, gradient_importance
 from headscope.model.model import Model

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.engine.part import Inputs
-from headscope.engine.setup import Setup
+from headscope.engine import Inputs, Setup
 from headscope.errors import RunError
 from headscope.model.inputs.encode import encode_all
 from headscope.model.model import Model

@@ -11,9 +11,8 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.look_again import blocks_of
-from headscope.engine.setup import Setup
-from headscope.metrics.hashing import seeded_hash
+from headscope.engine import Setup, blocks_of
+from headscope.metrics import seeded_hash
 from headscope.model.model import Model
 from headscope.model.writes import output_part, require_readout
 from headscope.results.records import EXAMPLES, MAPS, TOP_TOKENS, WRITES

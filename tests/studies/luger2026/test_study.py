@@ -10,12 +10,12 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.forward import observe
+from headscope.engine import observe
 from headscope.errors import RunError
-from headscope.metrics.metric import Grid
+from headscope.metrics import Grid
 from headscope.metrics.successor import ITEM, Series, Successor
 from headscope.model.inputs.encode import Encoded, encode_all
-from headscope.observe.inputs import NO_LABEL, Columns, Example
+from headscope.observe import NO_LABEL, Columns, Example
 from headscope.results.statements import read_statements
 from headscope.studies.luger2026.findings import KINDS, behaviour
 from headscope.text.corpus import Corpus

@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from headscope.observe.batch import AnnotatedBatch
-from headscope.observe.layer import BlockLayer
+from headscope.observe import AnnotatedBatch, BlockLayer
 from headscope.results.replicates import GROUPS
 from headscope.studies.shared.words import WORD
 from headscope.text.sentence import ROOT, Mention, Sentence, Word

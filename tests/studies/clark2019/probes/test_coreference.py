@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.metrics.metric import Grid
+from headscope.metrics import Grid
 from headscope.studies.clark2019.probes.coreference import (
     CANDIDATES,
     KINDS,

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.metrics import Grid
 from headscope.metrics.gradient import differentiate
-from headscope.metrics.metric import Grid
 from headscope.model.model import Model
-from headscope.observe.inputs import Columns
+from headscope.observe import Columns
 from headscope.studies.clark2019.probes.noop import Noop, NoopGradient, mean_gradient, pairs_to_null
 from headscope.studies.clark2019.probes.trees import Classes, is_punctuation
 from headscope.studies.shared.words import WordTokens, encode_words, word_example

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.setup import Setup
+from headscope.engine import Setup
 from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.probes import training

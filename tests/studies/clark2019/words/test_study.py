@@ -10,8 +10,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine.part import Part
-from headscope.engine.setup import Setup
+from headscope.engine import Part, Setup
 from headscope.errors import CorpusError, RunError
 from headscope.head import Head
 from headscope.model.inputs.frame import find_frame
