@@ -17,7 +17,7 @@ PAGE = load_page("metrics_page")
 # What a result says about the run that made it, not about heads.
 ABOUT_THE_RUN = {
     "study", "model", "is_causal", "corpus", "sentences", "tokens", "mean_tokens", "skipped",
-    "words", "left_out", "options", "weights", "exemplars_sha256", "records_sha256",
+    "words", "left_out", "options", "weights", "bos", "word_pieces", "records_sha256",
     "shared_tokens", ATTRIBUTE,
 }  # fmt: skip
 
