@@ -25,6 +25,7 @@ MOVED: dict[str, str] = {
     "dependency_alignment_even, dependency_alignment_q": "even attention in the place of the share "
     "of pairs, which stays as dependency_baseline",
     "special_share_even": "NaN for tokens that the model lacks",
+    "top_token*": "tokens whose share is the same to four digits are in the order of their ids",
     "exemplar_*, kind_exemplar_*": "example_* in all studies; pairs of a kind are sought in "
     "examples.parquet",
 }

@@ -146,13 +146,13 @@ class TopTokens(Metric):
 def largest(values: Float[np.ndarray, "item"], count: int) -> Int[np.ndarray, "top"]:
     """Places of the largest values above 0, the largest first; of equal ones the first.
 
-    They are compared to six significant digits, so that rounding does not order tokens.
+    They are compared to four significant digits, so that rounding does not order tokens.
     """
     count = min(count, len(values))
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     mantissa, exponent = np.frexp(values)
-    values = np.ldexp(np.round(mantissa, 6), exponent)
+    values = np.ldexp(np.round(mantissa, 4), exponent)
     bound = np.partition(values, -count)[-count]
     few = np.flatnonzero((values >= bound) & (values > 0))
     return few[np.lexsort((few, -values[few]))][:count]
