@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,6 @@ INPUTS_AT_ONCE = 256  # of a group of rows
 LONGEST = 2**16  # tokens of an input whose places fit into the files
 LABELS = {"tags": "tag", "relations": "deprel"}  # columns of the file, labels of tokens
 
-_one_at_a_time = Lock()  # passes over the same network
 Block = tuple[int, ...]  # numbers of inputs
 InputsAgain = Callable[[Setup, Sequence[int]], Inputs]
 
@@ -134,7 +132,7 @@ class Look(WithModel):
         """The weights and tokens to store, as the content of a file."""
         inputs, model = self.inputs(self.setup, block), self.setup.model
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
-        with _one_at_a_time, use_threads(self.threads):
+        with use_threads(self.threads):
             arrays = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
         described = [
             describe(self.setup, example, self.start(example)) for example in inputs.examples

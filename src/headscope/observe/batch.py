@@ -132,21 +132,11 @@ def packing_of(batch: AnnotatedBatch) -> Packing:
 # Counts of pairs, in time and memory linear in the length; the same as counts over `pairs`.
 
 
-def pairs_of_keys(batch: AnnotatedBatch) -> Float[Tensor, "batch key"]:
-    """How many pairs every key is part of; in a causal model only later queries see it."""
-    return _pairs(batch, batch.content.double().flip(1).cumsum(1).flip(1))
-
-
 def pairs_of_queries(batch: AnnotatedBatch) -> Float[Tensor, "batch query"]:
     """How many pairs every query is part of; in a causal model it sees only earlier keys."""
-    return _pairs(batch, batch.content.double().cumsum(1))
-
-
-def _pairs(
-    batch: AnnotatedBatch, visible: Float[Tensor, "batch token"]
-) -> Float[Tensor, "batch token"]:
     content = batch.content.double()
-    return content * (visible if batch.is_causal else content.sum(1, keepdim=True))
+    visible = content.cumsum(1) if batch.is_causal else content.sum(1, keepdim=True)
+    return content * visible
 
 
 def sum_by_label(

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -64,8 +63,6 @@ from headscope.workers.threads import use_threads
 
 WRITTEN_TOKENS = 20
 Row = dict[str, Any]
-
-_one_at_a_time = Lock()  # the last norm is watched by one pass
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ class Look(WithModel):
         """The vectors, as the content of a file."""
         inputs, model = self.inputs(self.setup, block), self.setup.model
         tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
-        with _one_at_a_time, use_threads(self.threads), torch.inference_mode():
+        with use_threads(self.threads), torch.inference_mode():
             table = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
         shown = {example.number: example.encoded.tokens for example in inputs.examples}
         words = [shown[number][position] for number, position in table.tokens]
