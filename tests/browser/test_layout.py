@@ -135,10 +135,3 @@ def test_forced_colours_keep_what_is_chosen_apart(open_page: Open) -> None:
     outline = "node => getComputedStyle(node).outlineStyle"
     assert page.token("q", 3).evaluate(outline) == "solid"
     assert page.token("q", 4).evaluate(outline) == "none"
-
-
-def test_who_wants_less_motion_gets_none(open_page: Open) -> None:
-    page = open_page(head_view(random_trace()))
-    moving = "node => getComputedStyle(node).transitionDuration"
-    page.page.emulate_media(reduced_motion="reduce")
-    assert page.chip("Heads", 0).evaluate(moving) == "0s"
