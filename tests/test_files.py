@@ -24,7 +24,7 @@ from headscope.files import (
     write_text,
 )
 from headscope.results import dataset as results
-from tests.engine.tiny import causal_model, treebank
+from tests.references.tiny_models import causal_model, treebank
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import headscope as hs
 from headscope.report import report
 from headscope.views import head_view, model_view, neuron_view
 from tests.browser.conftest import Watched
-from tests.engine.tiny import MODELS, treebank
-from tests.views.traces import random_trace
+from tests.references.tiny_models import MODELS, treebank
+from tests.references.traces import random_trace
 
 pytestmark = pytest.mark.browser
 

@@ -11,9 +11,9 @@ from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from tests.browser.explorer import Visit, visiting
-from tests.engine.tiny import treebank
 from tests.explorer.live import live
-from tests.explorer.tiny import tiny_translator
+from tests.references.explorer_models import tiny_translator
+from tests.references.tiny_models import treebank
 
 pytestmark = pytest.mark.browser
 

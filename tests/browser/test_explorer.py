@@ -19,8 +19,8 @@ from headscope.results.dataset import load
 from headscope.results.statements import read_statements
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
-from tests.explorer.runs import HOSTILE, unfinished_run, write_run
-from tests.explorer.tiny import tiny_model
+from tests.references.explorer_models import tiny_model
+from tests.references.runs import HOSTILE, unfinished_run, write_run
 
 pytestmark = pytest.mark.browser
 

@@ -14,8 +14,8 @@ from headscope.explorer.texts import Texts
 from headscope.model.model import Model
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
-from tests.explorer.runs import write_run
-from tests.explorer.tiny import tiny_model
+from tests.references.explorer_models import tiny_model
+from tests.references.runs import write_run
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,7 @@ from headscope.explorer.texts import Texts
 from headscope.results.dataset import load
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
-from tests.explorer.runs import write_run
+from tests.references.runs import write_run
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from headscope.views import head_view, model_view, neuron_view
 from headscope.views.lines import opacity
 from tests.browser.conftest import Watched
-from tests.views.traces import patterned_trace, random_trace
+from tests.references.traces import patterned_trace, random_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

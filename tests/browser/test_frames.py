@@ -9,7 +9,7 @@ from headscope.views.page import script
 from headscope.views.view import View
 from tests.browser.conftest import Watched
 from tests.browser.frames import HOME, Framed, framed, open_host
-from tests.views.traces import known_trace, random_trace
+from tests.references.traces import known_trace, random_trace
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import pytest
 
 import headscope as hs
 from tests.browser.conftest import Watched
-from tests.views.traces import known_trace, random_trace
+from tests.references.traces import known_trace, random_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

@@ -14,8 +14,8 @@ from headscope.views.payload import quantise
 from headscope.views.state import parse_pin
 from headscope.views.weights import rollout, shown_weights
 from tests.browser.conftest import Watched
-from tests.views.decoding import dequantise
-from tests.views.traces import (
+from tests.references.decoding import dequantise
+from tests.references.traces import (
     encoder_decoder_trace,
     known_trace,
     pair_side,

@@ -7,7 +7,7 @@ import pytest
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.labels import label
 from tests.browser.conftest import Watched
-from tests.views.traces import HOSTILE, random_trace, side
+from tests.references.traces import HOSTILE, random_trace, side
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

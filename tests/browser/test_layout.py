@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 from headscope.model.trace import Trace
 from headscope.views import View, head_view, model_view, neuron_view
 from tests.browser.conftest import Watched
-from tests.views.traces import random_trace, side
+from tests.references.traces import random_trace, side
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

@@ -15,8 +15,8 @@ from headscope.views.lines import drawing, lines
 from tests.browser.conftest import Watched
 from tests.browser.explorer import visiting
 from tests.explorer.live import live
-from tests.explorer.tiny import tiny_model
-from tests.views.traces import random_trace, side
+from tests.references.explorer_models import tiny_model
+from tests.references.traces import random_trace, side
 
 pytestmark = pytest.mark.browser
 

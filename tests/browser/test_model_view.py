@@ -11,8 +11,8 @@ from headscope.views.lines import binned, drawing, lines
 from headscope.views.payload import quantise
 from headscope.views.weights import head_scores
 from tests.browser.conftest import Watched
-from tests.views.decoding import dequantise
-from tests.views.traces import encoder_decoder_trace, known_trace, pair_side, random_trace
+from tests.references.decoding import dequantise
+from tests.references.traces import encoder_decoder_trace, known_trace, pair_side, random_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

@@ -12,7 +12,7 @@ from headscope.model.trace import Trace
 from headscope.views import neuron_view
 from headscope.views.weights import neurons_of, take_apart
 from tests.browser.conftest import Watched
-from tests.views.traces import random_trace
+from tests.references.traces import random_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

@@ -10,7 +10,7 @@ from PIL import Image
 
 from headscope.views import View, head_view, model_view, neuron_view
 from tests.browser.conftest import Watched
-from tests.views.traces import WORDS, known_trace, random_trace
+from tests.references.traces import WORDS, known_trace, random_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

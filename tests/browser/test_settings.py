@@ -12,7 +12,7 @@ from headscope.views.page import static
 from headscope.views.state import KINDS, SETTINGS, Kind, settings_of
 from headscope.views.view import open_view
 from tests.browser.conftest import Watched
-from tests.views.traces import pair_side, random_trace
+from tests.references.traces import pair_side, random_trace
 
 IMPORTED = "text => import('data:text/javascript,' + encodeURIComponent(text))"
 

@@ -16,8 +16,8 @@ from headscope.results.records import Records
 from headscope.results.run import read_run
 from tests.browser.explorer import Visit, visiting
 from tests.browser.test_explorer_layout import CUT, OUTSIDE
-from tests.explorer.runs import write_run
-from tests.records import write_luger_run
+from tests.references.luger2026_run import write_luger_run
+from tests.references.runs import write_run
 
 pytestmark = pytest.mark.browser
 

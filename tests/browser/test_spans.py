@@ -13,8 +13,8 @@ from headscope.views import head_view, model_view
 from headscope.views.lines import attention_on_text, drawing
 from headscope.views.weights import shown_weights
 from tests.browser.conftest import Watched
-from tests.model.chats import chat_model
-from tests.views.traces import random_trace
+from tests.references.chats import chat_model
+from tests.references.traces import random_trace
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Watched]

@@ -16,7 +16,7 @@ from headscope.views.cell import outputs
 from headscope.views.page import script, style
 from headscope.views.state import SETTINGS
 from tests.browser.conftest import Watched
-from tests.views.traces import known_trace, random_trace
+from tests.references.traces import known_trace, random_trace
 
 pytestmark = pytest.mark.browser
 

@@ -21,7 +21,7 @@ from headscope.results.replicates import GROUPS
 from headscope.studies import STUDIES, find_study
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt
-from tests.engine.tiny import MODELS, make_sentences
+from tests.references.tiny_models import MODELS, make_sentences
 
 BATCH_TOKENS = 64
 SENTENCES = 40

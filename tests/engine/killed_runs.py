@@ -18,7 +18,7 @@ import torch
 import headscope as hs
 from headscope.engine import measure
 from headscope.studies import STUDIES
-from tests.engine.tiny import bidirectional_model, causal_model, treebank
+from tests.references.tiny_models import bidirectional_model, causal_model, treebank
 
 KILLS = 10
 SHARDS = 12  # of four sentences

@@ -33,9 +33,9 @@ from headscope.results.records import (
     records_of,
 )
 from headscope.text.corpus import Corpus
-from tests.engine.tiny import MODELS, make_sentences
-from tests.metrics import plain
-from tests.metrics.inputs import HEADS, LAYERS, make_batch, make_layer_of, random_input
+from tests.references import vig2019 as plain
+from tests.references.random_attention import HEADS, LAYERS, make_batch, make_layer_of, random_input
+from tests.references.tiny_models import MODELS, make_sentences
 
 TAGS = ("ADJ", "DET", "NOUN", "PUNCT", "VERB")
 RELATIONS = ("amod", "det", "nsubj", "obj", "punct", "root")

@@ -14,7 +14,7 @@ from headscope.errors import CorpusError, RunError
 from headscope.studies import find_study
 from headscope.text.corpus import Corpus
 from headscope.workers import LocalPool
-from tests.metrics.tiny_models import tiny_gpt2
+from tests.references.float64_models import tiny_gpt2
 
 pytestmark = pytest.mark.skipif(
     "fork" not in prepare.get_all_start_methods(), reason="this system cannot fork"

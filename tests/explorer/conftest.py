@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
-from tests.explorer.runs import unfinished_run, write_run
-from tests.explorer.tiny import tiny_model
-from tests.records import write_luger_run
+from tests.references.explorer_models import tiny_model
+from tests.references.luger2026_run import write_luger_run
+from tests.references.runs import unfinished_run, write_run
 
 ADDRESS = "http://127.0.0.1:8642"
 

@@ -17,9 +17,9 @@ from headscope.results.dataset import load, save
 from headscope.results.measure import cut, measure_names, measure_of
 from headscope.results.statements import make_statements, read_statements, write_statements
 from headscope.studies.clark2019.surface.exhibits import OFFSET_NAMES
-from tests.explorer.runs import HOSTILE, write_result, write_run
-from tests.results.grouped import write_run as write_wired
-from tests.results.wired import previous, result_of, scattered
+from tests.references.grouped import write_run as write_wired
+from tests.references.runs import HOSTILE, write_result, write_run
+from tests.references.wired import previous, result_of, scattered
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from headscope.errors import RunError
 from headscope.explorer.schemas import PAGES
 from headscope.explorer.site import compact, site
-from tests.explorer.runs import unfinished_run
-from tests.records import write_luger_run
+from tests.references.luger2026_run import write_luger_run
+from tests.references.runs import unfinished_run
 
 RUNS = ("vig", "vig-later", "clark", "luger", "stopped")
 

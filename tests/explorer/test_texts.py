@@ -19,10 +19,10 @@ from headscope.explorer.tracing import answer, count_weights, parse_chat, token_
 from headscope.views import window
 from headscope.views.payload import Quantised
 from tests.explorer import own_loop
-from tests.explorer.tiny import tiny_model, tiny_translator
 from tests.explorer.wire import unframe
-from tests.model.chats import chat_model
-from tests.views.decoding import dequantise, dequantise_tile
+from tests.references.chats import chat_model
+from tests.references.decoding import dequantise, dequantise_tile
+from tests.references.explorer_models import tiny_model, tiny_translator
 
 TEXT = "The cat sat on the mat."
 

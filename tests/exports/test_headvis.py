@@ -13,8 +13,8 @@ from headscope.exports import export
 from headscope.results.dataset import load, save
 from headscope.results.records import CHECKSUMS
 from headscope.results.run import read_run
-from tests.explorer.runs import write_run
-from tests.records import write_luger_run
+from tests.references.luger2026_run import write_luger_run
+from tests.references.runs import write_run
 
 SCHEMA = json.loads(Path(__file__).with_name("headvis_schema.json").read_text(encoding="utf-8"))
 

@@ -18,10 +18,10 @@ from headscope.explorer.texts import Texts
 from headscope.results.examples import exemplars_of
 from headscope.results.measure import heads_of
 from headscope.results.run import read_run
-from tests.explorer.runs import write_run
-from tests.explorer.tiny import tiny_model
 from tests.fuzz import mutate
-from tests.results.hostile_runs import SECRET, spoilers
+from tests.mistakes.hostile_runs import SECRET, spoilers
+from tests.references.explorer_models import tiny_model
+from tests.references.runs import write_run
 
 CONLLU = """# newdoc id = d
 # global.Entity = eid-etype-head-other

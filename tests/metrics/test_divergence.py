@@ -19,7 +19,7 @@ from headscope.metrics.divergence import (
     divergence_of_sums,
     sum_middles,
 )
-from tests.metrics.inputs import HEADS, Input, make_batch, make_layer, random_input
+from tests.references.random_attention import HEADS, Input, make_batch, make_layer, random_input
 
 
 def attention(

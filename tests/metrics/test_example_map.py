@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headscope.metrics import ExampleMap, Grid, Sums
 from headscope.observe import SPECIAL, AnnotatedBatch
-from tests.metrics.inputs import matrix_layer
+from tests.references.random_attention import matrix_layer
 
 GRID = Grid((0, 1), 2)
 SEP = SPECIAL.index("sep")

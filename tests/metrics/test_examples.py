@@ -27,8 +27,8 @@ from headscope.metrics import (
 )
 from headscope.observe import AnnotatedBatch
 from headscope.results.records import BANDS, TOP_BAND
-from tests.metrics import plain
-from tests.metrics.inputs import (
+from tests.references import vig2019 as plain
+from tests.references.random_attention import (
     HEADS,
     LAYERS,
     make_batch,

@@ -24,7 +24,7 @@ from headscope.metrics.gradient import (
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
 from headscope.observe import NO_LABEL, SPECIAL, Columns, Example
-from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
+from tests.references.float64_models import tiny_bert, tiny_gpt2
 
 TEXTS = ("A cat sat, said Ann.", "Birds sing.")
 STEP = 1e-5

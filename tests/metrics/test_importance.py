@@ -23,9 +23,9 @@ from headscope.model.model import Model
 from headscope.observe import Columns, Cut, Example
 from headscope.results.statements import read_statements
 from headscope.text.corpus import Corpus
-from tests.engine.tiny import MODELS as STUDIED
-from tests.engine.tiny import make_sentences
-from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
+from tests.references.float64_models import tiny_bert, tiny_gpt2
+from tests.references.tiny_models import MODELS as STUDIED
+from tests.references.tiny_models import make_sentences
 
 TEXTS = ("A cat sat, said Ann.", "Birds sing.", "Ann said no.")
 MODELS = {"masked": tiny_bert, "next token": tiny_gpt2}

@@ -5,7 +5,7 @@ import torch
 
 from headscope.metrics import Grid, importance
 from headscope.metrics.importance import loss_changes
-from tests.engine.tiny import MODELS
+from tests.references.tiny_models import MODELS
 
 TEXTS = ("the old cat sees a dog .", "a quiet gardener .")
 

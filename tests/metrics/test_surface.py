@@ -15,7 +15,7 @@ from headscope.metrics import Grid, Ratio, surface
 from headscope.metrics.surface import CLS, SEP, sink_rate, smoothed_entropy
 from headscope.observe import SPECIAL, BlockLayer, Layer
 from tests.metrics.attention_maps import Maps, maps
-from tests.metrics.inputs import in_blocks, matrix_layer, plain_batch
+from tests.references.random_attention import in_blocks, matrix_layer, plain_batch
 
 OFFSETS = (-11, -3, -1, 0, 1, 2)
 SEEDS = st.integers(0, 2**31)

@@ -10,7 +10,7 @@ import torch
 from headscope.metrics import Grid, Sums, TopTokens, largest
 from headscope.model.attention import PackedAttention, Packing
 from headscope.observe import AnnotatedBatch, pack_layer
-from tests.metrics.inputs import (
+from tests.references.random_attention import (
     HEADS,
     LAYERS,
     Input,

@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from headscope.metrics import Grid, Sums, seeded_hash
 from headscope.metrics.variability import Variability
 from headscope.observe import BlockLayer
-from tests.metrics import plain
-from tests.metrics.inputs import HEADS, Input, in_blocks, make_batch, make_layer, random_input
+from tests.references import vig2019 as plain
+from tests.references.random_attention import (
+    HEADS,
+    Input,
+    in_blocks,
+    make_batch,
+    make_layer,
+    random_input,
+)
 
 GRID = Grid((0, 1), HEADS)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -20,7 +20,7 @@ from headscope.model.generate import (
 )
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
-from tests.model.tiny import family, tiny
+from tests.references.tiny_families import family, tiny
 
 PROMPT = "Birds"
 

@@ -19,7 +19,7 @@ from headscope.errors import HeadscopeError, RunError, ViewError
 from headscope.model.inputs.spans import Turn
 from headscope.model.stored import FORMAT, _decoded, _encoded
 from headscope.model.trace import Precision, StackTrace, Trace
-from tests.model.tiny import tiny
+from tests.references.tiny_families import tiny
 
 PARTS = ("weights", "query", "key", "value", "bias", "sink", "value_norms")
 TEXT = "Birds sing."

@@ -5,7 +5,7 @@ import torch
 from transformers import BertForMaskedLM
 
 from headscope.errors import CaptureError, ModelError
-from tests.model.tiny import tiny
+from tests.references.tiny_families import tiny
 
 
 def test_a_trace_has_every_layer_and_head_by_default() -> None:

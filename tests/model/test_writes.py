@@ -15,7 +15,7 @@ from headscope.model.writes import (
     require_readout,
     why_no_writes,
 )
-from tests.engine.tiny import bidirectional_model, causal_model
+from tests.references.tiny_models import bidirectional_model, causal_model
 
 TEXT = "the old cat sees a quiet gardener ."
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from headscope.model.attention import TextAttention
 from headscope.model.capture.modes import attend_whole
 from headscope.observe import AnnotatedBatch, Layer, even_layer
-from tests.metrics.inputs import (
+from tests.references.random_attention import (
     LAYERS,
     Input,
     in_blocks,
@@ -24,7 +24,7 @@ from tests.metrics.inputs import (
     matrix_layer,
     random_input,
 )
-from tests.metrics.plain import is_parent, pairs
+from tests.references.vig2019 import is_parent, pairs
 
 
 def sums_of(layer: Layer) -> dict[str, Tensor]:

@@ -20,9 +20,9 @@ from headscope.model.capture import modes
 from headscope.model.capture.gpu.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
 from headscope.observe import AnnotatedBatch, BlockLayer, PackedLayer, choose_path, pack_layer
-from tests.metrics.inputs import make_batch, matrix_layer, random_input
-from tests.metrics.tiny_models import tiny_bert, tiny_gpt2
 from tests.observe.test_layer import sums_of, with_first_peak
+from tests.references.float64_models import tiny_bert, tiny_gpt2
+from tests.references.random_attention import make_batch, matrix_layer, random_input
 
 WIDTH, SCALING = 4, 0.7
 
@@ -176,7 +176,7 @@ def test_a_gpu_packs_plain_attention_unless_matrices_are_asked_for(
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 def test_the_kernels_give_what_their_plain_twins_give() -> None:
     """In Triton's interpreter, which needs no GPU but a process of its own."""
-    command = [sys.executable, "-m", "tests.observe.packed_kernels", "--device", "cpu"]
+    command = [sys.executable, "-m", "tests.tools.check_packed_kernels", "--device", "cpu"]
     done = subprocess.run(
         command, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True
     )

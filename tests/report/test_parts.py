@@ -16,7 +16,7 @@ from headscope.results.examples import Exemplar, distance_kind, exemplars_of
 from headscope.results.run import read_finished
 from headscope.results.statements import Choice, read_statements
 from headscope.text.corpus import Corpus
-from tests.engine.tiny import causal_model, make_sentences
+from tests.references.tiny_models import causal_model, make_sentences
 from tests.report.exemplars import make_exemplar
 
 

@@ -16,9 +16,9 @@ from headscope.results.statements import Choice
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
-from tests.engine.tiny import MODELS, causal_model, make_sentences
+from tests.references.results import make_result
+from tests.references.tiny_models import MODELS, causal_model, make_sentences
 from tests.report.exemplars import make_exemplar
-from tests.report.results import make_result
 
 
 @pytest.fixture(scope="module")

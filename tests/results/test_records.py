@@ -20,7 +20,7 @@ from headscope.results.records import (
     write_records,
 )
 from headscope.results.run import read_run
-from tests.records import INPUTS_KEPT, LENGTH, POINTS, WORDS, write_luger_run
+from tests.references.luger2026_run import INPUTS_KEPT, LENGTH, POINTS, WORDS, write_luger_run
 
 PLACE = {"layer": 0, "head": 0}
 WRITTEN = PLACE | {"of": "mean", "direction": "raises", "rank": 0, "token": "a", "logit": 0.5}

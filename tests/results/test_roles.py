@@ -24,8 +24,16 @@ from headscope.results.statements import (
     read_statements,
     write_statements,
 )
-from tests.results.grouped import with_sums, write_run
-from tests.results.wired import even, first, previous, relations_of, result_of, scattered, to_verbs
+from tests.references.grouped import with_sums, write_run
+from tests.references.wired import (
+    even,
+    first,
+    previous,
+    relations_of,
+    result_of,
+    scattered,
+    to_verbs,
+)
 
 LINGUISTIC = {"tag", "relation", "coreference"}
 

@@ -12,7 +12,7 @@ from headscope.results.dataset import save, without_stack
 from headscope.results.examples import exemplars_of
 from headscope.results.records import EXAMPLES, with_checksums
 from headscope.results.run import find_run, read_finished, read_run, write_settings
-from tests.explorer.runs import write_examples
+from tests.references.runs import write_examples
 
 ABOUT = {
     "study": "vig2019",

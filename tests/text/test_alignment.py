@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headscope.text.alignment import NO_WORD, Alignment, Reason, align, joined_runs, merge_runs
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
-from tests.text.random_sentences import sentences
+from tests.references.random_sentences import sentences
 from tests.text.tiny_tokenizers import tiny_tokenizers
 
 Span = tuple[int, int]

@@ -14,7 +14,7 @@ from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus, Source
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from headscope.text.storage import Storage, hold_in_memory, write_parquet
-from tests.text.random_sentences import sentences
+from tests.references.random_sentences import sentences
 
 lists = st.lists(sentences(), min_size=1, max_size=12)
 

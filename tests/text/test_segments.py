@@ -10,7 +10,7 @@ from headscope.errors import CorpusError
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Range, Segment, Segments, join, joined, segment_of
 from headscope.text.sentence import Sentence, Word
-from tests.text.read_segments import starting_in
+from tests.references.segments import starting_in
 
 Shape = list[list[int]]  # per document, per paragraph, how many sentences
 

@@ -17,7 +17,7 @@ from headscope.text.sentence import (
     locate,
     problem,
 )
-from tests.text.random_sentences import sentences
+from tests.references.random_sentences import sentences
 
 places = st.integers(-2, 4)
 words = st.builds(Word, st.just("w"), places, places, head=st.none() | st.integers(-2, 3))

@@ -10,7 +10,7 @@ from PIL import Image
 from headscope.model.trace import Trace
 from headscope.views import View, cell, head_view, model_view, neuron_view
 from headscope.views.view import describe
-from tests.views.traces import known_trace, random_trace
+from tests.references.traces import known_trace, random_trace
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 VIEWS = {

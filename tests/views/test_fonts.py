@@ -14,7 +14,7 @@ from PIL import Image
 from headscope.plots import render, style
 from headscope.views import figures, head_view
 from headscope.views.figures import dress, families
-from tests.views.traces import random_trace, side
+from tests.references.traces import random_trace, side
 
 BUNDLED = Path(figures.__file__).parents[1] / "fonts"
 SAMPLES = {

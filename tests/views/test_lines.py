@@ -23,7 +23,7 @@ from headscope.views.lines import (
 )
 from headscope.views.opening import initial_state
 from headscope.views.weights import shown_weights
-from tests.views.traces import known_trace, pair_side, random_trace
+from tests.references.traces import known_trace, pair_side, random_trace
 
 rows = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=6)
 

@@ -13,8 +13,8 @@ from headscope.views import head_view, model_view, neuron_view
 from headscope.views.page import embedded_json
 from headscope.views.payload import Quantised
 from headscope.views.weights import no_rollout
-from tests.views.decoding import dequantise, unpack
-from tests.views.traces import HOSTILE, encoder_decoder_trace, random_trace, side
+from tests.references.decoding import dequantise, unpack
+from tests.references.traces import HOSTILE, encoder_decoder_trace, random_trace, side
 
 
 def broken(weights: torch.Tensor) -> Trace:

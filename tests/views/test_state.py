@@ -11,8 +11,8 @@ from headscope.model.inputs.spans import Span
 from headscope.views import head_view, model_view
 from headscope.views.opening import initial_state
 from headscope.views.state import KINDS, SETTINGS, Kind, settings_of
-from tests.views.generated import GENERATED, STATIC
-from tests.views.traces import encoder_decoder_trace, random_trace
+from tests.references.traces import encoder_decoder_trace, random_trace
+from tests.tools.generated import GENERATED, STATIC
 
 
 def test_a_view_opens_with_the_first_layer_and_all_heads() -> None:
@@ -80,7 +80,7 @@ def test_a_view_refuses_settings_of_other_views(kind: Kind) -> None:
 @pytest.mark.parametrize("name", GENERATED)
 def test_what_is_generated_from_python_is_up_to_date(name: str) -> None:
     written = (STATIC / name).read_text(encoding="utf-8")
-    assert written == GENERATED[name](), "run `python -m tests.views.generated`"
+    assert written == GENERATED[name](), "run `python -m tests.tools.generated`"
 
 
 def test_a_kind_is_a_declaration_a_module_and_a_figure() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view, neuron_view
-from tests.views.traces import HOSTILE, known_trace, random_trace, side
+from tests.references.traces import HOSTILE, known_trace, random_trace, side
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view
 from headscope.views.state import SETTINGS
-from tests.views.traces import encoder_decoder_trace, random_trace
+from tests.references.traces import encoder_decoder_trace, random_trace
 
 
 def test_every_setting_is_a_trait_with_the_views_value() -> None:

@@ -7,8 +7,8 @@ from headscope.errors import ViewError
 from headscope.model.trace import Trace
 from headscope.views import head_view, model_view, neuron_view, window
 from headscope.views.figures import figure
-from tests.views.decoding import dequantise_tile
-from tests.views.traces import encoder_decoder_trace, random_trace, side
+from tests.references.decoding import dequantise_tile
+from tests.references.traces import encoder_decoder_trace, random_trace, side
 
 TILE = 4
 

@@ -31,10 +31,10 @@ from headscope.workers.ray import (
     find_nodes,
     place_workers,
 )
-from tests.engine.own_study import STUDY
-from tests.engine.ray_cluster import two_nodes
-from tests.engine.small_works import Noted, Square, Unready
-from tests.engine.tiny import bidirectional_model, causal_model, treebank
+from tests.references.own_study import STUDY
+from tests.references.small_works import Noted, Square, Unready
+from tests.references.tiny_models import bidirectional_model, causal_model, treebank
+from tests.workers.ray_cluster import two_nodes
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.engine import Measuring, measure
 from headscope.results.run import read_settings
 from headscope.workers.threads import use_threads
-from tests.engine.tiny import causal_model, treebank
+from tests.references.tiny_models import causal_model, treebank
 
 SHARDS = 4
 

@@ -7,8 +7,8 @@ from transformers import AlbertConfig, AlbertForMaskedLM
 
 from headscope.model.capture.changes import repeat, take_rows
 from headscope.model.model import Model
-from tests.engine.tiny import MODELS, bidirectional_model
 from tests.model.test_writes import llama
+from tests.references.tiny_models import MODELS, bidirectional_model
 
 TEXTS = ("the old cat sees a dog .", "a quiet gardener .")
 

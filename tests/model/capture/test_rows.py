@@ -5,7 +5,7 @@ import torch
 
 from headscope.errors import CaptureError
 from headscope.model.attention import LayerAttention
-from tests.model.tiny import tiny
+from tests.references.tiny_families import tiny
 
 
 @pytest.mark.parametrize("block", [1, 4, 5, 100])

@@ -21,7 +21,7 @@ from headscope.studies.luger2026.inputs import (
 from headscope.studies.luger2026.parts import hide
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence
-from tests.engine.tiny import MODELS, make_sentences
+from tests.references.tiny_models import MODELS, make_sentences
 
 CONTEXT = 10
 

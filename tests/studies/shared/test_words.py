@@ -13,7 +13,7 @@ from headscope.studies.shared.words import (
     units_of,
     word_maps,
 )
-from tests.studies.shared.random_text import padded, random_pieces, random_weights
+from tests.references.random_text import padded, random_pieces, random_weights
 
 
 def plain_map(weights: np.ndarray, pieces: list[int], words: int, row: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headscope.errors import CorpusError
 from headscope.text.readers.jsonl import read_jsonl
 from headscope.text.sentence import Sentence
-from tests.text.random_sentences import sentences
+from tests.references.random_sentences import sentences
 
 
 def read(path: Path, *lines: str) -> list[Sentence]:

@@ -18,7 +18,7 @@ from headscope.studies.clark2019.probes.coreference import (
 from headscope.studies.clark2019.probes.mentions import SYSTEMS, Phrase, phrases, resolve
 from headscope.studies.shared.words import word_layer
 from headscope.text.sentence import ROOT, Mention, Sentence, Word
-from tests.studies.shared.random_text import (
+from tests.references.random_text import (
     make_batch,
     make_layer,
     padded,

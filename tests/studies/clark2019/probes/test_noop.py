@@ -17,9 +17,8 @@ from headscope.studies.clark2019.probes.noop import Noop, NoopGradient, mean_gra
 from headscope.studies.clark2019.probes.trees import Classes, is_punctuation
 from headscope.studies.shared.words import WordTokens, encode_words, word_example
 from headscope.text.sentence import ROOT, Sentence
-from tests.engine.tiny import MODELS, make_sentences
-from tests.metrics.inputs import plain_batch
-from tests.studies.shared.random_text import (
+from tests.references.random_attention import plain_batch
+from tests.references.random_text import (
     LABELS,
     make_batch,
     make_layer,
@@ -27,6 +26,7 @@ from tests.studies.shared.random_text import (
     random_sentence,
     random_weights,
 )
+from tests.references.tiny_models import MODELS, make_sentences
 
 CLASSES = Classes.of([*LABELS, "root"])
 HEADS = 3

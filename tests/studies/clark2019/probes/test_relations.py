@@ -24,7 +24,7 @@ from headscope.studies.clark2019.probes.trees import (
 )
 from headscope.studies.shared.words import word_layer
 from headscope.text.sentence import ROOT, Sentence, Word
-from tests.studies.shared.random_text import (
+from tests.references.random_text import (
     LABELS,
     make_batch,
     make_layer,

@@ -25,7 +25,7 @@ from headscope.studies.clark2019.probes.training import (
 from headscope.studies.clark2019.probes.trees import make_gold
 from headscope.studies.clark2019.probes.vectors import InputEmbeddings
 from headscope.text.corpus import Corpus
-from tests.engine.tiny import bidirectional_model, make_sentences
+from tests.references.tiny_models import bidirectional_model, make_sentences
 
 HEADS = 6
 

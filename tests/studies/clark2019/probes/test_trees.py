@@ -13,7 +13,7 @@ from headscope.studies.clark2019.probes.trees import (
     spanning_parents,
 )
 from headscope.text.sentence import ROOT
-from tests.studies.shared.random_text import LABELS, padded, random_sentence, random_weights
+from tests.references.random_text import LABELS, padded, random_sentence, random_weights
 
 CLASSES = Classes.of([*LABELS, "root"])
 

@@ -1,0 +1,168 @@
+"""A study of two stages in a folder of one's own, its metric in one file, is shown everywhere."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from starlette.testclient import TestClient
+
+import headscope as hs
+from headscope.explorer.answers.runs import Library
+from headscope.explorer.api import create_app
+from headscope.explorer.texts import Texts
+from tests.references.tiny_models import causal_model, treebank
+
+METRIC = '''
+"""How sure a head is: the mean of each row's largest weight."""
+
+from headscope.metrics.ratio import Ratio, Terms
+from headscope.observe.layer import Layer
+from headscope.results.measure import Baseline, Measure
+
+SURENESS = Measure(
+    "sureness",
+    title="Sureness",
+    meaning="Mean of the largest weight of a row.",
+    formula="Σ_i max_j a[i, j] / number of rows",
+    reference="none",
+    more="is surer",
+    baselines=(Baseline("sureness_even", "even attention"),),
+)
+
+
+def sure_terms(layer: Layer) -> Terms:
+    largest = layer.of_rows(lambda rows: rows.amax(-1))
+    counted = (layer.rows > 0).to(largest.dtype)
+    return (largest * counted).sum(-1)[..., None], counted.sum(-1)[..., None]
+
+
+def sureness(grid):
+    return Ratio(SURENESS, grid, sure_terms)
+'''
+
+STUDY = '''
+"""A study of sureness, and of the rank of every head in it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headscope.engine.part import Part
+from headscope.engine.stage import Stage
+from headscope.results.measure import Measure
+from headscope.studies import vig2019
+from sure_study.metrics import sureness
+
+RANK = Measure(
+    "sure_rank",
+    title="Rank in sureness",
+    meaning="How many heads are surer.",
+    formula="number of heads with a larger sureness",
+    reference="none",
+    unit="",
+    range="from 0",
+    with_errors=False,
+)
+
+
+@dataclass(frozen=True)
+class RankOfLayer:
+    """What is done to a layer: the ranks of its heads among all."""
+
+    values: np.ndarray
+    threads: int
+    needs_gpu: bool = False
+
+    def open(self):
+        pass
+
+    def describe(self, layer, /):
+        return f"Layer {layer}"
+
+    def __call__(self, layer, /):
+        ranks = [int((self.values > value).sum()) for value in self.values[layer]]
+        return np.array(ranks, dtype=np.int64).tobytes()
+
+
+class Ranks(Stage[int]):
+    name = "ranks"
+
+    def pieces(self, setup, result):
+        return tuple(range(len(setup.grid.layers)))
+
+    def work(self, setup, result, threads, folder):
+        return RankOfLayer(result["sureness"].values, threads)
+
+    def finish(self, setup, result, outcomes, folder):
+        rows = [np.frombuffer(outcomes[layer], dtype=np.int64) for layer in sorted(outcomes)]
+        return result.assign(sure_rank=(("layer", "head"), np.stack(rows)))
+
+
+def parts(setup):
+    (sentences,) = vig2019.STUDY.parts(setup)
+    return (Part(sentences.inputs, (sureness(setup.grid),)),)
+
+
+STUDY = replace(
+    vig2019.STUDY,
+    name="sure",
+    title="Sure heads",
+    parts=parts,
+    later_stages=(Ranks(),),
+    measures=(RANK,),
+    left_out=lambda setup: {},
+    derive=lambda result: result,
+    figures=(),
+    tables=(),
+    findings=(),
+    choices=lambda result: [],
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("package")
+    package = folder / "sure_study"
+    package.mkdir()
+    (package / "metrics.py").write_text(METRIC, encoding="utf-8")
+    (package / "__init__.py").write_text(STUDY, encoding="utf-8")
+    sys.path.insert(0, str(folder))
+    hs.study("sure_study:STUDY", causal_model(), treebank(20), folder / "run")
+    yield folder / "run"
+    sys.path.remove(str(folder))
+
+
+def test_both_stages_are_in_the_result_and_their_pieces_in_the_run(run: Path) -> None:
+    with (run / "result.nc").open("rb") as file:
+        result = xr.load_dataset(file, engine="h5netcdf")
+    sureness = result["sureness"].values
+    ranks = [[(sureness > value).sum() for value in layer] for layer in sureness]
+    np.testing.assert_array_equal(result["sure_rank"], ranks)
+    even = float(
+        result["sureness_even"] if "sureness_even" in result else result.attrs["sureness_even"]
+    )
+    assert 0 < even < sureness.max()
+    assert [file.name for file in sorted((run / "shards").iterdir())] == ["00000.npz"]
+    assert len(list((run / "stages" / "ranks").iterdir())) == len(sureness)
+
+
+def test_both_measures_are_in_the_report(run: Path) -> None:
+    page = hs.report(run, study="sure_study:STUDY").read_text(encoding="utf-8")
+    assert "Sureness <code>sureness</code>" in page
+    assert "Mean of the largest weight of a row." in page
+    assert "Rank in sureness <code>sure_rank</code>" in page
+
+
+def test_both_measures_are_in_the_explorer(run: Path) -> None:
+    app = create_app(Library([run]), Texts(None, None))
+    visitor = TestClient(app, base_url="http://127.0.0.1")
+    measures = visitor.get("/api/runs/run").json()["measures"]
+    assert {measure["name"] for measure in measures} == {"sureness", "sure_rank"}
+    picture = visitor.get("/api/runs/run/measures/sureness").json()
+    assert picture["baseline"]["means"] == "even attention"
+    card = visitor.get("/api/runs/run/heads/L1H1").json()
+    assert {line["spec"] for line in card["measures"]} == {"sureness", "sure_rank"}

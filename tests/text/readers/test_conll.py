@@ -1,0 +1,214 @@
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.errors import CorpusError
+from headscope.text.corpus import Corpus
+from headscope.text.readers.conll import Fused, read_conllu
+from headscope.text.sentence import ROOT, Mention, Sentence
+from tests.references.random_sentences import sentences, to_conllu
+from tests.tools.check_treebank import check_file
+
+
+def read(path: Path, text: str, fused: Fused = "keep") -> list[Sentence]:
+    file = path / "sample.conllu"
+    file.write_text(text, encoding="utf-8")
+    return list(read_conllu(file, map(str, count(1)), fused=fused))
+
+
+def row(*cells: object) -> str:
+    """One line: id, form, head, relation, MISC."""
+    number, form, head, deprel, misc = cells
+    return f"{number}\t{form}\t_\tX\t_\t_\t{head}\t{deprel}\t_\t{misc}\n"
+
+
+def words(*forms: str) -> str:
+    rows = [row(i, form, i - 1, "dep", "_") for i, form in enumerate(forms, start=1)]
+    return "".join(rows) + "\n"
+
+
+GUM = (
+    "# newdoc id = GUM_x\n"
+    "# global.Entity = GRP-etype-infstat-salience-centering-minspan-link-identity\n"
+    "# newpar\n# newpar_block = p (1 s)\n# sent_id = x-1\n"
+    "# text = Zurbarán’s cycle isn't old.\n"
+    + row("1-2", "Zurbarán’s", "_", "_", "_")
+    + row(1, "Zurbarán", 3, "nmod:poss", "Discourse=a:1->2|Entity=(44-object-new-sss-cf2-3-coref"
+          "(47-person-giv:inact-sss-cf3-1-coref-Francisco_de_Zurbarán")
+    + row(2, "’s", 1, "case", "Bridge=3<44|Entity=47)")
+    + row(3, "cycle", 6, "nsubj", "Entity=44)(9-time-new-sss-cf1-1-sgl)|SplitAnte=1<2")
+    + row("4-5", "isn't", "_", "_", "_")
+    + row(4, "is", 6, "cop", "Entity=(44-object-new-sss-cf2-3-coref")
+    + row(5, "n't", 6, "advmod", "_")
+    + row("5.1", "very", "_", "_", "_")
+    + row(6, "old", 0, "root", "Entity=44)|SpaceAfter=No")
+    + row(7, ".", 6, "punct", "_")
+    + "\n"
+)  # fmt: skip
+
+
+def test_gum_notation_reads_as_a_plain_parse_of_it(tmp_path: Path) -> None:
+    corpus = Corpus.from_sentences(read(tmp_path, GUM))
+    assert check_file(tmp_path / "sample.conllu", corpus)["mentions"] == 4
+
+
+def test_nested_single_and_repeated_mentions(tmp_path: Path) -> None:
+    (sentence,) = read(tmp_path, GUM)
+    assert sentence.mentions == (
+        Mention("44", ((0, 3),)),
+        Mention("47", ((0, 2),)),
+        Mention("9", ((2, 3),)),
+        Mention("44", ((3, 6),)),
+    )
+
+
+def test_words_of_a_contraction_share_out_its_characters(tmp_path: Path) -> None:
+    (sentence,) = read(tmp_path, GUM)
+    assert [(w.text, sentence.text[w.start : w.end]) for w in sentence.words[3:5]] == [
+        ("is", "is"),
+        ("n't", "n't"),
+    ]
+
+
+@settings(max_examples=150)
+@given(st.lists(sentences(), min_size=1, max_size=3))
+def test_reading_gives_back_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, given: list[Sentence]
+) -> None:
+    text = "".join(map(to_conllu, given))
+    assert read(tmp_path_factory.mktemp("conllu"), text) == given
+
+
+FUSED = (
+    "# text = Il parle du film.\n"
+    + row(1, "Il", 2, "nsubj", "_")
+    + row(2, "parle", 0, "root", "_")
+    + row("3-4", "du", "_", "_", "_")
+    + row(3, "de", 5, "case", "_")
+    + row(4, "le", 5, "det", "Entity=(e1-object-2-")
+    + row(5, "film", 2, "obl", "Entity=e1)|SpaceAfter=No")
+    + row(6, ".", 2, "punct", "_")
+    + "\n"
+)
+
+
+def test_fused_words_keep_the_whole_span_of_what_is_written(tmp_path: Path) -> None:
+    (sentence,) = read(tmp_path, FUSED)
+    assert [(w.text, w.start, w.end) for w in sentence.words[2:4]] == [
+        ("de", 9, 11),
+        ("le", 9, 11),
+    ]
+    assert sentence.mentions == (Mention("e1", ((3, 5),)),)
+
+
+def test_merging_makes_fused_words_one_word_of_the_tree(tmp_path: Path) -> None:
+    (sentence,) = read(tmp_path, FUSED, fused="merge")
+    assert [(w.text, w.head, w.deprel) for w in sentence.words] == [
+        ("Il", 1, "nsubj"),
+        ("parle", ROOT, "root"),
+        ("du", 3, "case"),
+        ("film", 1, "obl"),
+        (".", 1, "punct"),
+    ]
+    assert sentence.mentions == (Mention("e1", ((2, 4),)),)
+
+
+def test_text_decides_the_spacing_where_it_is_given(tmp_path: Path) -> None:
+    (sentence,) = read(tmp_path, "# text = a b\u00a0 c\n" + words("a", "b", "c"))
+    assert [(w.start, w.end) for w in sentence.words] == [(0, 1), (2, 3), (5, 6)]
+
+
+def test_without_text_the_words_and_their_spacing_make_it(tmp_path: Path) -> None:
+    rows = row(1, "a", 0, "root", "SpaceAfter=No") + row(2, "10 000", 1, "x", "NoSpaceAfter=No")
+    assert read(tmp_path, rows + row(3, "b", 1, "x", "_"))[0].text == "a10 000 b"
+
+
+def test_documents_and_paragraphs_are_counted(tmp_path: Path) -> None:
+    one = words("x")
+    text = f"{one}# newpar\n{one}# newdoc id = d\n# newpar\n{one}{one}# newpar id = p\n{one}"
+    found = [(s.document, s.paragraph) for s in read(tmp_path, text + f"# newdoc\n{one}")]
+    assert found == [("1", 0), ("1", 1), ("d", 0), ("d", 0), ("d", 1), ("2", 0)]
+
+
+def test_a_mention_of_an_empty_node_alone_has_no_words_and_is_left_out(tmp_path: Path) -> None:
+    text = (
+        row(1, "a", 0, "root", "_")
+        + row("1.1", "_", "_", "_", "Entity=(e1)(e2")
+        + row(2, "b", 1, "x", "Entity=e2)")
+    )
+    assert read(tmp_path, text)[0].mentions == (Mention("e2", ((1, 2),)),)
+
+
+def test_the_older_notation_closes_with_type_and_id(tmp_path: Path) -> None:
+    text = (
+        "# global.Entity = entity-GRP-infstat\n"
+        + row(1, "a", 0, "root", "Entity=(person-7-new")
+        + row(2, "b", 1, "x", "Entity=person-7)")
+    )
+    assert read(tmp_path, text)[0].mentions == (Mention("7", ((0, 2),)),)
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path: Path) -> None:
+    (sentence,) = read(
+        tmp_path, "\ufeff" + "# text = a b\n".replace("\n", "\r\n") + words("a", "b")
+    )
+    assert sentence.text == "a b"
+
+
+def test_several_roots_and_missing_heads_are_accepted(tmp_path: Path) -> None:
+    rows = row(1, "a", 0, "root", "_") + row(2, "b", 0, "root", "_") + row(3, "c", "_", "_", "_")
+    assert [w.head for w in read(tmp_path, rows)[0].words] == [ROOT, ROOT, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ("1\ta\tb\n", 1, "3 columns where CoNLL-U has 10"),
+        (words("a") + row(2, "b", 0, "root", "_"), 3, "the id '2' does not follow 0"),
+        (row(1, "", 0, "root", "_"), 1, "the word is empty"),
+        (row(1, "a", 2, "x", "_") + row(2, "b", 1, "x", "_"), 1, "lead back to it"),
+        (row(1, "a", 1, "x", "_"), 1, "lead back to it"),
+        (row(1, "a", 0, "x", "_") + row(2, "b", 2, "x", "_"), 2, "word 2 'b' lead back to it"),
+        (
+            row(1, "a", 0, "x", "_") + row(2, "b", 3, "x", "_"),
+            2,
+            "give a number from 0 to 2",
+        ),
+        (row(1, "a", "-1", "x", "_"), 1, "the head '-1' of word 1 'a'"),
+        (row(1, "a", 0, "x", "Entity=(e1"), 1, "never closed"),
+        (words("q") + row(1, "a", 0, "x", "Entity=e1)"), 3, "closed but not open"),
+        (row(1, "a", 0, "x", "Entity=(e1[1/2]-x)"), 1, "1 of its 2 parts"),
+        (row(1, "a", 0, "x", "Entity=(e1[1/2]-x)(e1[1/2]-x)"), 1, "comes twice"),
+        (row(1, "a", 0, "x", "Entity=(e1[3/2]-x)"), 1, "not an entity part"),
+        (row(1, "a", 0, "x", "Entity=(e1)e2"), 1, "not a row of brackets"),
+        (row(1, "a", 0, "x", "Entity=(-x)"), 1, "names no entity"),
+        ("# global.Entity = etype-head\n", 1, "one field must be GRP or eid"),
+        ("# x\n# text = a c\n" + words("a", "b"), 2, "has 'c' where the words have 'b'"),
+        ("# text = a b c\n" + words("a", "b"), 1, "goes on with 'c' after the last word"),
+        (row("2-3", "ab", "_", "_", "_"), 1, "does not start after word 0"),
+        (row("1-3", "ab", "_", "_", "_") + words("a", "b"), 3, "reaches to word 3"),
+        (row("2.1", "x", "_", "_", "_"), 1, "the id '2.1' does not follow 0"),
+    ],
+)
+def test_a_mistake_is_named_by_file_and_line(
+    tmp_path: Path, text: str, line: int, part: str
+) -> None:
+    with pytest.raises(CorpusError) as caught:
+        read(tmp_path, text)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'sample.conllu'}:{line}: ")
+    assert part in message
+    assert message.endswith(".")
+
+
+def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path: Path) -> None:
+    file = tmp_path / "latin.conllu"
+    start = b"# text = a\n# speaker = "
+    file.write_bytes(start + b"Zurbar\xe1n\n")
+    with pytest.raises(
+        CorpusError, match=rf"latin.conllu is not UTF-8 at byte offset {len(start) + 6}"
+    ):
+        list(read_conllu(file, iter([])))

@@ -1,0 +1,31 @@
+"""Files in `static/` generated from Python; `python -m tests.tools.generated` writes them."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from headscope import theme
+from headscope.views import state
+
+STATIC = Path(str(files("headscope.views").joinpath("static")))
+
+
+def view_colours() -> str:
+    """The custom properties that view.css uses, for a view and for its page."""
+    used = re.findall(r"var\(--hs-([\w-]+)\)", (STATIC / "view.css").read_text(encoding="utf-8"))
+    wanted = {*used, "accent"}  # a script sets the colour of chips to the accent
+    root = ":is(.hs-root, .hs-page)"
+    said = "/* Generated from theme.py: change colours there. */\n"
+    return said + theme.css_variables(root=root, prefix="hs-", only=wanted)
+
+
+GENERATED = {
+    "core/theme.js": theme.javascript,
+    "core/settings.js": state.javascript,
+    "views.js": state.javascript_of_kinds,
+    "theme.css": view_colours,
+}
+
+if __name__ == "__main__":
+    for name, make in GENERATED.items():
+        (STATIC / name).write_text(make(), encoding="utf-8")

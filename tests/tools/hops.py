@@ -1,0 +1,111 @@
+"""The way of one sentence through a study: python -m tests.tools.hops [STUDY ...]
+
+Counts the functions of the package that are called, and the files they lie in: from `hs.study` to
+all numbers of the study, to one of them, and to the end of the run, which also writes files and
+judges claims. What reads a network, `model/`, counts as one file.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import headscope as hs
+from headscope.engine import Part, Setup
+from headscope.studies import find_study
+from headscope.studies.study import Study
+
+ROOT = Path(hs.__file__).parent
+CAPTURE = "model"
+NUMBERS = ("results/dataset.py", "build")  # called when the sums of all shards became numbers
+OPTIONS: dict[str, dict[str, Any]] = {"vig2019": {}, "luger2026": {"context": 16, "rest": True}}
+ONE = "entropy"  # a metric that both studies have
+COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
+Function = tuple[str, str]  # file, name
+
+
+class Watch:
+    """Notes every function of the package that is called."""
+
+    def __init__(self) -> None:
+        self.functions: set[Function] = set()
+        self.to_numbers: set[Function] = set()
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event != "call" or not path.is_relative_to(ROOT):
+            return
+        name = frame.f_code.co_qualname
+        while name.endswith(COMPREHENSIONS):
+            name = name.rpartition(".<locals>")[0]
+        function = path.relative_to(ROOT).as_posix(), name
+        if function == NUMBERS and not self.to_numbers:
+            self.to_numbers = set(self.functions)
+        if name != "<module>":
+            self.functions.add(function)
+
+
+def watch_study(study: Study) -> Watch:
+    """Run a study of one sentence under a profile hook."""
+    model, corpus, options = hs.load("mini-gpt2"), hs.demo_corpus().select([0]), OPTIONS[study.name]
+    hs.study(study, model, corpus, **options)  # what is imported or cached is there now
+    watch = Watch()
+    sys.setprofile(watch)
+    try:
+        hs.study(study, model, corpus, **options)
+    finally:
+        sys.setprofile(None)
+    return watch
+
+
+def with_one_metric(study: Study) -> Study:
+    """The study without all that follows from other metrics."""
+
+    def parts(setup: Setup) -> tuple[Part, ...]:
+        first = study.parts(setup)[0]
+        return (replace(first, metrics=tuple(m for m in first.metrics if m.name == ONE)),)
+
+    return replace(
+        study,
+        parts=parts,
+        later_stages=(),
+        derive=lambda result: result,
+        tables=(),
+        findings=(),
+        choices=lambda result: [],
+    )
+
+
+def counts(functions: Collection[Function]) -> str:
+    """How many functions, in how many files."""
+    outside = [file for file, _ in functions if package_of(file) != CAPTURE]
+    files = len(set(outside)) + 1
+    return f"{len(functions):4d} functions in {files:2d} files, {len(outside):3d} outside model/"
+
+
+def package_of(file: str) -> str:
+    """The room of a file."""
+    return file.split("/", maxsplit=1)[0]
+
+
+def main() -> None:
+    """Print the counts of every study, and what one number takes of every file."""
+    for name in sys.argv[1:] or OPTIONS:
+        study = find_study(name)
+        every, one = watch_study(study), watch_study(with_one_metric(study))
+        sys.stdout.write(
+            f"{name}\n"
+            f"  to all numbers        {counts(every.to_numbers)}\n"
+            f"  to one number         {counts(one.to_numbers)}\n"
+            f"  to the end of a run   {counts(every.functions)}\n"
+        )
+        files = Counter(file for file, _ in one.to_numbers if package_of(file) != CAPTURE)
+        for file, count in files.most_common():
+            sys.stdout.write(f"    {count:4d}  {file}\n")
+
+
+if __name__ == "__main__":
+    main()
