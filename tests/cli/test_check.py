@@ -1,14 +1,16 @@
 """`headscope check` prints what the probe found, or one sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import headscope as hs
 from headscope.cli import app, main
 from tests.contracts.families import REFUSED
 from tests.contracts.family import tokenizer
-from tests.model.loading.test_load import save
+from tests.references.tiny_families import save
 
 
 def run(directory: Path) -> str:
@@ -106,3 +108,12 @@ def test_a_refused_model_is_one_sentence_and_exit_code_2(
     assert stop.value.code == 2 and printed.out == ""
     assert "only in a band around each token" in printed.err
     assert len(printed.err.strip().splitlines()) == 1
+
+
+def test_check_describes_the_model_for_programs() -> None:
+    done = CliRunner().invoke(app, ["check", "mini-bert", "--json"])
+    found, model = json.loads(done.stdout), hs.load("mini-bert")
+    assert (found["model"], found["is_causal"]) == ("mini-bert", False)
+    [stack] = found["stacks"]
+    assert (stack["layers"], stack["heads"]) == (model.layers, model.heads)
+    assert stack["backend"] == "interface" and stack["no_neurons"] is None

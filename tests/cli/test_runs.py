@@ -6,8 +6,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from headscope.cli import app
-from tests.references.grouped import random_result, write_run
-from tests.results.compare.test_compare import moved
+from tests.references.grouped import moved, random_result, write_run
 
 WIDE = {"COLUMNS": "200"}
 

@@ -11,15 +11,6 @@ from headscope.cli import app
 from headscope.results.statements import read_statements
 
 
-def test_check_describes_the_model_for_programs() -> None:
-    done = CliRunner().invoke(app, ["check", "mini-bert", "--json"])
-    found, model = json.loads(done.stdout), hs.load("mini-bert")
-    assert (found["model"], found["is_causal"]) == ("mini-bert", False)
-    [stack] = found["stacks"]
-    assert (stack["layers"], stack["heads"]) == (model.layers, model.heads)
-    assert stack["backend"] == "interface" and stack["no_neurons"] is None
-
-
 def test_study_says_where_the_run_is_and_what_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from headscope.observe import (
     show_layers,
 )
 from tests.contracts.families import FAMILIES, loaded
-from tests.observe.test_layer import sums_of
+from tests.references.random_attention import sums_of
 
 TEXTS = ("Birds sing in the old tree.", "To be", "A longer line")
 NAMES = [family.name for family in FAMILIES]

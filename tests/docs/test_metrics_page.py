@@ -10,8 +10,7 @@ import headscope as hs
 from headscope.results.measure import Baseline, Measure
 from headscope.results.statements import ATTRIBUTE
 from tests.docs.page_module import DOCS, load_page
-from tests.references.tiny_models import MODELS
-from tests.studies.clark2019.words.test_words import annotated
+from tests.references.tiny_models import MODELS, annotated
 
 PAGE = load_page("metrics_page")
 # What a result says about the run that made it, not about heads.

@@ -12,9 +12,10 @@ from torch.nn import functional
 from transformers import BertModel
 
 import headscope as hs
-from headscope.metrics import Grid
+from headscope.metrics import Grid, importance
 from headscope.metrics.importance import (
     HeadImportance,
+    loss_changes,
     mean_outputs,
     predicted_tokens,
     why_no_importance,
@@ -190,3 +191,22 @@ def test_heads_that_cannot_be_removed_are_left_out_with_the_reason() -> None:
     model = tiny_bert(BertModel)
     reason = why_no_importance(model)
     assert reason is not None and "no language-model head" in reason
+
+
+@pytest.mark.parametrize("room", [40, 4096])
+def test_losses_are_the_same_however_many_heads_at_once(
+    monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    model = STUDIED["causal"]()
+    texts = ("the old cat sees a dog .", "a quiet gardener .")
+    batch = model.batch([model.encode(text) for text in texts])
+    grid = Grid(model.stacks[0].attending, model.heads)
+    means = {layer: torch.randn(grid.heads, 8) for layer in grid.layers}
+    with torch.no_grad():
+        monkeypatch.setattr(importance, "ROOM", (1, 1))
+        one_by_one = loss_changes(model, batch, batch.mask, grid, means)
+        monkeypatch.setattr(importance, "ROOM", (room, room))
+        some = loss_changes(model, batch, batch.mask, grid, means)
+    for name, values in one_by_one.items():
+        assert values.abs().min() > 1e-4
+        torch.testing.assert_close(some[name], values, rtol=1e-4, atol=1e-4)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import Tensor
-from transformers import GPT2Model, LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Model
 
 from headscope.errors import ModelError
 from headscope.model.model import Model
@@ -15,24 +15,9 @@ from headscope.model.writes import (
     require_readout,
     why_no_writes,
 )
-from tests.references.tiny_models import bidirectional_model, causal_model
+from tests.references.tiny_models import bidirectional_model, causal_model, llama
 
 TEXT = "the old cat sees a quiet gardener ."
-
-
-def llama() -> Model:
-    """An RMSNorm, rotary positions, and two heads for every key."""
-    torch.manual_seed(0)
-    tokenizer = causal_model().tokenizer
-    config = LlamaConfig(
-        vocab_size=len(tokenizer) + 8, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=48,
-        initializer_range=0.5, bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
-    network = LlamaForCausalLM(config)
-    for norm in [m for m in network.modules() if "Norm" in type(m).__name__]:
-        norm.weight.data.uniform_(0.5, 2.0)  # pyright: ignore
-    return Model(network, tokenizer, name="tiny-llama")
 
 
 MODELS = {"layer norm": causal_model, "rms norm": llama}

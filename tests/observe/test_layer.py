@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.model.attention import TextAttention
 from headscope.model.capture.modes import attend_whole
-from headscope.observe import AnnotatedBatch, Layer, even_layer
+from headscope.observe import AnnotatedBatch, even_layer
 from tests.references.random_attention import (
     LAYERS,
     Input,
@@ -23,39 +23,10 @@ from tests.references.random_attention import (
     make_layer_of,
     matrix_layer,
     random_input,
+    sums_of,
+    with_first_peak,
 )
 from tests.references.vig2019 import is_parent, pairs
-
-
-def sums_of(layer: Layer) -> dict[str, Tensor]:
-    return {
-        "rows": layer.rows,
-        "columns": layer.columns,
-        "total": layer.total,
-        "self_weight": layer.self_weight,
-        "to_null": layer.to_null,
-        "to_first": layer.to_first,
-        "row_total": layer.row_total,
-        "counted": layer.counted,
-        "entropy_sum": layer.entropy_sum,
-        "on_arcs": layer.on_arcs,
-        "distance": layer.distance,
-        "largest": layer.largest(with_self=True),
-        "largest apart": layer.largest(with_self=False),
-        "spans": layer.spans.weight,
-        "squares": layer.spans.squares,
-        "on_pairs": layer.on_pairs(some_pairs(layer.batch), 0.3),
-    }
-
-
-def some_pairs(batch: AnnotatedBatch) -> Tensor:
-    """Every third pair that counts, in the order of the inputs."""
-    return batch.pairs.nonzero()[::3]
-
-
-def with_first_peak(batch: AnnotatedBatch, seed: int) -> AnnotatedBatch:
-    """The batch, or the same with its first token left out where largest weights are sought."""
-    return replace(batch, first_peak_token=min(seed % 2, batch.mask.shape[1] - 1))
 
 
 def plain_sums(text: Input, head: int, first_peak: int) -> dict[str, Any]:

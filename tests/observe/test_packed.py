@@ -20,9 +20,14 @@ from headscope.model.capture import modes
 from headscope.model.capture.gpu.packed import attend_plainly, lay_end_to_end
 from headscope.model.model import Model
 from headscope.observe import AnnotatedBatch, BlockLayer, PackedLayer, choose_path, pack_layer
-from tests.observe.test_layer import sums_of, with_first_peak
 from tests.references.float64_models import tiny_bert, tiny_gpt2
-from tests.references.random_attention import make_batch, matrix_layer, random_input
+from tests.references.random_attention import (
+    make_batch,
+    matrix_layer,
+    random_input,
+    sums_of,
+    with_first_peak,
+)
 
 WIDTH, SCALING = 4, 0.7
 

@@ -151,3 +151,17 @@ def divergence(readings: list[Reading]) -> np.ndarray:
                 m = (p[a] + p[b]) / 2
                 total[a, b] += (p[a] * np.log(p[a] / m) + p[b] * np.log(p[b] / m)).sum() / 2
     return total
+
+
+def plain_map(weights: np.ndarray, pieces: list[int], words: int, row: str) -> np.ndarray:
+    """Sum over key pieces, then mean over query pieces or the first of them, word by word."""
+    result = np.zeros((len(weights), words, words))
+    for head in range(len(weights)):
+        for i in range(words):
+            queries = [t for t, word in enumerate(pieces) if word == i]
+            queries = queries if row == "mean" else queries[:1]
+            for j in range(words):
+                keys = [t for t, word in enumerate(pieces) if word == j]
+                sums = [sum(weights[head, q, k] for k in keys) for q in queries]
+                result[head, i, j] = sum(sums) / len(sums)
+    return result

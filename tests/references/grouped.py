@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.head import Head
 from headscope.results.dataset import save
 from headscope.results.measure import Measure, attach
 from headscope.results.replicates import GROUPS, standard_error
@@ -93,3 +94,24 @@ def write_run(path: Path, data: xr.Dataset, *, network: int = 0, seed: int = 0) 
     save(data, path / "result.nc")
     write_settings(path, about(network, seed))
     return path
+
+
+def moved(data: xr.Dataset, by: float) -> xr.Dataset:
+    """One tag of one head takes more of the attention, in all groups alike."""
+    data = data.copy(deep=True)
+    x, y = data["share_numerator"], data["share_denominator"]
+    x[:, 1, 1, 0] = (x[:, 1, 1, 0] + by * y[:, 1, 1, 0]).clip(0, y[:, 1, 1, 0])
+    data["share"] = (x.sum("group") / y.sum("group")).assign_attrs(data["share"].attrs)
+    return data
+
+
+def permuted(data: xr.Dataset, seed: int) -> tuple[xr.Dataset, list[Head]]:
+    """The same heads in another order, and where each of them went."""
+    layers, heads = data.sizes["layer"], data.sizes["head"]
+    order = np.random.default_rng(seed).permutation(layers * heads)
+    flat = data.stack(unit=("layer", "head")).isel(unit=order)
+    moved = data.copy(deep=True)
+    for name in data.data_vars:
+        values = flat[name].transpose("unit", ...).values.reshape(data[name].shape)
+        moved[name] = data[name].copy(data=values)
+    return moved, [Head(int(p) // heads, int(p) % heads) for p in np.argsort(order)]

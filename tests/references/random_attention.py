@@ -1,6 +1,6 @@
 """Random attention over random trees, and the batches made of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -160,3 +160,34 @@ def _arcs(row: int, each: Input) -> list[tuple[int, int, int]]:
         for parent_token in pieces[parent]
         for token in pieces[dependent]
     ]
+
+
+def sums_of(layer: Layer) -> dict[str, Tensor]:
+    return {
+        "rows": layer.rows,
+        "columns": layer.columns,
+        "total": layer.total,
+        "self_weight": layer.self_weight,
+        "to_null": layer.to_null,
+        "to_first": layer.to_first,
+        "row_total": layer.row_total,
+        "counted": layer.counted,
+        "entropy_sum": layer.entropy_sum,
+        "on_arcs": layer.on_arcs,
+        "distance": layer.distance,
+        "largest": layer.largest(with_self=True),
+        "largest apart": layer.largest(with_self=False),
+        "spans": layer.spans.weight,
+        "squares": layer.spans.squares,
+        "on_pairs": layer.on_pairs(some_pairs(layer.batch), 0.3),
+    }
+
+
+def some_pairs(batch: AnnotatedBatch) -> Tensor:
+    """Every third pair that counts, in the order of the inputs."""
+    return batch.pairs.nonzero()[::3]
+
+
+def with_first_peak(batch: AnnotatedBatch, seed: int) -> AnnotatedBatch:
+    """The batch, or the same with its first token left out where largest weights are sought."""
+    return replace(batch, first_peak_token=min(seed % 2, batch.mask.shape[1] - 1))

@@ -1,6 +1,7 @@
 """A tiny causal and a tiny bidirectional model with real tokenizers, and a synthetic treebank."""
 
 import random
+from dataclasses import replace
 from functools import cache
 
 import torch
@@ -18,12 +19,14 @@ from transformers import (
     BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
 
 from headscope.model.model import Model
 from headscope.text.corpus import Corpus
-from headscope.text.sentence import ROOT, Sentence, Word
+from headscope.text.sentence import ROOT, Mention, Sentence, Word
 
 NOUNS = ("cat", "dog", "gardener", "window", "teacher", "mountain", "telescope")
 VERBS = ("sees", "follows", "remembers", "paints", "understands")
@@ -121,3 +124,32 @@ def bidirectional_model() -> Model:
 
 
 MODELS = {"causal": causal_model, "bidirectional": bidirectional_model}
+
+
+def llama() -> Model:
+    """An RMSNorm, rotary positions, and two heads for every key."""
+    torch.manual_seed(0)
+    tokenizer = causal_model().tokenizer
+    config = LlamaConfig(
+        vocab_size=len(tokenizer) + 8, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=48,
+        initializer_range=0.5, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    network = LlamaForCausalLM(config)
+    for norm in [m for m in network.modules() if "Norm" in type(m).__name__]:
+        norm.weight.data.uniform_(0.5, 2.0)  # pyright: ignore
+    return Model(network, tokenizer, name="tiny-llama")
+
+
+def with_mentions(sentence: Sentence) -> Sentence:
+    """Every noun is a mention of the entity that its word names."""
+    found = tuple(
+        Mention(word.text, ((index, index + 1),))
+        for index, word in enumerate(sentence.words)
+        if word.upos == "NOUN"
+    )
+    return replace(sentence, mentions=found)
+
+
+def annotated(count: int = 60) -> Corpus:
+    return Corpus.from_sentences(with_mentions(each) for each in make_sentences(count))

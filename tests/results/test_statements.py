@@ -21,8 +21,7 @@ from headscope.results.statements import (
 from headscope.results.tables import Column, head_rows, layer_rows
 from headscope.studies.clark2019.probes.relations import RELATION_ACCURACY, published_relation
 from tests.references.results import make_result
-from tests.references.tiny_models import MODELS
-from tests.studies.clark2019.words.test_words import annotated
+from tests.references.tiny_models import MODELS, annotated
 
 FAST = {"gradients": False, "repeated_sequences": 2, "period": 8, "probe_seeds": 1}
 

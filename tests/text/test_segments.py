@@ -7,9 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.errors import CorpusError
-from headscope.text.corpus import Corpus
-from headscope.text.segments import Range, Segment, Segments, join, joined, segment_of
-from headscope.text.sentence import Sentence, Word
+from headscope.text.corpus import Corpus, Shard
+from headscope.text.segments import (
+    Excerpt,
+    Range,
+    Segment,
+    Segments,
+    cut,
+    documents_around,
+    documents_of,
+    join,
+    joined,
+    read_around,
+    segment_of,
+)
+from headscope.text.sentence import ROOT, Mention, Sentence, Word
 from tests.references.segments import starting_in
 
 Shape = list[list[int]]  # per document, per paragraph, how many sentences
@@ -144,3 +156,85 @@ def test_a_space_stands_between_sentences_where_the_script_has_spaces(
     assert found.text == joined(sentences) == together
     assert [together[word.start : word.end] for word in found.words] == [first, second]
     assert segment_of(Range(0, 2, 2), sentences).first == together
+
+
+FIRST = Sentence(
+    "Ada came.",
+    (Word("Ada", 0, 3, head=1), Word("came", 4, 8, head=ROOT), Word(".", 8, 9, head=1)),
+    (Mention("ada", ((0, 1),)),),
+    "d",
+)
+SECOND = Sentence(
+    "She sat",
+    (Word("She", 0, 3, head=1), Word("sat", 4, 7, head=ROOT)),
+    (Mention("ada", ((0, 1),)),),
+)
+
+
+def test_joined_sentences_keep_what_their_words_and_mentions_say() -> None:
+    joined = join([FIRST, SECOND])
+    assert joined.text == "Ada came. She sat"
+    assert [joined.text[word.start : word.end] for word in joined.words] == [
+        "Ada",
+        "came",
+        ".",
+        "She",
+        "sat",
+    ]
+    assert [word.head for word in joined.words] == [1, ROOT, 1, 4, ROOT]
+    assert [mention.spans for mention in joined.mentions] == [((0, 1),), ((3, 4),)]
+    assert joined.document == "d"
+
+
+@given(st.lists(st.integers(1, 12), max_size=12), st.integers(4, 20))
+def test_windows_hold_as_many_consecutive_sentences_as_fit(lengths: list[int], size: int) -> None:
+    windows, too_long = cut(lengths, size)
+    assert too_long == [i for i, length in enumerate(lengths) if length > size]
+    assert sorted([*too_long, *(i for window in windows for i in window)]) == list(
+        range(len(lengths))
+    )
+    for window in windows:
+        assert window == list(range(window[0], window[-1] + 1))
+        used, after = sum(lengths[i] for i in window), window[-1] + 1
+        assert used <= size
+        assert after == len(lengths) or used + lengths[after] > size
+
+
+LENGTHS = (3, 1, 4, 2)
+
+
+def make_corpus() -> Corpus:
+    return Corpus.from_sentences(
+        Sentence(f"{document}.{place}", document=f"d{document}")
+        for document, length in enumerate(LENGTHS)
+        for place in range(length)
+    )
+
+
+def test_documents_are_runs_of_sentences_with_one_name() -> None:
+    assert documents_of(make_corpus()) == ((0, 3), (3, 4), (4, 8), (8, 10))
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "bounds"),
+    [(0, 3, (0, 3)), (1, 2, (0, 3)), (2, 5, (0, 8)), (3, 4, (3, 4)), (4, 10, (4, 10))],
+)
+def test_a_shard_touches_the_documents_of_its_sentences(
+    start: int, stop: int, bounds: tuple[int, int]
+) -> None:
+    assert documents_around(make_corpus(), Shard(0, start, stop)) == bounds
+
+
+def test_an_excerpt_is_the_shard_between_its_neighbours() -> None:
+    corpus, shard = make_corpus(), Shard(0, 5, 7)
+    excerpt = read_around(corpus, shard, corpus.read(shard), (4, 8))
+    assert [each.text for each in excerpt] == ["2.1", "2.2"]
+    assert [each.text for each in excerpt.before] == ["2.0"]
+    assert [each.text for each in excerpt.after] == ["2.3"]
+    assert excerpt.whole == list(corpus)[4:8]
+
+
+def test_bounds_within_the_shard_add_nothing() -> None:
+    corpus, shard = make_corpus(), Shard(0, 2, 6)
+    sentences = corpus.read(shard)
+    assert read_around(corpus, shard, sentences, (3, 4)) == Excerpt(sentences, [], [])

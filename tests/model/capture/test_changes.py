@@ -7,8 +7,7 @@ from transformers import AlbertConfig, AlbertForMaskedLM
 
 from headscope.model.capture.changes import repeat, take_rows
 from headscope.model.model import Model
-from tests.model.test_writes import llama
-from tests.references.tiny_models import MODELS, bidirectional_model
+from tests.references.tiny_models import MODELS, bidirectional_model, llama
 
 TEXTS = ("the old cat sees a dog .", "a quiet gardener .")
 

@@ -8,8 +8,8 @@ from headscope.errors import ModelError
 from headscope.model.inputs.encode import encode
 from headscope.model.inputs.tokens import display, unmark
 from tests.contracts.family import tokenizer
-from tests.model.inputs.tokenizers_by_kind import byte_level, metaspace, word_piece
 from tests.references.tiny_families import tiny
+from tests.references.tokenizers_by_kind import byte_level, metaspace, word_piece
 
 
 def test_offsets_are_the_characters_of_each_token() -> None:

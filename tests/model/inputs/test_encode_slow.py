@@ -13,8 +13,8 @@ from headscope.model.inputs.encode import Encoded, encode, encode_all, encoded_o
 from headscope.model.inputs.tokens import encode_slowly
 from headscope.model.loading.load import load
 from headscope.model.model import Model
-from tests.model.inputs.tokenizers_by_kind import byte_level, dna, protein, tweets, word_piece
 from tests.references.tiny_families import family
+from tests.references.tokenizers_by_kind import byte_level, dna, protein, tweets, word_piece
 
 
 def pieces(encoded: Encoded) -> list[str]:

@@ -11,13 +11,13 @@ from transformers import PreTrainedTokenizerFast
 import headscope as hs
 from headscope.model.inputs.encode import encode
 from headscope.model.inputs.tokens import display, display_text
-from tests.model.inputs.tokenizers_by_kind import (
+from tests.references.tiny_families import tiny
+from tests.references.tokenizers_by_kind import (
     byte_fallback,
     byte_level,
     byte_level_after_splitting,
     word_piece,
 )
-from tests.references.tiny_families import tiny
 
 KINDS = {
     "byte-level": byte_level(),

@@ -11,7 +11,7 @@ from headscope.model.model import Model
 from headscope.text.corpus import Corpus
 from headscope.views.labels import gaps, spaces_before
 from tests.references.tiny_models import bidirectional_model, causal_model, make_sentences
-from tests.studies.shared.test_words_encoding import sentencepiece_like
+from tests.references.tokenizers_by_kind import sentencepiece_like
 
 TEXT = "a dog ."  # no word of it is split
 

@@ -30,19 +30,13 @@ from headscope.model.loading import source
 from headscope.model.loading.load import auto_class, load
 from tests.contracts.families import REFUSED
 from tests.contracts.family import tokenizer
-from tests.references.tiny_families import family, tiny
+from tests.references.tiny_families import family, save, tiny
 
 
 def refusal(name: str | Path) -> str:
     with pytest.raises(ModelError) as error:
         load(name)
     return str(error.value)
-
-
-def save(name: str, directory: Path) -> Path:
-    family(name).network().save_pretrained(directory)
-    tokenizer().save_pretrained(directory)
-    return directory
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from headscope.model.loading.load import load
 from headscope.model.loading.network import at_hand, entries_of
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
-from tests.model.loading.test_load import save
-from tests.references.tiny_families import family, tiny
+from tests.references.tiny_families import family, save, tiny
 
 TEXT = "Birds sing."
 T5_PARTS = ("embed_tokens", "final_layer_norm")  # embeddings are shared, so they stay together

@@ -16,8 +16,7 @@ from headscope.model.loading.quantization import Quantization, check_quantised
 from headscope.model.model import Model
 from tests.contracts.family import tokenizer
 from tests.model.loading.quantised import Bits, quantise
-from tests.model.loading.test_load import save
-from tests.references.tiny_families import family
+from tests.references.tiny_families import family, save
 
 REASON = "the matrix of its output projection (QuantisedLinear) is quantised and cannot be read"
 

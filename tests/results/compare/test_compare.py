@@ -23,8 +23,16 @@ from headscope.results.compare import (
 )
 from headscope.results.compare.differences import By
 from headscope.results.replicates import GROUPS
-from tests.references.grouped import SHARE, random_result, run_of, sketch, with_sums, write_run
-from tests.results.compare.test_matching import permuted
+from tests.references.grouped import (
+    SHARE,
+    moved,
+    permuted,
+    random_result,
+    run_of,
+    sketch,
+    with_sums,
+    write_run,
+)
 
 
 def compared(
@@ -38,15 +46,6 @@ def compared(
     first = run_of(a, network=networks[0], seed=seeds[0])
     second = run_of(b, network=networks[1], seed=seeds[1])
     return compare_runs(first, second, names=("a", "b"), by=by)
-
-
-def moved(data: xr.Dataset, by: float) -> xr.Dataset:
-    """One tag of one head takes more of the attention, in all groups alike."""
-    data = data.copy(deep=True)
-    x, y = data["share_numerator"], data["share_denominator"]
-    x[:, 1, 1, 0] = (x[:, 1, 1, 0] + by * y[:, 1, 1, 0]).clip(0, y[:, 1, 1, 0])
-    data["share"] = (x.sum("group") / y.sum("group")).assign_attrs(data["share"].attrs)
-    return data
 
 
 def plain_error(a: xr.Dataset, b: xr.Dataset, at: dict[str, object], name: str) -> float:

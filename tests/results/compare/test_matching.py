@@ -12,6 +12,7 @@ from headscope.errors import RunError
 from headscope.head import Head
 from headscope.results.compare.matching import match_heads, shared_profiles
 from headscope.results.measure import Measure, attach
+from tests.references.grouped import permuted
 
 
 def result(layers: int, heads: int, seed: int, labels: int = 4) -> xr.Dataset:
@@ -26,18 +27,6 @@ def result(layers: int, heads: int, seed: int, labels: int = 4) -> xr.Dataset:
     )
     measures = [Measure(name, name, "", "", "") for name in ("entropy", "pos_to")]
     return attach(data, measures)
-
-
-def permuted(data: xr.Dataset, seed: int) -> tuple[xr.Dataset, list[Head]]:
-    """The same heads in another order, and where each of them went."""
-    layers, heads = data.sizes["layer"], data.sizes["head"]
-    order = np.random.default_rng(seed).permutation(layers * heads)
-    flat = data.stack(unit=("layer", "head")).isel(unit=order)
-    moved = data.copy(deep=True)
-    for name in data.data_vars:
-        values = flat[name].transpose("unit", ...).values.reshape(data[name].shape)
-        moved[name] = data[name].copy(data=values)
-    return moved, [Head(int(p) // heads, int(p) % heads) for p in np.argsort(order)]
 
 
 @given(st.integers(0, 2**16))

@@ -13,21 +13,8 @@ from headscope.studies.shared.words import (
     units_of,
     word_maps,
 )
+from tests.references.clark2019 import plain_map
 from tests.references.random_text import padded, random_pieces, random_weights
-
-
-def plain_map(weights: np.ndarray, pieces: list[int], words: int, row: str) -> np.ndarray:
-    """Sum over key pieces, then mean over query pieces or the first of them, word by word."""
-    result = np.zeros((len(weights), words, words))
-    for head in range(len(weights)):
-        for i in range(words):
-            queries = [t for t, word in enumerate(pieces) if word == i]
-            queries = queries if row == "mean" else queries[:1]
-            for j in range(words):
-                keys = [t for t, word in enumerate(pieces) if word == j]
-                sums = [sum(weights[head, q, k] for k in keys) for q in queries]
-                result[head, i, j] = sum(sums) / len(sums)
-    return result
 
 
 @settings(max_examples=60)

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from headscope.model.inputs.frame import find_frame
@@ -19,6 +18,7 @@ from headscope.text.alignment import JOINED, SEVERAL, SPLIT, WORDS, Sharing, ali
 from headscope.text.sentence import ROOT, Sentence, Word
 from tests.references.random_sentences import sentences
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
+from tests.references.tokenizers_by_kind import sentencepiece_like
 from tests.references.treebank import held, make_units, read_tokens
 
 
@@ -76,17 +76,6 @@ def test_only_a_text_without_any_special_token_is_given_a_bos_token() -> None:
     assert settle_bos(with_bos, "never") == "never"
     assert settle_bos(causal, "auto") == "auto"
     assert settle_bos(MODELS["bidirectional"]().tokenizer, "auto") == "auto"
-
-
-def sentencepiece_like() -> PreTrainedTokenizerFast:
-    """A tokenizer that begins every text with a space of its own."""
-    pieces = {"▁": 0, "▁do": 1, "n": 2, "'": 3, "t": 4, "▁n": 5, "▁a": 6, "o": 7}
-    tokenizer = Tokenizer(models.WordLevel(pieces, unk_token="n"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Split("'", "isolated")]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
 
 
 def test_where_spaces_would_be_invented_the_whole_sentence_is_encoded() -> None:

@@ -8,8 +8,8 @@ from headscope.results.findings import Judgement, judge
 from headscope.results.replicates import GROUPS, replicated
 from headscope.studies import additions
 from headscope.studies.clark2019.words import exhibits, findings
+from tests.references.clark2019_results import claim, put_layers, surface, words
 from tests.references.results import with_sums
-from tests.studies.clark2019.test_clark2019_findings import claim, put_layers, surface, words
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from headscope.studies.clark2019.probes.trees import ParseBatch
 from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
 from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
 from headscope.text.corpus import Corpus
-from tests.references.tiny_models import MODELS
-from tests.studies.clark2019.words.test_words import CHEAP, annotated, make_setup
+from tests.references.tiny_models import MODELS, annotated
+from tests.studies.clark2019.corpora import CHEAP, make_setup
 
 NOWHERE = Path("no such folder")  # as the run directory is for a worker on another machine
 BOTH = pytest.mark.parametrize("kind", list(MODELS))

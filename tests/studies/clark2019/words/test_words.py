@@ -10,14 +10,13 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.engine import Part, Setup
+from headscope.engine import Part
 from headscope.errors import CorpusError, RunError
 from headscope.head import Head
 from headscope.model.inputs.frame import find_frame
 from headscope.report.parts import show_table
 from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
-from headscope.studies import find_study
 from headscope.studies.clark2019.probes.mentions import phrases
 from headscope.studies.clark2019.probes.trained_probes import Learner
 from headscope.studies.clark2019.probes.training import PROBES
@@ -28,31 +27,10 @@ from headscope.studies.shared.words import WordTokens, encode_words
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join
 from headscope.text.sentence import ROOT, Mention, Sentence
-from tests.references.tiny_models import MODELS, make_sentences
+from tests.references.clark2019 import plain_map
+from tests.references.tiny_models import MODELS, annotated, make_sentences
 from tests.references.treebank import read_tokens
-from tests.studies.shared.test_words import plain_map
-
-FAST: dict[str, Any] = {"gradients": False, "repeated_sequences": 2, "period": 8}
-CHEAP: dict[str, Any] = {**FAST, "probe_seeds": 1}
-
-
-def with_mentions(sentence: Sentence) -> Sentence:
-    """Every noun is a mention of the entity that its word names."""
-    found = tuple(
-        Mention(word.text, ((index, index + 1),))
-        for index, word in enumerate(sentence.words)
-        if word.upos == "NOUN"
-    )
-    return replace(sentence, mentions=found)
-
-
-def annotated(count: int = 60) -> Corpus:
-    return Corpus.from_sentences(with_mentions(each) for each in make_sentences(count))
-
-
-def make_setup(corpus: Corpus, kind: str, **options: object) -> Setup:
-    study = find_study("clark2019")
-    return Setup(MODELS[kind](), corpus, study.with_options(options), study.labels(corpus), 256)
+from tests.studies.clark2019.corpora import CHEAP, FAST, make_setup
 
 
 def attention(kind: str, tokens: WordTokens) -> np.ndarray:

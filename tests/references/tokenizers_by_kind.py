@@ -119,3 +119,14 @@ def tweets(folder: Path) -> BertweetTokenizer:
 def _esm(folder: Path, tokens: list[str]) -> EsmTokenizer:
     (folder / "vocab.txt").write_text("\n".join(tokens))
     return EsmTokenizer(str(folder / "vocab.txt"))
+
+
+def sentencepiece_like() -> PreTrainedTokenizerFast:
+    """A tokenizer that begins every text with a space of its own."""
+    pieces = {"▁": 0, "▁do": 1, "n": 2, "'": 3, "t": 4, "▁n": 5, "▁a": 6, "o": 7}
+    tokenizer = Tokenizer(models.WordLevel(pieces, unk_token="n"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Split("'", "isolated")]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
