@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.metrics import Grid, Variables
-from headscope.metrics.dependencies import ExpectedAlignment
+from headscope.metrics.dependencies import dependency_expected
 from headscope.observe import FORMS
 from tests.references import vig2019 as plain
 from tests.references.random_attention import (
@@ -36,20 +36,20 @@ def related(each: Input, i: int, j: int, form: str) -> bool:
 
 
 def expected(inputs: list[Input], head: int, form: str, longest: int) -> float:
-    """Σ over offsets of the head's share there times the share of the pairs that are related."""
-    weight: dict[int, float] = {}
-    pairs: dict[int, int] = {}
-    arcs: dict[int, int] = {}
+    """The weight at every offset times the share of related pairs there, input by input."""
+    follows = total = 0.0
     for each in inputs:
+        weight: dict[int, float] = {}
+        pairs: dict[int, int] = {}
+        arcs: dict[int, int] = {}
         for i, j in plain.pairs(each):
             offset = i - j if abs(i - j) <= longest else longest + 1
             weight[offset] = weight.get(offset, 0.0) + float(each.weights[0, head, i, j])
             pairs[offset] = pairs.get(offset, 0) + 1
             arcs[offset] = arcs.get(offset, 0) + related(each, i, j, form)
-    total = sum(weight.values())
-    if total <= 0:
-        return math.nan
-    return sum(weight[o] / total * arcs[o] / pairs[o] for o in weight)
+        total += sum(weight.values())
+        follows += sum(weight[o] * arcs[o] / pairs[o] for o in weight)
+    return follows / total if total > 0 else math.nan
 
 
 def jackknife(inputs: list[Input], head: int, form: str, longest: int) -> float:
@@ -65,7 +65,7 @@ def jackknife(inputs: list[Input], head: int, form: str, longest: int) -> float:
 def measure(inputs: list[Input], longest: int, kind: str) -> Variables:
     """One padded batch and its first layer through the metric."""
     batch = make_batch(inputs)
-    metric = ExpectedAlignment(GRID, batch.is_causal, longest)
+    metric = dependency_expected(GRID, longest)
     sums = metric.zero()
     metric.see_text(sums, batch)
     metric.see_layer(sums, make_layer_of(kind, inputs, batch))
@@ -102,8 +102,25 @@ def test_a_head_that_looks_at_one_offset_has_just_what_is_expected_of_it() -> No
     arcs = sum(plain.is_parent(e, i, i - 1) or plain.is_parent(e, i - 1, i)
                for e in inputs for i in range(2, e.length))  # fmt: skip
     pairs = sum(max(0, each.length - 2) for each in inputs)
-    value = expected(inputs, 0, "either", 100)
-    np.testing.assert_allclose(value, arcs / pairs)
     variables = measure(inputs, 64, "matrix")
     alignment = variables["dependency_expected"].sel(head=0, form="either")
-    np.testing.assert_allclose(alignment, value, rtol=1e-6)
+    np.testing.assert_allclose(alignment, arcs / pairs, rtol=1e-6)
+
+
+def test_an_even_head_follows_the_arcs_that_are_expected_of_it_however_long_the_inputs() -> None:
+    rng = np.random.default_rng(5)
+    inputs = [random_input(rng, is_causal=False) for _ in range(12)]
+    for each in inputs:
+        each.weights[:] = 1 / each.length
+    variables = measure(inputs, 64, "matrix")
+    for form in FORMS:
+        value = expected_of_even(inputs, form)
+        head = variables["dependency_expected"].sel(head=0, form=form)
+        np.testing.assert_allclose(head, value, rtol=1e-6)
+
+
+def expected_of_even(inputs: list[Input], form: str) -> float:
+    """The alignment of a head that spreads its weight evenly."""
+    follows = sum(related(e, i, j, form) / e.length for e in inputs for i, j in plain.pairs(e))
+    total = sum(1 / each.length for each in inputs for _ in plain.pairs(each))
+    return follows / total

@@ -8,16 +8,18 @@ follows many arcs without knowing any. The alignment expected from its distances
 words say, is its weight at each offset times the chance of an arc there; the rest is syntax.
 
 ```
-offset i − j        −1     0     1     2    …    64   further
-share of the head  .10   .05   .60   .10         0       0
-chance of an arc   .42     0   .42   .20         0       0      Σ of the products: expected
+offset i − j         −1     0     1     2    …    64   further
+weight of the head  .10   .05   .60   .10         0       0
+chance of an arc    .42     0   .42   .20         0       0      Σ of the products: expected
 ```
+
+The chance is that of the input itself. Pooled over all inputs it would be too low in short ones,
+where distant tokens are related more often, and there an even head would seem to know syntax.
 """
 
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -42,8 +44,6 @@ from headscope.metrics.ratio import (
     TextTerms,
     add_by_group,
     by_norms,
-    contributions_of,
-    pooled_variables,
     ratio_variables,
 )
 from headscope.observe.batch import (
@@ -56,7 +56,7 @@ from headscope.observe.batch import (
     related_pairs,
 )
 from headscope.observe.layer import Layer
-from headscope.observe.offsets import count_arcs_by_offset, count_pairs_by_offset, offset_bins
+from headscope.observe.offsets import count_arcs_by_offset, count_pairs_by_offset
 from headscope.results.measure import Baseline, Measure, Published, Role
 from headscope.results.replicates import GROUPS
 
@@ -163,8 +163,8 @@ DEPENDENCY_EXPECTED = Measure(
     "dependency_expected",
     title="Dependency alignment expected from distance",
     meaning="The alignment of a head that looks as far as this one, whatever the words are.",
-    formula="Σ over offsets o of (share of attention at i − j = o)·(share of the pairs there that "
-    "are related); offsets beyond 64 count as one",
+    formula="Σ over inputs and offsets o of (attention at i − j = o)·(share of the input's pairs "
+    "there that are related) / Σ a[i, j]; offsets beyond 64 count as one",
     reference="Vig & Belinkov 2019, text on Figs. 8 and 11: relations become rare with distance",
     range="0 to 1; either is the sum of the other two",
     cost="n², one sum along diagonals",
@@ -206,6 +206,27 @@ def dependency_baseline_without_self() -> TextRatio:
     """Share of the pairs of two different tokens that are related."""
     terms = partial(baseline_terms, with_self=False)
     return TextRatio(DEPENDENCY_BASELINE_WITHOUT_SELF, terms, FORM)
+
+
+def dependency_expected(grid: Grid, longest: int = APART) -> Ratio:
+    """Share of attention between related tokens of a head that knows offsets alone."""
+    terms = partial(expected_terms, longest=longest)
+    return Ratio(DEPENDENCY_EXPECTED, grid, terms, FORM, has_even=False)
+
+
+def expected_terms(layer: Layer, longest: int) -> Terms:
+    """Σ over offsets of the weight there times the chance of an arc there, and Σ a[i,j]."""
+    chance = layer.batch.once(
+        f"arcs by offset {longest}", partial(_arc_chance, layer.batch, longest)
+    )
+    return layer.by_offset(longest) @ chance, layer.total[..., None]
+
+
+def _arc_chance(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch bin form"]:
+    """Share of the pairs of every input at an offset that are related, in the three forms."""
+    arcs = count_arcs_by_offset(batch, longest).mT  # batch bin direction
+    pairs = count_pairs_by_offset(batch, longest)[..., None]
+    return _with_either(arcs / pairs.clamp(min=1)).float()
 
 
 def _with_either(directed: Float[Tensor, "*any two"]) -> Float[Tensor, "*any form"]:
@@ -253,69 +274,3 @@ class DependencySpan(Metric):
             **ratio_variables("dependency_within", within, arcs),
             **ratio_variables("mean_dependency_span", span, arcs),
         }
-
-
-@dataclass(frozen=True)
-class ExpectedAlignment(Metric):
-    """Weight of every head by offset, and how often pairs at an offset are related."""
-
-    grid: Grid
-    is_causal: bool
-    longest: int = APART
-    name: str = "dependency_expected"
-    measures: tuple[Measure, ...] = (DEPENDENCY_EXPECTED,)
-
-    def zero(self) -> Sums:
-        bins = offset_bins(self.longest, is_causal=self.is_causal)
-        return {
-            "weight": group_zeros(*self.grid.shape, bins),
-            "pairs": group_zeros(bins),
-            "arcs": group_zeros(2, bins),
-        }
-
-    def see_text(self, sums: Sums, batch: AnnotatedBatch) -> None:
-        """Count the pairs at every offset, and those that are related in each direction."""
-        add_by_group(sums["pairs"], count_pairs_by_offset(batch, self.longest), batch.groups)
-        add_by_group(sums["arcs"], count_arcs_by_offset(batch, self.longest), batch.groups)
-
-    def see_layer(self, sums: Sums, layer: Layer) -> None:
-        """Add the weight of one layer at every offset."""
-        weight = layer.by_offset(self.longest)
-        add_by_group(sums["weight"][:, layer.index], weight, layer.batch.groups)
-
-    def compute(self, sums: Sums) -> Variables:
-        """dependency_expected(layer, head, form) with its errors; see `contributions`."""
-        weight, pairs, arcs = (sums[name].numpy() for name in ("weight", "pairs", "arcs"))
-        x, y = contributions(weight, pairs, arcs)
-        numerator = label(x, GROUP, *self.grid.axes, FORM)
-        return pooled_variables(self.name, numerator, label(y, GROUP, *self.grid.axes))
-
-
-def contributions(
-    weight: Float[np.ndarray, "group layer head bin"],
-    pairs: Float[np.ndarray, "group bin"],
-    arcs: Float[np.ndarray, "group two bin"],
-) -> tuple[Float[np.ndarray, "group layer head form"], Float[np.ndarray, "group layer head"]]:
-    """Numerator and denominator of every group, as every other ratio has them.
-
-    The chance of an arc is known from all groups together, so what a group adds to the sum is not
-    its own; see `contributions_of`.
-    """
-    total = weight.sum(-1)  # group layer head
-    estimate = _expected(weight.sum(0), pairs.sum(0), arcs.sum(0))
-    without = np.broadcast_to(estimate, (len(total), *estimate.shape)).copy()
-    for group in np.flatnonzero(pairs.sum(1)):
-        other_groups = (values.sum(0) - values[group] for values in (weight, pairs, arcs))
-        without[group] = _expected(*other_groups)
-    return contributions_of(estimate, without, total[..., None]), total
-
-
-def _expected(
-    weight: Float[np.ndarray, "layer head bin"],
-    pairs: Float[np.ndarray, "bin"],
-    arcs: Float[np.ndarray, "two bin"],
-) -> Float[np.ndarray, "layer head form"]:
-    """Σ weight at an offset · chance of an arc there, in the three forms."""
-    chance = np.divide(arcs, pairs, out=np.zeros_like(arcs), where=pairs > 0.5)
-    directed = weight @ chance.T
-    return np.concatenate([directed, directed.sum(-1, keepdims=True)], axis=-1)

@@ -147,7 +147,7 @@ def _of_arcs(setup: Setup) -> list[Metric]:
         dependencies.dependency_alignment(setup.grid),
         dependencies.dependency_baseline(),
         dependencies.dependency_baseline_without_self(),
-        dependencies.ExpectedAlignment(setup.grid, setup.model.is_causal),
+        dependencies.dependency_expected(setup.grid),
         dependencies.DependencySpan(),
     ]
 
