@@ -24,8 +24,9 @@ MOVED: dict[str, str] = {
     "null_share_q, pos_to_q, pos_from_q, deprel_to_q": _EVEN_ROWS,
     "dependency_alignment_even, dependency_alignment_q": "even attention in the place of the share "
     "of pairs, which stays as dependency_baseline",
-    "dependency_expected": "the chance of an arc at an offset is that of the input, no longer one over "
-    "inputs of all lengths; the claims of syntax beyond distance follow",
+    "dependency_expected": "the chance of an arc at an offset is that of the input, no longer one "
+    "over inputs of all lengths; the claims of syntax beyond distance follow",
+    "*_q": "one-sided: whether the value lies above its baseline by more than 0.01",
     "special_share_even": "NaN for tokens that the model lacks",
     "top_token*": "tokens whose share is the same to four digits are in the order of their ids",
     "exemplar_*, kind_exemplar_*": "example_* in all studies; pairs of a kind are sought in "

@@ -36,20 +36,35 @@ def related(each: Input, i: int, j: int, form: str) -> bool:
 
 
 def expected(inputs: list[Input], head: int, form: str, longest: int) -> float:
-    """The weight at every offset times the share of related pairs there, input by input."""
+    """Each row's weight spread over its keys in proportion to the strength of their offsets."""
     follows = total = 0.0
     for each in inputs:
-        weight: dict[int, float] = {}
-        pairs: dict[int, int] = {}
-        arcs: dict[int, int] = {}
-        for i, j in plain.pairs(each):
-            offset = i - j if abs(i - j) <= longest else longest + 1
-            weight[offset] = weight.get(offset, 0.0) + float(each.weights[0, head, i, j])
-            pairs[offset] = pairs.get(offset, 0) + 1
-            arcs[offset] = arcs.get(offset, 0) + related(each, i, j, form)
-        total += sum(weight.values())
-        follows += sum(weight[o] * arcs[o] / pairs[o] for o in weight)
+        strength = strengths(each, head, longest)
+        for i in range(each.length):
+            keys = [j for query, j in plain.pairs(each) if query == i]
+            row = sum(float(each.weights[0, head, i, j]) for j in keys)
+            by_key = {j: strength[bin_of(i - j, longest)] for j in keys}
+            if sum(by_key.values()) > 0:
+                arcs = sum(by_key[j] for j in keys if related(each, i, j, form))
+                follows += row * arcs / sum(by_key.values())
+            total += row
     return follows / total if total > 0 else math.nan
+
+
+def strengths(each: Input, head: int, longest: int) -> dict[int, float]:
+    """The weight of a head at every offset beside that of even attention."""
+    weight: dict[int, float] = {}
+    even: dict[int, float] = {}
+    evenly = plain.evenly(each).weights[0, 0]
+    for i, j in plain.pairs(each):
+        offset = bin_of(i - j, longest)
+        weight[offset] = weight.get(offset, 0.0) + float(each.weights[0, head, i, j])
+        even[offset] = even.get(offset, 0.0) + float(evenly[i, j])
+    return {offset: weight[offset] / even[offset] for offset in weight}
+
+
+def bin_of(offset: int, longest: int) -> int:
+    return offset if abs(offset) <= longest else longest + 1
 
 
 def jackknife(inputs: list[Input], head: int, form: str, longest: int) -> float:
@@ -107,20 +122,18 @@ def test_a_head_that_looks_at_one_offset_has_just_what_is_expected_of_it() -> No
     np.testing.assert_allclose(alignment, arcs / pairs, rtol=1e-6)
 
 
-def test_an_even_head_follows_the_arcs_that_are_expected_of_it_however_long_the_inputs() -> None:
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_an_even_head_follows_the_arcs_that_are_expected_of_it(is_causal: bool) -> None:
     rng = np.random.default_rng(5)
-    inputs = [random_input(rng, is_causal=False) for _ in range(12)]
+    inputs = [random_input(rng, is_causal) for _ in range(12)]
     for each in inputs:
-        each.weights[:] = 1 / each.length
+        each.weights[:] = plain.evenly(each).weights
     variables = measure(inputs, 64, "matrix")
     for form in FORMS:
-        value = expected_of_even(inputs, form)
-        head = variables["dependency_expected"].sel(head=0, form=form)
-        np.testing.assert_allclose(head, value, rtol=1e-6)
-
-
-def expected_of_even(inputs: list[Input], form: str) -> float:
-    """The alignment of a head that spreads its weight evenly."""
-    follows = sum(related(e, i, j, form) / e.length for e in inputs for i, j in plain.pairs(e))
-    total = sum(1 / each.length for each in inputs for _ in plain.pairs(each))
-    return follows / total
+        follows = total = 0.0
+        for each in inputs:
+            for i, j in plain.pairs(each):
+                total += float(each.weights[0, 0, i, j])
+                follows += float(each.weights[0, 0, i, j]) * related(each, i, j, form)
+        expectation = variables["dependency_expected"].sel(head=0, form=form)
+        np.testing.assert_allclose(expectation, follows / total, rtol=1e-5)

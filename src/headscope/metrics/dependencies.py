@@ -4,17 +4,17 @@ Two tokens are related if their words are: one the parent of the other. Pieces o
 related; a token with itself is not, but stays in the denominator.
 
 Near tokens are related far more often than distant ones, so a head that looks at the previous token
-follows many arcs without knowing any. The alignment expected from its distances alone, whatever the
-words say, is its weight at each offset times the chance of an arc there; the rest is syntax.
+follows many arcs without knowing any. The alignment expected from its distances alone is that of a
+head which spreads each row by offset as this one does on average, whatever the words say; the rest
+is syntax.
 
 ```
-offset i − j         −1     0     1     2    …    64   further
-weight of the head  .10   .05   .60   .10         0       0
-chance of an arc    .42     0   .42   .20         0       0      Σ of the products: expected
+offset i − j        −1     0     1     2    …    64   further
+strength s          .9    .4   5.0   1.1        .2      .2      weight / weight of even attention
 ```
 
-The chance is that of the input itself. Pooled over all inputs it would be too low in short ones,
-where distant tokens are related more often, and there an even head would seem to know syntax.
+The strengths are those of one input. Over inputs of all lengths, far offsets would seem to lead to
+fewer arcs than they do in short ones, and an even head would seem to know syntax.
 """
 
 from dataclasses import dataclass
@@ -55,8 +55,9 @@ from headscope.observe.batch import (
     pairs_of_queries,
     related_pairs,
 )
-from headscope.observe.layer import Layer
-from headscope.observe.offsets import count_arcs_by_offset, count_pairs_by_offset
+from headscope.observe.block import sum_by_text
+from headscope.observe.layer import Layer, even_layer
+from headscope.observe.offsets import keys_by_offset, place_of
 from headscope.results.measure import Baseline, Measure, Published, Role
 from headscope.results.replicates import GROUPS
 
@@ -163,8 +164,9 @@ DEPENDENCY_EXPECTED = Measure(
     "dependency_expected",
     title="Dependency alignment expected from distance",
     meaning="The alignment of a head that looks as far as this one, whatever the words are.",
-    formula="Σ over inputs and offsets o of (attention at i − j = o)·(share of the input's pairs "
-    "there that are related) / Σ a[i, j]; offsets beyond 64 count as one",
+    formula="the one of dependency_alignment with Σ_k a[i, k]·s(i − j) / Σ_k s(i − k) for a[i, j]; "
+    "s(o): weight of the head at offset o / that of even attention, input by input; offsets beyond "
+    "64 count as one",
     reference="Vig & Belinkov 2019, text on Figs. 8 and 11: relations become rare with distance",
     range="0 to 1; either is the sum of the other two",
     cost="n², one sum along diagonals",
@@ -215,18 +217,28 @@ def dependency_expected(grid: Grid, longest: int = APART) -> Ratio:
 
 
 def expected_terms(layer: Layer, longest: int) -> Terms:
-    """Σ over offsets of the weight there times the chance of an arc there, and Σ a[i,j]."""
-    chance = layer.batch.once(
-        f"arcs by offset {longest}", partial(_arc_chance, layer.batch, longest)
-    )
-    return layer.by_offset(longest) @ chance, layer.total[..., None]
+    """The terms of `alignment_terms` with the weight of every row spread anew, by offsets alone.
+
+    p[i, j] = rows[i]·s(i − j) / Σ_k s(i − k), where s(o) is the head's weight at the offset in this
+    input beside that of even attention. Of a head that is even, or that looks at one offset only,
+    p is its own attention.
+    """
+    batch = layer.batch
+    even = even_layer(batch).by_offset(longest)
+    strength = _ratio(layer.by_offset(longest), even)  # batch head bin
+    seen = batch.once(f"keys by offset {longest}", partial(keys_by_offset, batch, longest))
+    per_strength = _ratio(layer.rows, strength @ seen.mT)  # batch head query
+    directed = []
+    for pairs in related_pairs(batch):
+        row, query, key = pairs.unbind(-1)
+        place = place_of(query - key, longest, batch.is_causal)
+        weights = per_strength[row, :, query] * strength[row, :, place]
+        directed.append(sum_by_text(weights.T, row, len(batch.rows)).float())
+    return _with_either(torch.stack(directed, dim=-1)), layer.total[..., None]
 
 
-def _arc_chance(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch bin form"]:
-    """Share of the pairs of every input at an offset that are related, in the three forms."""
-    arcs = count_arcs_by_offset(batch, longest).mT  # batch bin direction
-    pairs = count_pairs_by_offset(batch, longest)[..., None]
-    return _with_either(arcs / pairs.clamp(min=1)).float()
+def _ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
+    return torch.where(denominator > 0, numerator / denominator, 0)
 
 
 def _with_either(directed: Float[Tensor, "*any two"]) -> Float[Tensor, "*any form"]:

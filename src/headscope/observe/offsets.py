@@ -22,12 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.observe.batch import (
-    AnnotatedBatch,
-    count_by_separation,
-    pairs_of_queries,
-    related_pairs,
-)
+from headscope.observe.batch import AnnotatedBatch, pairs_of_queries
 
 
 @dataclass(frozen=True)
@@ -163,22 +158,13 @@ def _into(
     return values @ (places[:, None] == every).to(values.dtype)
 
 
-def count_pairs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch bin"]:
-    """Number of counted pairs of every input at every offset."""
-    apart = count_by_separation(batch, longest)[:, 1:]
-    self_pairs = batch.content.double().sum(1, keepdim=True)
-    near = [self_pairs, apart] if batch.is_causal else [apart.flip(1), self_pairs, apart]
-    counts = torch.cat(near, dim=1)
-    further = pairs_of_queries(batch).sum(1, keepdim=True) - counts.sum(1, keepdim=True)
-    return torch.cat([counts, further], dim=1)
-
-
-def count_arcs_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch two bin"]:
-    """Number of related pairs at every offset: query is the parent, then key is the parent."""
-    bins = offset_bins(longest, is_causal=batch.is_causal)
-    by_direction = []
-    for pairs in related_pairs(batch):
-        pair_bin = place_of(pairs[:, 1] - pairs[:, 2], longest, batch.is_causal)
-        counts = torch.bincount(pairs[:, 0] * bins + pair_bin, minlength=len(batch.rows) * bins)
-        by_direction.append(counts.view(len(batch.rows), bins))
-    return torch.stack(by_direction, dim=1).double()
+def keys_by_offset(batch: AnnotatedBatch, longest: int) -> Float[Tensor, "batch query bin"]:
+    """How many keys that count every query sees at every offset."""
+    content, tokens = batch.content, batch.mask.shape[1]
+    query = torch.arange(tokens, device=content.device)[:, None]
+    offsets = near_offsets(longest, is_causal=batch.is_causal)
+    key = query - torch.tensor(offsets, device=content.device)
+    is_token = (key >= 0) & (key < tokens)
+    near = content[:, key.clamp(0, tokens - 1)] & is_token & content[..., None]
+    further = pairs_of_queries(batch) - near.sum(-1)
+    return torch.cat([near.float(), further[..., None].float()], dim=-1)

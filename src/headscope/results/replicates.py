@@ -25,6 +25,7 @@ from headscope.results.measure import Baseline, measure_names, measure_of
 GROUPS = 32  # benchmarks/coverage.py: fewer widen the intervals, more gain nothing
 CONFIDENCE = 0.95
 ROUNDING = 1e-12  # an error no larger than this is none
+LEAST_EFFECT = 0.01  # in the measure's own unit: a smaller advance on a baseline is no find
 
 Array = np.ndarray
 
@@ -205,12 +206,14 @@ def estimate(
     return Estimate(values[0], error, low, high)
 
 
-def p_values(difference: Array, error: Array, groups: Int[Array, "*item"] | int) -> Array:
-    """Two-sided p of differences from zero, by Student's t with k − 1 degrees of freedom."""
+def p_above(
+    difference: Array, least: float, error: Array, groups: Int[Array, "*item"] | int
+) -> Array:
+    """One-sided p of differences that are to be larger than `least`, by Student's t."""
     degrees = np.maximum(np.asarray(groups, dtype=float) - 1, 1)
     with np.errstate(all="ignore"):
-        t = np.abs(difference) / np.where(error > ROUNDING, error, np.nan)
-    return 2 * _survival(t, degrees)
+        t = (difference - least) / np.where(error > ROUNDING, error, np.nan)
+    return _survival(t, degrees)
 
 
 def p_of_interval(
@@ -294,8 +297,9 @@ def replicates_of(result: xr.Dataset, name: str) -> xr.Variable:
 def add_q_values(result: xr.Dataset) -> xr.Dataset:
     """NAME_q for every measure that has a baseline, where the result holds the sums of both.
 
-    Value − baseline is held against zero for every head and label, by replicates of the difference;
-    p is adjusted over all heads and labels of the measure. NaN where nothing can be tested.
+    It is small where the value lies above its baseline by more than LEAST_EFFECT, by replicates of
+    the difference for every head and label; p is adjusted over all heads and labels of the measure.
+    NaN where nothing can be tested.
     """
     known = set(sums_of(result))
     found: dict[str, xr.Variable] = {}  # all have the coordinates of the result
@@ -314,7 +318,7 @@ def _q_against(result: xr.Dataset, name: str, baseline: Baseline) -> xr.Variable
     difference = (value - against).transpose(*value.dims).values
     _, y = aligned(*_sums(result, name))
     groups = informed(y)
-    p = p_values(difference[0], standard_error(difference, groups), groups)
+    p = p_above(difference[0], LEAST_EFFECT, standard_error(difference, groups), groups)
     return xr.Variable(value.dims[1:], q_values(p))
 
 

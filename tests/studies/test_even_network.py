@@ -1,0 +1,51 @@
+"""A network that attends evenly is said to attend to nothing in particular."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.results.roles import describe_heads
+
+MODELS = ("mini-gpt2", "mini-bert")
+OPTIONS = {
+    "vig2019": {"sentences": 150},
+    "clark2019": {"sentences": 60, "probe_seeds": 1, "gradients": False},
+    "luger2026": {"context": 64, "sentences": 60},
+}
+QUERY_AND_KEY = (".c_attn.", ".query.", ".key.")
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def even_model(request: pytest.FixtureRequest) -> hs.Model:
+    """A bundled model whose queries and keys are zero, so that all scores are equal."""
+    model = hs.load(request.param)
+    for name, values in model.network.named_parameters():
+        if any(part in name for part in QUERY_AND_KEY):
+            # GPT-2 keeps queries, keys and values in one matrix; values stay as they are.
+            width = values.shape[-1] // 3 * 2 if "c_attn" in name else values.shape[-1]
+            values.data[..., :width] = 0
+    return model
+
+
+@pytest.mark.parametrize("study", OPTIONS)
+def test_no_head_of_it_exceeds_a_baseline_or_has_a_role(
+    even_model: hs.Model, study: str, tmp_path: Path
+) -> None:
+    result = hs.study(study, even_model, hs.demo_corpus(), tmp_path, **OPTIONS[study])
+    below = {
+        name: int((result[name] < 0.05).sum()) for name in map(str, result) if name.endswith("_q")
+    }
+    assert not any(below.values()), below
+    assert [head.sentence for head in describe_heads(result) if head.roles] == []
+    if study == "vig2019":
+        arcs_are_expected(result)
+
+
+def arcs_are_expected(result: xr.Dataset) -> None:
+    """Its alignment differs from the one expected of its distances by less than its error."""
+    difference = result["dependency_alignment"] - result["dependency_expected"]
+    error = result["dependency_expected_se"]
+    assert np.abs(difference / error).max() < 1.96
