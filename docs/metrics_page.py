@@ -58,7 +58,7 @@ Where the tables say `NAME_*`, the result has beside `NAME(layer, head, …)`
 - `NAME_by_layer`, `NAME_by_layer_se`: sums over the heads of a layer, then the ratio,
 - `NAME_head_mean`: the plain mean of the head values of a layer,
 - `NAME_numerator(group, …)`, `NAME_denominator(group, …)`: the sums of every group of documents,
-- `NAME_q`: where it has a baseline, the q-value of every head and label against it,
+- `NAME_q`: where it has a baseline, the q-value of every head and label lying above it,
 - `NAME_even`: where even attention is its baseline, the value of rows that pay every token they see
   the same: the formula with a[i, j] := 1 / the number of tokens that i sees.
 

@@ -10,10 +10,11 @@ import headscope as hs
 from headscope.results.roles import describe_heads
 
 MODELS = ("mini-gpt2", "mini-bert")
+REPEATED = {"repeated_sequences": 4, "period": 8}
 OPTIONS = {
-    "vig2019": {"sentences": 150},
-    "clark2019": {"sentences": 60, "probe_seeds": 1, "gradients": False},
-    "luger2026": {"context": 64, "sentences": 60},
+    "vig2019": {"sentences": 120},
+    "clark2019": {"sentences": 20, "probe_seeds": 1, "gradients": False, **REPEATED},
+    "luger2026": {"sentences": 30, "context": 32, "needles": 2, "depths": [50], **REPEATED},
 }
 QUERY_AND_KEY = (".c_attn.", ".query.", ".key.")
 
