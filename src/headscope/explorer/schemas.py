@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from headscope.results.measure import BaselineValue, Published
 from headscope.results.statements import Choice, JudgedClaim
+from headscope.results.tables import Kind as ColumnKind
 from headscope.views.state import Kind
 
 PAGES = (  # names in addresses
@@ -174,7 +175,10 @@ class RunDetail(RunSummary):
 
 @dataclass(frozen=True)
 class Profile:
-    """One value for each layer: pooled over heads where the study pooled, else their mean."""
+    """One value for each layer: pooled over heads where the study pooled, else their mean.
+
+    Errors are margins of error, half of a 95 % interval, here and in all that is sent.
+    """
 
     values: Values
     errors: Values | None
@@ -223,14 +227,23 @@ class Clusters:
 
 
 @dataclass(frozen=True)
+class TableColumn:
+    """What a column of a table holds; a margin of error is of the column that it stands behind."""
+
+    name: str
+    title: str  # a measure has the name that it has everywhere
+    kind: ColumnKind
+    of: str
+
+
+@dataclass(frozen=True)
 class StoredTable:
     """A table as the run holds it."""
 
     name: str
     title: str
     caption: str
-    columns: list[str]
-    titles: list[str]  # of the columns; a measure has the name that it has everywhere
+    columns: list[TableColumn]
     rows: list[list[Cell]]
 
 

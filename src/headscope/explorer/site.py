@@ -156,7 +156,7 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
 
 def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, schemas.Picture]:
     """Every slice of a measure by its spec."""
-    return {one.chosen.spec: answers.picture(data, one.chosen) for one in columns}
+    return {one.chosen.spec: answers.picture(data, one) for one in columns}
 
 
 def _records(opened: OpenRun) -> Iterator[Answer]:

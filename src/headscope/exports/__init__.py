@@ -37,8 +37,8 @@ from headscope.results.records import (
     Records,
 )
 from headscope.results.run import SETTINGS, Run, read_finished
-from headscope.results.statements import read_statements
-from headscope.results.tables import to_csv
+from headscope.results.statements import claim_rows, read_statements
+from headscope.results.tables import tabulate, to_csv
 
 Format = Literal["csv", "parquet", "headvis"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -183,7 +183,7 @@ def _write_statements(data: xr.Dataset, folder: Path, ending: str) -> None:
     said = read_statements(data)
     kept: dict[str, Sequence[Mapping[str, Any]]] = {one.name: one.rows for one in said.tables}
     kept |= {
-        "claims": [asdict(one) for one in said.findings],
+        "claims": tabulate(claim_rows(said.findings))[1],
         "chosen_heads": [asdict(one) for one in said.choices],
         "what_heads_look_at": [
             {"head": one.name, "sentence": one.sentence, "share": one.share} for one in said.heads

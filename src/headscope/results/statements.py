@@ -21,12 +21,14 @@ from headscope.results.inspection import parse, read_as, require
 from headscope.results.measure import MARK
 from headscope.results.replicates import replicated
 from headscope.results.roles import HeadRole, HeadRoles, describe_heads
+from headscope.results.tables import BESIDE, Column, Interval, tabulate
 
 ATTRIBUTE = "statements"  # of the Dataset
 Row = Mapping[str, Any]
 Cell = str | int | float | bool | None  # of a row as it is stored
 COLUMNS = ["head", "layer", "number", "role", "kind", "slice", "value", "low", "high", "baseline",
            "strength", "q", "share", "sentence"]  # fmt: skip
+_CLAIM_WORDS = ("claim", "published", "measured", "holds", "rule")  # of a claim in a table
 FILE_NAME = re.compile(r"\w[\w .-]{0,99}")  # a plain name: nothing is written outside the run
 
 
@@ -37,7 +39,8 @@ class Table:
     name: str
     title: str
     caption: str
-    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]  # plain cells under the names of the columns
     file: str  # of the CSV file, without ending
 
 
@@ -93,7 +96,7 @@ class Tabulation:
     title: str
     caption: str
     needs: tuple[str, ...]
-    rows: Callable[[xr.Dataset], Sequence[Row]]
+    rows: Callable[[xr.Dataset], Sequence[Row]]  # with typed cells; see `results.tables`
     file: str = ""  # name of the CSV file where it is not that of the table
 
 
@@ -115,6 +118,19 @@ def make_statements(
         tuple(choices(result)),
         describe_heads(result),
     )
+
+
+def claim_rows(claims: Iterable[JudgedClaim]) -> list[dict[str, Any]]:
+    """Claims as rows of a table; NaN where there is no number."""
+    rows = []
+    for claim in claims:
+        value, low, high, threshold = (
+            math.nan if number is None else number
+            for number in (claim.value, claim.low, claim.high, claim.threshold)
+        )
+        words = {name: getattr(claim, name) for name in _CLAIM_WORDS}
+        rows.append({**words, "value": Interval(value, low, high), "threshold": threshold})
+    return rows
 
 
 def write_statements(result: xr.Dataset, statements: Statements) -> xr.Dataset:
@@ -145,8 +161,8 @@ def _parse(text: str) -> Statements:
 
 
 def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
-    rows = tuple(table.rows(result))
-    return Table(table.name, table.title, table.caption, rows, table.file or table.name)
+    columns, rows = tabulate(table.rows(result))
+    return Table(table.name, table.title, table.caption, columns, rows, table.file or table.name)
 
 
 def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
@@ -168,9 +184,13 @@ def _plain(value: Any) -> Any:
 
 
 def _read_table(table: Table) -> Table:
-    """The table with NaN for null; refuses rows of other columns than the first."""
-    if not table.rows or not table.rows[0] or len({tuple(row) for row in table.rows}) > 1:
+    """The table with NaN for null; refuses rows of other columns than it names."""
+    names = tuple(column.name for column in table.columns)
+    if not names or not table.rows or {tuple(row) for row in table.rows} != {names}:
         raise RunError("A table of the result has rows of different columns.")
+    for column in table.columns:
+        if column.kind in BESIDE and column.of not in names:
+            raise RunError("A table of the result has an interval of a column that it lacks.")
     require(tuple[Mapping[str, Cell], ...], list(table.rows), "A table of the result")
     rows = tuple(
         {name: math.nan if value is None else value for name, value in row.items()}

@@ -346,8 +346,7 @@ export interface StoredTable {
   name: string;
   title: string;
   caption: string;
-  columns: string[];
-  titles: string[];
+  columns: TableColumn[];
   rows: ((string | number | boolean | null)[])[];
 }
 
@@ -449,4 +448,12 @@ export interface Example {
   peak: number;
   input: number;
   rows: number[][];
+}
+
+/** What a column of a table holds; a margin of error is of the column that it stands behind. */
+export interface TableColumn {
+  name: string;
+  title: string;
+  kind: "text" | "head" | "note" | "number" | "value" | "by layer" | "head mean" | "margin" | "low" | "high";
+  of: string;
 }

@@ -12,7 +12,7 @@ from headscope.metrics import surface
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
 from headscope.results.statements import Tabulation
-from headscope.results.tables import Column, columns_of, head_rows, layer_rows
+from headscope.results.tables import MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
 from headscope.studies.luger2026 import maps
 from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, OTHER, behaviour
@@ -63,7 +63,7 @@ DETECTORS = {
     "retrieval": "retrieval",
     "successor": "successor",
 }
-COLUMNS = tuple(map(Column, (*SHARES, *REACHES, *DETECTORS)))
+COLUMNS = tuple(map(MeasureColumn, (*SHARES, *REACHES, *DETECTORS)))
 
 
 def draw_measures(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
@@ -151,16 +151,16 @@ TABLES = (
     Tabulation(
         "layers",
         "Layers",
-        "Values of all heads together, with errors.",
+        "Values of all heads together.",
         (),
-        lambda result: layer_rows(result, columns_of(result, COLUMNS)),
+        lambda result: layer_rows(result, measure_columns(result, COLUMNS)),
     ),
     Tabulation(
         "heads",
         "Heads",
-        "Every head, with standard errors over documents.",
+        "Every head.",
         (),
-        lambda result: head_rows(result, columns_of(result, COLUMNS)),
+        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
     ),
 )
 
