@@ -20,7 +20,7 @@ from markupsafe import Markup
 from headscope.head import name_head
 from headscope.plots import thumbnail
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.report.parts import Group, ShownTable, show_number, show_table
+from headscope.reports.parts import Group, ShownTable, show_number, show_table
 from headscope.results import dataset as results
 from headscope.results.findings import top_heads
 from headscope.results.measure import (
@@ -191,7 +191,7 @@ def render_part(name: str, *arguments: object) -> str:
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("headscope.report"),
+        loader=PackageLoader("headscope.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,20 +1,17 @@
 """The report of finished runs: figures, tables, and one self-contained page that holds them."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.head import Head, read_head
 from headscope.plots import FORMATS, style
 from headscope.plots import render as render_figure
-from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
-from headscope.report.parts import (
+from headscope.reports.page import Chapter, ShownFigure, general_figures, render, show_measures
+from headscope.reports.parts import (
     Group,
     ShownHead,
     ShownTable,
@@ -226,13 +223,3 @@ def _write(path: Path, content: bytes) -> None:
             f"{path} cannot be written ({error.strerror or error}); make room there, or choose "
             "another place with --out FILE.html."
         ) from error
-
-
-class _CallableModule(ModuleType):
-    # Python binds this package as `headscope.report` when any part of it is imported, over the
-    # function of the same name: so the package itself answers to `hs.report(run)`.
-    def __call__(self, *runs: str | Path, **options: Any) -> Path:
-        return report(*runs, **options)
-
-
-sys.modules[__name__].__class__ = _CallableModule

@@ -9,8 +9,8 @@ import pytest
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots import style, to_svg
-from headscope.report.page import render_part
-from headscope.report.parts import ShownExemplar, csv_rows, pieces_of, show_table
+from headscope.reports.page import render_part
+from headscope.reports.parts import ShownExemplar, csv_rows, pieces_of, show_table
 from headscope.results.run import write_settings
 from headscope.results.statements import Choice
 from headscope.results.tables import tabulate
@@ -19,7 +19,7 @@ from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
-from tests.report.exemplars import make_exemplar
+from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")

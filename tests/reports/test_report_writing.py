@@ -3,7 +3,6 @@
 import csv
 import errno
 import re
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,9 +13,10 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope import reports
 from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
-from headscope.report.parts import show_number, show_table, to_latex
+from headscope.reports.parts import show_number, show_table, to_latex
 from headscope.results.tables import Interval, Measured, tabulate, to_csv
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
@@ -37,8 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures that take no time, where only what is written matters."""
-    page = sys.modules["headscope.report"]  # headscope.report is a function too
-    monkeypatch.setattr(page, "render_figure", lambda *_: {"svg": b"<svg/>"})
+    monkeypatch.setattr(reports, "render_figure", lambda *_: {"svg": b"<svg/>"})
 
 
 def drawn(**settings: Any) -> dict[str, bytes]:
