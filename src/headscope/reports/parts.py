@@ -127,7 +127,7 @@ def show_number(value: float) -> str:
     return (f"{value:.3f}".rstrip("0").rstrip(".") or "0").replace("-", "−")
 
 
-def _plus_minus(value: float, margin: float) -> Cell:
+def _plus_minus(value: Any, margin: Any) -> Cell:
     """0.500 ± 0.010: a value with half of its 95 % interval."""
     if not (_is_finite(value) and _is_finite(margin)):
         return _cell(value)
@@ -141,7 +141,7 @@ def _places(margin: float) -> int:
     return min(7, math.ceil(-math.log10(margin))) if 0 < margin < 0.0005 else 3
 
 
-def _interval(low: float, high: float) -> Cell:
+def _interval(low: Any, high: Any) -> Cell:
     is_known = _is_finite(low) and _is_finite(high)
     return Cell(f"{low:.3f} … {high:.3f}" if is_known else "–", "number")
 

@@ -17,15 +17,15 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
-from headscope.results.inspection import parse, read_as, require
+from headscope.results.inspection import INTEGER, read_json
 from headscope.results.measure import MARK
 from headscope.results.replicates import replicated
 from headscope.results.roles import HeadRole, HeadRoles, describe_heads
 from headscope.results.tables import BESIDE, Column, Interval, tabulate
 
 ATTRIBUTE = "statements"  # of the Dataset
-Row = Mapping[str, Any]
 Cell = str | int | float | bool | None  # of a row as it is stored
+Row = Mapping[str, Cell]
 COLUMNS = ["head", "layer", "number", "role", "kind", "slice", "value", "low", "high", "baseline",
            "strength", "q", "share", "sentence"]  # fmt: skip
 _CLAIM_WORDS = ("claim", "published", "measured", "holds", "rule")  # of a claim in a table
@@ -96,7 +96,9 @@ class Tabulation:
     title: str
     caption: str
     needs: tuple[str, ...]
-    rows: Callable[[xr.Dataset], Sequence[Row]]  # with typed cells; see `results.tables`
+    rows: Callable[
+        [xr.Dataset], Sequence[Mapping[str, Any]]
+    ]  # with typed cells; see `results.tables`
     file: str = ""  # name of the CSV file where it is not that of the table
 
 
@@ -151,9 +153,9 @@ def read_statements(result: xr.Dataset) -> Statements:
 
 
 @lru_cache(maxsize=4)  # whoever shows a run asks several times, and a check of every value is slow
-def _parse(text: str) -> Statements:
+def _parse(text: object) -> Statements:
     what = "What the result says of itself"
-    said = read_as(Statements, parse(text, what), what)
+    said = read_json(text, Statements, what)
     files = [*(table.file for table in said.tables), *(choice.table for choice in said.choices)]
     if not all(map(FILE_NAME.fullmatch, files)):
         raise RunError(f"{what} names a file outside the run.")
@@ -191,12 +193,12 @@ def _read_table(table: Table) -> Table:
     for column in table.columns:
         if column.kind in BESIDE and column.of not in names:
             raise RunError("A table of the result has an interval of a column that it lacks.")
-    require(tuple[Mapping[str, Cell], ...], list(table.rows), "A table of the result")
-    rows = tuple(
-        {name: math.nan if value is None else value for name, value in row.items()}
-        for row in table.rows
-    )
-    return replace(table, rows=rows)
+    rows: list[Row] = []
+    for row in table.rows:
+        if any(isinstance(value, int) and abs(value) > INTEGER for value in row.values()):
+            raise RunError("A table of the result has a number of too many digits.")
+        rows.append({name: math.nan if value is None else value for name, value in row.items()})
+    return replace(table, rows=tuple(rows))
 
 
 def choose(
