@@ -153,6 +153,9 @@ def test_the_map_has_every_head(visitor: TestClient, clark: xr.Dataset) -> None:
     found = visitor.get("/api/runs/clark/clusters").json()
     assert [head["name"] for head in found["heads"]] == [str(one) for one in clark["unit"].values]
     assert found["heads"][5]["x"] == float(clark["head_position"].values[5, 0])
+    groups = {one["name"]: (one["group"], one["number"]) for one in found["behaviours"]}
+    assert groups["next"] == ("position", 0) and groups["other"] == ("unnamed", 0)
+    assert groups.keys() == {head["behaviour"] for head in found["heads"]}
 
 
 def test_tables_findings_and_choices_are_those_stored_with_the_run(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from headscope.results.measure import BaselineValue, Published
+from headscope.results.measure import BaselineValue, Behaviour, Published
 from headscope.results.statements import Choice, JudgedClaim
 from headscope.results.tables import Kind as ColumnKind
 from headscope.views.state import Kind
@@ -222,7 +222,7 @@ class Clusters:
     """The map of heads."""
 
     heads: list[MappedHead]
-    behaviours: list[str]
+    behaviours: list[Behaviour]
     stress: float | None
 
 

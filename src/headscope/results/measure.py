@@ -27,6 +27,9 @@ Unit = Literal["share", "nats", "tokens", "divergence", ""]
 RoleKind = Literal[
     "position", "special", "tag", "relation", "coreference", "detector", "spread", "null"
 ]
+# What a head does, in groups that have a colour each (`theme.ROLES`).
+RoleGroup = Literal["position", "marks", "repetition", "token", "word class", "syntax", "sink",
+                    "even", "unnamed"]  # fmt: skip
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
 MARK = "~"  # between the name and the labels of a slice
@@ -101,6 +104,12 @@ class Measure:
     with_errors: bool = True  # whether the variables of DERIVED come with it
     also: tuple[str, ...] = ()  # further variables that need no words of their own
     role: Role | None = None  # of heads with large values
+    # Of a measure whose values are names: the group of each; "" stands for any further name.
+    groups: Mapping[str, RoleGroup] = field(default_factory=dict)
+
+    def group_of(self, name: str) -> RoleGroup:
+        """The group of a name, by which it is coloured."""
+        return self.groups.get(name, self.groups.get("", "unnamed"))
 
     def as_attributes(self) -> dict[str, str]:
         """The measure as attributes of its variable; xarray's plots know the first two."""
@@ -224,6 +233,34 @@ def cut(result: xr.Dataset, spec: str) -> Slice:
         if label not in known:
             raise RunError(f"{name} has no such {axis}; it has {', '.join(known)}.")
     return slice_at(result, name, dict(zip(axes, labels, strict=True)))
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """A name that a study gives to heads: its group, and its number within the group."""
+
+    name: str
+    group: RoleGroup
+    number: int
+
+
+def behaviours_of(result: xr.Dataset) -> list[Behaviour]:
+    """The names that heads of a result have, in the order of their declaration.
+
+    Group and number, hence colour and shape, depend on the declaration and not on the run, but for
+    the number of names that come from the corpus.
+    """
+    measure = measure_of(result, "behaviour")
+    declared = [name for name in measure.groups if name]
+    present = set(map(str, result.variables["behaviour"].values.ravel().tolist()))
+    counted: dict[RoleGroup, int] = {}
+    found: list[Behaviour] = []
+    for name in [*declared, *sorted(present - set(declared))]:
+        group = measure.group_of(name)
+        if name in present:
+            found.append(Behaviour(name, group, counted.get(group, 0)))
+        counted[group] = counted.get(group, 0) + 1
+    return found
 
 
 def slices(result: xr.Dataset, name: str) -> Iterator[Slice]:

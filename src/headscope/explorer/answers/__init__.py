@@ -28,6 +28,7 @@ from headscope.results.measure import (
     Measure,
     Slice,
     baseline_of,
+    behaviours_of,
     cut,
     further_axes,
     heads_of,
@@ -217,7 +218,7 @@ def map_of(opened: OpenRun) -> sent.Clusters:
     ]
     return sent.Clusters(
         heads=heads,
-        behaviours=sorted({head.behaviour for head in heads if head.behaviour is not None}),
+        behaviours=behaviours_of(data) if "behaviour" in data else [],
         stress=number(positions.attrs.get("stress", np.nan)),
     )
 

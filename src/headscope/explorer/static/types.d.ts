@@ -89,7 +89,7 @@ export interface InputText {
 /** The map of heads. */
 export interface Clusters {
   heads: MappedHead[];
-  behaviours: string[];
+  behaviours: Behaviour[];
   stress: number | null;
 }
 
@@ -339,6 +339,13 @@ export interface MappedHead {
   y: number | null;
   behaviour: string | null;
   looks: string | null;
+}
+
+/** A name that a study gives to heads: its group, and its number within the group. */
+export interface Behaviour {
+  name: string;
+  group: "position" | "marks" | "repetition" | "token" | "word class" | "syntax" | "sink" | "even" | "unnamed";
+  number: number;
 }
 
 /** A table as the run holds it. */

@@ -11,11 +11,12 @@ from headscope.engine.look_again import LookAgain
 from headscope.metrics import surface
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
+from headscope.results.measure import behaviours_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
 from headscope.studies.luger2026 import maps
-from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, OTHER, behaviour
+from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, behaviour
 from headscope.studies.luger2026.inputs import (
     check_room,
     inputs_again,
@@ -95,7 +96,9 @@ def draw_histograms(result: xr.Dataset) -> Drawing:
 def draw_map(result: xr.Dataset) -> Drawing:
     """Heads by entropy and distance."""
     x, y, labels = (result[name] for name in ("entropy", "distance", "behaviour"))
-    return draw_head_scatter(x, y, labels, OTHER, ("entropy in nats", "distance in tokens"))
+    return draw_head_scatter(
+        x, y, labels, behaviours_of(result), ("entropy in nats", "distance in tokens")
+    )
 
 
 FIGURES = (

@@ -97,6 +97,18 @@ BEHAVIOUR = Measure(
     range="names",
     cost="from the variables alone",
     with_errors=False,
+    groups={
+        "previous token": "position",
+        "next token": "position",
+        "itself": "position",
+        "first token": "sink",
+        "delimiters": "marks",
+        "duplicate token": "repetition",
+        "induction": "repetition",
+        "retrieval": "repetition",
+        "successor": "token",
+        OTHER: "unnamed",
+    },
 )
 
 

@@ -15,6 +15,7 @@ from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.findings import names_where, top_heads
+from headscope.results.measure import behaviours_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.clark2019.surface import OTHER
@@ -166,7 +167,11 @@ def draw_map(result: xr.Dataset) -> Drawing:
     labels = result["behaviour"]
     named = np.array([BEHAVIOUR_NAMES.get(str(label), str(label)) for label in labels.values.flat])
     renamed = labels.copy(data=named.reshape(labels.shape))
-    return draw_head_map(result["head_position"], renamed, OTHER)
+    shown = [
+        replace(each, name=BEHAVIOUR_NAMES.get(each.name, each.name))
+        for each in behaviours_of(result)
+    ]
+    return draw_head_map(result["head_position"], renamed, shown)
 
 
 def draw_divergence(result: xr.Dataset) -> Drawing:
