@@ -5,7 +5,14 @@ import pytest
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.results.measure import Behaviour, Measure, attach, behaviours_of, measure_of
+from headscope.results.measure import (
+    Baseline,
+    Behaviour,
+    Measure,
+    attach,
+    behaviours_of,
+    measure_of,
+)
 
 MEASURE = Measure(
     "behaviour", "Behaviour", "", "", "", unit="",
@@ -36,3 +43,9 @@ def test_a_group_that_has_no_colour_is_refused_with_its_measure() -> None:
     attributes["measure"] = attributes["measure"].replace("position", "nowhere")
     with pytest.raises(RunError, match="The measure of behaviour cannot be read"):
         measure_of(result, "behaviour")
+
+
+def test_nothing_in_a_run_is_a_format_string() -> None:
+    assert Baseline("x", "offset {}").words("+1") == "offset +1"
+    hostile = "{:>2000000000}{0.__class__}"
+    assert Baseline("x", hostile).words("+1") == hostile

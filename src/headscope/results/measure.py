@@ -61,6 +61,10 @@ class Baseline:
     means: str
     best_over: str | None = None
 
+    def words(self, label: str) -> str:
+        """What it means, with the label of the best value; nothing in a run is a format string."""
+        return self.means.replace("{}", label)
+
 
 @dataclass(frozen=True)
 class Published:
@@ -342,7 +346,7 @@ def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> Bas
         array = array.isel({baseline.best_over: best})
     if array.ndim or not np.isfinite(array):
         return None
-    return BaselineValue(float(array), baseline.means.format(label))
+    return BaselineValue(float(array), baseline.words(label))
 
 
 def signed_label(label: object) -> str:
