@@ -49,17 +49,21 @@ test-lowest: chromium   ## every test with the lowest supported versions
 	$(LOWEST)/pip install --quiet --constraint constraints-lowest.txt --group dev --editable ".[notebook,parse,serve,ray,remote]"
 	$(LOWEST)/pytest -n 2 $(BY_FILE)
 
-lint: setup   ## style
+# npm comes from the wheel of Node.js, so that the scripts are checked on every machine.
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --silent
+NODE_MODULES := node_modules/.package-lock.json
+$(NODE_MODULES): package.json package-lock.json | $(STAMP)
+	$(NPM) ci
+	touch $@
+
+lint: setup $(NODE_MODULES)   ## style of the Python and of the JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(NPM) run style
 
-types: setup   ## static types of the Python, and of the JavaScript where there is npm
+types: setup $(NODE_MODULES)   ## static types of the Python and of the JavaScript
 	$(BIN)/pyright
-	@if command -v npm >/dev/null; then \
-	  npm install --silent --no-audit --no-fund --no-package-lock && npm run --silent types; \
-	else \
-	  echo "npm is not here: the types of the JavaScript are not checked." >&2; \
-	fi
+	$(NPM) run types
 
 # Browser tests need a real Chromium. Debian's headless shell is the same engine without a window
 # around it, which costs more than most pages; both are installed where we may.
@@ -115,4 +119,4 @@ wheel: setup   ## build the wheel of what lies here into dist/
 	$(BIN)/python -m hatchling build -t wheel
 
 clean:   ## remove what the other commands made
-	rm -rf .venv .venv-hosts .venv-lowest dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-hosts .venv-lowest node_modules dist headscope-demo runs .pytest_cache .ruff_cache .hypothesis

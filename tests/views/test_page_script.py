@@ -24,10 +24,9 @@ def test_the_widget_keeps_its_default_export() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_module_is_reached_from_a_host_and_stays_small(name: str) -> None:
+def test_a_module_is_reached_from_a_host(name: str) -> None:
     reached = {*in_order("page"), *in_order("gallery"), *in_order("widget")}
     assert name.removesuffix(".js") in reached
-    assert len(static(name).splitlines()) < 400
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,11 +1,7 @@
 /**
- * One view in an element: chooses the view by its kind, adds the title line, theme and print buttons.
+ * One view in an element: chooses the view by its kind, adds the title line, theme and print
+ * buttons.
  *
- * @typedef {import("./core/data.js").Data} Data
- * @typedef {import("./core/state.js").Store} Store
- * @typedef {import("./core/colors.js").Theme} Theme
- * @typedef {import("./core/scene.js").Scene} Scene
- * @typedef {import("./core/lines.js").Line} Line
  *
  * @typedef {object} View
  * @property {() => Promise<void>} update  draw the current state
@@ -28,6 +24,14 @@ import { options } from "./core/filters.js";
 import { keepKeys, themeOf, watchTheme } from "./core/host.js";
 import { savePdf, savePng, saveSvg } from "./core/print.js";
 import { VIEWS } from "./views.js";
+
+/**
+ * @import { Theme } from "./core/colors.js"
+ * @import { Data } from "./core/data.js"
+ * @import { Line } from "./core/lines.js"
+ * @import { Scene } from "./core/scene.js"
+ * @import { Store } from "./core/state.js"
+ */
 
 /**
  * @param {HTMLElement} el
@@ -75,37 +79,61 @@ export function mount(el, data, store) {
   return { ready: draw(), idle, store, view, remove };
 }
 
-/** @param {HTMLElement} top @param {HTMLElement} note @param {Data} data @param {Store} store @param {View} view */
+/**
+ * @param {HTMLElement} top
+ * @param {HTMLElement} note
+ * @param {Data} data
+ * @param {Store} store
+ * @param {View} view
+ */
 function fillTop(top, note, data, store, view) {
-  const control = segments("Theme", options("theme"), () => store.state.theme, (theme) => store.set({ theme }));
+  const control = segments(
+    "Theme",
+    options("theme"),
+    () => store.state.theme,
+    (theme) => store.set({ theme }),
+  );
   const { kind } = data.header;
   const title = element("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
   const model = element("span", { class: "hs-model" });
   model.textContent = data.header.model;
-  const tell = (/** @type {string} */ text, /** @type {Blob | undefined} */ picture) => showNote(note, text, picture);
+  const tell = (/** @type {string} */ text, /** @type {Blob | undefined} */ picture) =>
+    showNote(note, text, picture);
   top.append(
-    title, model, element("span", { class: "hs-space" }), control.node,
+    title,
+    model,
+    element("span", { class: "hs-space" }),
+    control.node,
     button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title(), tell)),
     button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title(), tell)),
-    button("PDF", "Print what is shown; choose “Save as PDF”", () => savePdf(view.scene(), view.title(), tell)),
+    button("PDF", "Print what is shown; choose “Save as PDF”", () =>
+      savePdf(view.scene(), view.title(), tell),
+    ),
   );
   return control;
 }
 
-/** Say what the host does not allow; a picture that cannot be saved is shown. @param {HTMLElement} note @param {string} text @param {Blob} [picture] */
+/**
+ * Say what the host does not allow; a picture that cannot be saved is shown.
+ * @param {HTMLElement} note
+ * @param {string} text
+ * @param {Blob} [picture]
+ */
 function showNote(note, text, picture) {
   const before = note.querySelector("img");
   if (before) URL.revokeObjectURL(before.src);
   const close = button("Close", "Close this note", () => (note.hidden = true));
   note.replaceChildren(element("p", {}, text, " ", close));
-  if (picture) note.append(element("img", { alt: "What is shown", src: URL.createObjectURL(picture) }));
+  if (picture)
+    note.append(element("img", { alt: "What is shown", src: URL.createObjectURL(picture) }));
   note.hidden = false;
 }
 
 /** @param {HTMLElement} root @param {unknown} error */
 function showFailure(root, error) {
   const note = element("p", { class: "hs-failure", role: "alert" });
-  note.textContent = `This view cannot be drawn: ${error instanceof Error ? error.message : String(error)}`;
+  const reason = error instanceof Error ? error.message : String(error);
+  note.textContent = `This view cannot be drawn: ${reason}`;
   root.append(note);
   console.error(error);
 }

@@ -1,8 +1,6 @@
 /**
  * Several texts in one page: a list of them, and the view of the chosen one.
  *
- * @typedef {import("./app.js").App} App
- * @typedef {import("./core/state.js").State} State
  * @typedef {{title: string, text: string}} Entry
  */
 
@@ -13,6 +11,11 @@ import { keepHash, keepKeys, reportHeight } from "./core/host.js";
 import { printPage } from "./core/print.js";
 import { fromHash, Store, toHash } from "./core/state.js";
 
+/**
+ * @import { App } from "./app.js"
+ * @import { State } from "./core/settings.js"
+ */
+
 /** One view at a time; what the reader changed is kept from text to text. */
 class Gallery {
   /** @param {HTMLElement} main @param {{title: string, texts: Entry[]}} said */
@@ -21,10 +24,19 @@ class Gallery {
     this.chosen = -1;
     /** @type {App | null} */
     this.app = null;
-    this.list = element("ol", {}, ...texts.map((entry, index) => element("li", {}, this.entry(entry, index))));
+    this.list = element(
+      "ol",
+      {},
+      ...texts.map((entry, index) => element("li", {}, this.entry(entry, index))),
+    );
     this.place = element("div", { class: "hs-gallery-view" });
     const heading = element("h1", {}, title);
-    const nav = element("nav", { class: "hs-gallery-list", "aria-label": "Texts" }, heading, this.list);
+    const nav = element(
+      "nav",
+      { class: "hs-gallery-list", "aria-label": "Texts" },
+      heading,
+      this.list,
+    );
     nav.addEventListener("keydown", (event) => this.onKey(event));
     keepKeys(nav);
     main.append(element("div", { class: "hs-gallery" }, nav, this.place));
@@ -39,18 +51,36 @@ class Gallery {
     return made;
   }
 
-  /** @param {number} index @param {string} [hash]  settings other than those of the view shown before */
+  /**
+   * @param {number} index
+   * @param {string} [hash]  settings other than those of the view shown before
+   */
   open(index, hash) {
     const data = embeddedData(`headscope-${index}`);
     const store = new Store(data.header);
     const before = this.app?.store;
-    const kept = hash ?? (before ? toHash({ ...before.state, pinned: before.initial.pinned, window: before.initial.window, stack: before.initial.stack }, before.initial) : "");
+    const kept =
+      hash ??
+      (before
+        ? toHash(
+            {
+              ...before.state,
+              pinned: before.initial.pinned,
+              window: before.initial.window,
+              stack: before.initial.stack,
+            },
+            before.initial,
+          )
+        : "");
     store.set({ ...store.initial, ...fromHash(kept, store.initial) });
     this.app?.remove();
     this.chosen = index;
     this.app = mount(this.place, data, store);
-    [...this.list.querySelectorAll("button")].forEach((one, place) => one.setAttribute("aria-current", String(place === index)));
-    const keep = () => keepHash([`text=${index}`, toHash(store.state, store.initial)].filter(Boolean).join("&"));
+    [...this.list.querySelectorAll("button")].forEach((one, place) =>
+      one.setAttribute("aria-current", String(place === index)),
+    );
+    const keep = () =>
+      keepHash([`text=${index}`, toHash(store.state, store.initial)].filter(Boolean).join("&"));
     store.subscribe(keep);
     keep();
   }

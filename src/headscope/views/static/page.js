@@ -6,6 +6,8 @@ import { hidePoorer, reportHeight } from "./core/host.js";
 import { printPage } from "./core/print.js";
 import { bindHash, Store } from "./core/state.js";
 
+/** @import { State } from "./core/settings.js" */
+
 const data = embeddedData("headscope");
 const store = new Store(data.header);
 bindHash(store, window);
@@ -21,7 +23,7 @@ Object.assign(window, {
     ready: app.ready,
     idle: app.idle,
     state: () => store.state,
-    set: (/** @type {Partial<import("./core/state.js").State>} */ patch) => store.set(patch),
+    set: (/** @type {Partial<State>} */ patch) => store.set(patch),
     lines: () => app.view.lines(),
     scene: () => app.view.scene(),
     printPage: () => printPage(app.view.scene(), app.view.title()),

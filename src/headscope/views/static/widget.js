@@ -1,5 +1,6 @@
 /**
- * The notebook widget (anywidget): the state is its traits; what is drawn comes from the kernel when asked for, so
+ * The notebook widget (anywidget): the state is its traits; what is drawn comes from the kernel
+ * when asked for, so
  * that a saved notebook does not hold it a second time.
  *
  * @typedef {object} Model
@@ -32,7 +33,8 @@ function render({ model, el }) {
 }
 
 /**
- * All blocks at once, of a long input none: the kernel's answer says that it is there. Without a kernel nothing is
+ * All blocks at once, of a long input none: the kernel's answer says that it is there. Without a
+ * kernel nothing is
  * shown, and the outputs that were kept stay in sight.
  * @param {Model} model
  * @param {(indices: number[]) => Promise<Uint8Array[]>} read
@@ -44,7 +46,12 @@ async function firstBlocks(model, read) {
   return tile === null ? (indices) => indices.map((index) => kept[index]) : read;
 }
 
-/** @param {Model} model @param {HTMLElement} el @param {(indices: number[]) => Uint8Array[] | Promise<Uint8Array[]>} readBlocks @returns {() => void} */
+/**
+ * @param {Model} model
+ * @param {HTMLElement} el
+ * @param {(indices: number[]) => Uint8Array[] | Promise<Uint8Array[]>} readBlocks
+ * @returns {() => void}
+ */
 function show(model, el, readBlocks) {
   const header = model.get("header");
   const store = new Store(header);
@@ -73,9 +80,14 @@ function show(model, el, readBlocks) {
 function askBlocks(model) {
   /** @type {Map<string, (blocks: Uint8Array[]) => void>} */
   const waiting = new Map();
-  const receive = (/** @type {{blocks: number[]}} */ message, /** @type {DataView[]} */ buffers) => {
+  const receive = (
+    /** @type {{blocks: number[]}} */ message,
+    /** @type {DataView[]} */ buffers,
+  ) => {
     const key = String(message.blocks);
-    waiting.get(key)?.((buffers ?? []).map((view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)));
+    waiting.get(key)?.(
+      (buffers ?? []).map((view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)),
+    );
     waiting.delete(key);
   };
   model.on("msg:custom", receive);

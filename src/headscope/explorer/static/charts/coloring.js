@@ -7,16 +7,19 @@ import { canvasOf } from "./figure.js";
 import { byName, colorOf, domainOf } from "./heatmap.js";
 import { shape } from "./scatter.js";
 
+/** @import { Picture } from "../types.js" */
+
 /** @typedef {{color: (head: {name: string, layer: number}) => string, legend: Node}} Coloring */
 
 /** @param {number[]} layers @returns {Coloring} */
 export function byLayer(layers) {
-  const color = (/** @type {number} */ layer) => sequential(0.25 + (0.75 * layers.indexOf(layer)) / Math.max(1, layers.length - 1));
+  const color = (/** @type {number} */ layer) =>
+    sequential(0.25 + (0.75 * layers.indexOf(layer)) / Math.max(1, layers.length - 1));
   const items = layers.map((layer) => legendItem(color(layer), 0, `Layer ${layer}`));
   return { color: (head) => color(head.layer), legend: h("p", { class: "legend" }, ...items) };
 }
 
-/** @param {import("../types.js").Picture} picture @returns {Coloring} */
+/** @param {Picture} picture @returns {Coloring} */
 export function byMeasure(picture) {
   const values = byName(picture);
   const domain = domainOf(picture.values);
@@ -33,7 +36,9 @@ export function byMeasure(picture) {
 
 /** @param {string} color @param {number} kind @param {string} text @param {boolean} [hollow] */
 export function legendItem(color, kind, text, hollow = false) {
-  const look = hollow ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 } : { fill: color, stroke: ink().faint, "stroke-width": 0.75 };
+  const look = hollow
+    ? { fill: ink().paper, stroke: color, "stroke-width": 1.5 }
+    : { fill: color, stroke: ink().faint, "stroke-width": 0.75 };
   const mark = s("svg", { ...canvasOf(14, 14), "aria-hidden": "true" }, shape(kind, 7, 7, 5, look));
   return h("span", { class: "legend-item" }, mark, text);
 }

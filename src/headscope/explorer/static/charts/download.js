@@ -6,7 +6,9 @@ import { s } from "../shell/dom.js";
 /** @param {SVGSVGElement} drawing @param {string} name */
 export function saveDrawing(drawing, name) {
   const copy = /** @type {SVGSVGElement} */ (drawing.cloneNode(true));
-  const [width, height] = ["width", "height"].map((side) => drawing.viewBox.baseVal[/** @type {"width"} */ (side)]);
+  const [width, height] = ["width", "height"].map(
+    (side) => drawing.viewBox.baseVal[/** @type {"width"} */ (side)],
+  );
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
   copy.removeAttribute("class");

@@ -1,9 +1,14 @@
-/** Layers × heads in colour. Cells are a grid for the keyboard: arrows move, Enter opens, Space selects. */
+/**
+ * Layers × heads in colour. Cells are a grid for the keyboard: arrows move, Enter opens, Space
+ * selects.
+ */
 
 import { canvasOf } from "./figure.js";
 import { s } from "../shell/dom.js";
 import { brief, finite, headName, headNames, tickLabel, withError } from "../shell/format.js";
 import { diverging, ink, inkOn, sequential } from "../shell/look.js";
+
+/** @import { Rows } from "./download.js" */
 
 /**
  * @typedef {object} Grid
@@ -32,7 +37,10 @@ const LEFT = 46;
 const TOP = 40;
 const LEGEND = 54;
 
-/** @param {(number | null)[][]} values @returns {[number, number]} from zero, or symmetric around it */
+/**
+ * @param {(number | null)[][]} values
+ * @returns {[number, number]} from zero, or symmetric around it
+ */
 export function domainOf(values) {
   const all = finite(values.flat());
   const most = Math.max(...all, 0);
@@ -49,32 +57,66 @@ export function colorOf(value, [low, high]) {
 /** @param {Grid} grid @param {Options} options @returns {Heatmap} */
 export function heatmap(grid, options) {
   const domain = options.domain ?? domainOf(grid.values);
-  const wide = Math.max(14, Math.min(104, Math.floor((options.room - LEFT - 2) / grid.heads.length)));
+  const wide = Math.max(
+    14,
+    Math.min(104, Math.floor((options.room - LEFT - 2) / grid.heads.length)),
+  );
   const pitch = Math.max(15, Math.min(42, Math.round(wide * 0.62)));
   const width = LEFT + wide * grid.heads.length + 2;
   const height = TOP + pitch * grid.layers.length + LEGEND;
-  const size = canvasOf(Math.max(width, 240), height, { class: "heatmap", role: "grid", "aria-label": options.label });
+  const size = canvasOf(Math.max(width, 240), height, {
+    class: "heatmap",
+    role: "grid",
+    "aria-label": options.label,
+  });
   const rows = grid.layers.map((_, place) => row(grid, options, domain, place, wide, pitch));
   const numbers = wide >= 30 ? figures(grid, options, domain, wide, pitch) : null;
-  const drawing = s("svg", size, ...headings(grid, wide, pitch), ...rows, numbers, legend(domain, TOP + pitch * grid.layers.length + 18));
+  const drawing = s(
+    "svg",
+    size,
+    ...headings(grid, wide, pitch),
+    ...rows,
+    numbers,
+    legend(domain, TOP + pitch * grid.layers.length + 18),
+  );
   listen(drawing, options);
   const first = drawing.querySelector("[role=gridcell]");
   first?.setAttribute("tabindex", "0");
   return { drawing, pitch, top: TOP };
 }
 
-/** @param {Grid} grid @param {Options} options @param {[number, number]} domain @param {number} place @param {number} wide @param {number} pitch */
+/**
+ * @param {Grid} grid
+ * @param {Options} options
+ * @param {[number, number]} domain
+ * @param {number} place
+ * @param {number} wide
+ * @param {number} pitch
+ */
 function row(grid, options, domain, place, wide, pitch) {
   const layer = grid.layers[place];
   const y = TOP + place * pitch;
   const name = s(
     "text",
-    { x: LEFT - 8, y: y + pitch / 2, "text-anchor": "end", "dominant-baseline": "central", fill: ink().faint, role: "rowheader", "aria-label": `Layer ${layer}` },
+    {
+      x: LEFT - 8,
+      y: y + pitch / 2,
+      "text-anchor": "end",
+      "dominant-baseline": "central",
+      fill: ink().faint,
+      role: "rowheader",
+      "aria-label": `Layer ${layer}`,
+    },
     layer,
   );
   const cells = grid.heads.map((head, column) => {
     const error = grid.errors?.[place]?.[column];
-    return cell(headName(layer, head), grid.values[place][column], error, options, domain, { x: LEFT + column * wide, y, wide, pitch });
+    return cell(headName(layer, head), grid.values[place][column], error, options, domain, {
+      x: LEFT + column * wide,
+      y,
+      wide,
+      pitch,
+    });
   });
   return s("g", { role: "row" }, name, ...cells);
 }
@@ -91,11 +133,44 @@ function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
   const fill = value === null ? ink().none : colorOf(value, domain);
   const selected = options.selected?.has(name) ?? false;
   const dim = options.dimmed?.(name) ?? false;
-  const box = s("rect", { x: x + 0.5, y: y + 0.5, width: wide - 1, height: pitch - 1, rx: 2, fill, "fill-opacity": dim ? 0.45 : 1 });
-  const ring = selected ? s("rect", { x: x + 1.5, y: y + 1.5, width: wide - 3, height: pitch - 3, rx: 2, fill: "none", stroke: ink().mark, "stroke-width": 2 }) : null;
+  const box = s("rect", {
+    x: x + 0.5,
+    y: y + 0.5,
+    width: wide - 1,
+    height: pitch - 1,
+    rx: 2,
+    fill,
+    "fill-opacity": dim ? 0.45 : 1,
+  });
+  const ring = selected
+    ? s("rect", {
+        x: x + 1.5,
+        y: y + 1.5,
+        width: wide - 3,
+        height: pitch - 3,
+        rx: 2,
+        fill: "none",
+        stroke: ink().mark,
+        "stroke-width": 2,
+      })
+    : null;
   const said = `${name}: ${value === null ? "no value" : withError(value, error)}`;
-  const about = { id: `cell-${name}`, class: "cell", role: "gridcell", tabindex: -1, "data-head": name, "data-value": value ?? "", "aria-label": said };
-  return s("g", { ...about, "aria-selected": options.onToggle ? String(selected) : null }, s("title", {}, said), box, ring);
+  const about = {
+    id: `cell-${name}`,
+    class: "cell",
+    role: "gridcell",
+    tabindex: -1,
+    "data-head": name,
+    "data-value": value ?? "",
+    "aria-label": said,
+  };
+  return s(
+    "g",
+    { ...about, "aria-selected": options.onToggle ? String(selected) : null },
+    s("title", {}, said),
+    box,
+    ring,
+  );
 }
 
 /**
@@ -107,14 +182,22 @@ function cell(name, value, error, options, domain, { x, y, wide, pitch }) {
  * @param {number} pitch
  */
 function figures(grid, options, domain, wide, pitch) {
-  const look = { "text-anchor": "middle", "dominant-baseline": "central", "font-size": wide >= 38 ? 12 : 10.5 };
+  const look = {
+    "text-anchor": "middle",
+    "dominant-baseline": "central",
+    "font-size": wide >= 38 ? 12 : 10.5,
+  };
   const texts = grid.layers.flatMap((layer, row) =>
     grid.heads.map((head, column) => {
       const value = grid.values[row][column];
       if (value === null) return null;
       const ground = options.dimmed?.(headName(layer, head)) ? ink().paper : colorOf(value, domain);
       const at = { x: LEFT + (column + 0.5) * wide, y: TOP + (row + 0.5) * pitch + 0.5 };
-      return s("text", { ...at, ...look, fill: inkOn(ground), "data-ground": ground }, brief(value, domain[1]));
+      return s(
+        "text",
+        { ...at, ...look, fill: inkOn(ground), "data-ground": ground },
+        brief(value, domain[1]),
+      );
     }),
   );
   return s("g", { "aria-hidden": "true", "pointer-events": "none" }, ...texts);
@@ -125,12 +208,37 @@ function headings(grid, wide, pitch) {
   const faint = ink().faint;
   const every = wide >= 20 ? 1 : wide >= 16 ? 2 : 4;
   const numbers = grid.heads.map((head, place) =>
-    place % every ? null : s("text", { x: LEFT + (place + 0.5) * wide, y: TOP - 10, "text-anchor": "middle", fill: faint, role: "columnheader", "aria-label": `Head ${head}` }, head),
+    place % every
+      ? null
+      : s(
+          "text",
+          {
+            x: LEFT + (place + 0.5) * wide,
+            y: TOP - 10,
+            "text-anchor": "middle",
+            fill: faint,
+            role: "columnheader",
+            "aria-label": `Head ${head}`,
+          },
+          head,
+        ),
   );
   const middle = TOP + (pitch * grid.layers.length) / 2;
   return [
     s("text", { x: LEFT, y: 12, fill: faint, "font-weight": 600, "aria-hidden": "true" }, "Head"),
-    s("text", { x: 11, y: middle, fill: faint, "font-weight": 600, "text-anchor": "middle", transform: `rotate(-90 11 ${middle})`, "aria-hidden": "true" }, "Layer"),
+    s(
+      "text",
+      {
+        x: 11,
+        y: middle,
+        fill: faint,
+        "font-weight": 600,
+        "text-anchor": "middle",
+        transform: `rotate(-90 11 ${middle})`,
+        "aria-hidden": "true",
+      },
+      "Layer",
+    ),
     s("g", { role: "row" }, ...numbers),
   ];
 }
@@ -141,11 +249,27 @@ function legend([low, high], y) {
   const width = 180;
   const boxes = Array.from({ length: steps }, (_, i) => {
     const value = low + ((i + 0.5) / steps) * (high - low);
-    return s("rect", { x: LEFT + (i * width) / steps, y, width: width / steps + 0.6, height: 8, fill: colorOf(value, [low, high]) });
+    return s("rect", {
+      x: LEFT + (i * width) / steps,
+      y,
+      width: width / steps + 0.6,
+      height: 8,
+      fill: colorOf(value, [low, high]),
+    });
   });
   const marks = low < 0 ? [low, 0, high] : [low, (low + high) / 2, high];
   const labels = marks.map((value) =>
-    s("text", { x: LEFT + ((value - low) / (high - low)) * width, y: y + 21, "text-anchor": "middle", fill: ink().faint, "font-size": 11 }, tickLabel(Number(value.toPrecision(3)))),
+    s(
+      "text",
+      {
+        x: LEFT + ((value - low) / (high - low)) * width,
+        y: y + 21,
+        "text-anchor": "middle",
+        fill: ink().faint,
+        "font-size": 11,
+      },
+      tickLabel(Number(value.toPrecision(3))),
+    ),
   );
   return s("g", { "aria-hidden": "true" }, ...boxes, ...labels);
 }
@@ -172,7 +296,13 @@ function listen(drawing, options) {
   });
 }
 
-/** @param {SVGSVGElement} drawing @param {KeyboardEvent} event @param {string} name @param {Options} options @returns {boolean} */
+/**
+ * @param {SVGSVGElement} drawing
+ * @param {KeyboardEvent} event
+ * @param {string} name
+ * @param {Options} options
+ * @returns {boolean}
+ */
 function press(drawing, event, name, options) {
   if (event.key === "Enter") options.onOpen?.(name);
   else if (event.key === " ") options.onToggle?.(name);
@@ -180,12 +310,26 @@ function press(drawing, event, name, options) {
   return true;
 }
 
-/** @param {SVGSVGElement} drawing @param {KeyboardEvent} event @param {string} name @returns {boolean} */
+/**
+ * @param {SVGSVGElement} drawing
+ * @param {KeyboardEvent} event
+ * @param {string} name
+ * @returns {boolean}
+ */
 function move(drawing, event, name) {
-  const rows = [...drawing.querySelectorAll("[role=row]")].map((row) => [...row.querySelectorAll("[role=gridcell]")]).filter((row) => row.length);
+  const rows = [...drawing.querySelectorAll("[role=row]")]
+    .map((row) => [...row.querySelectorAll("[role=gridcell]")])
+    .filter((row) => row.length);
   const at = rows.findIndex((row) => row.some((one) => one.getAttribute("data-head") === name));
   const column = rows[at].findIndex((one) => one.getAttribute("data-head") === name);
-  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -column], End: [0, rows[at].length - 1 - column] };
+  const steps = {
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0],
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    Home: [0, -column],
+    End: [0, rows[at].length - 1 - column],
+  };
   const step = steps[/** @type {"Home"} */ (event.key)];
   const next = step && rows[at + step[0]]?.[column + step[1]];
   if (!(next instanceof SVGElement)) return Boolean(step);
@@ -195,7 +339,11 @@ function move(drawing, event, name) {
   return true;
 }
 
-/** @param {Grid} grid @param {string} name @returns {{value: number | null, error: number | null, rank: number, of: number}} */
+/**
+ * @param {Grid} grid
+ * @param {string} name
+ * @returns {{value: number | null, error: number | null, rank: number, of: number}}
+ */
 export function lookUp(grid, name) {
   const place = headNames(grid).indexOf(name);
   const value = grid.values.flat()[place] ?? null;
@@ -204,10 +352,16 @@ export function lookUp(grid, name) {
   return { value, error: grid.errors?.flat()[place] ?? null, rank, of: all.length };
 }
 
-/** @param {Grid} grid @returns {import("./download.js").Rows} */
+/** @param {Grid} grid @returns {Rows} */
 export function gridRows(grid) {
   const rows = grid.layers.flatMap((layer, i) =>
-    grid.heads.map((head, j) => [headName(layer, head), layer, head, grid.values[i][j], ...(grid.errors ? [grid.errors[i][j]] : [])]),
+    grid.heads.map((head, j) => [
+      headName(layer, head),
+      layer,
+      head,
+      grid.values[i][j],
+      ...(grid.errors ? [grid.errors[i][j]] : []),
+    ]),
   );
   return [["name", "layer", "head", "value", ...(grid.errors ? ["margin of error"] : [])], ...rows];
 }

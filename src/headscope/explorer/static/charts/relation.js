@@ -18,7 +18,8 @@ export function pearson(points) {
   const spread = Math.sqrt(product(xs, xs) * product(ys, ys));
   if (points.length < FEWEST || !(spread > 0)) return { r: null, p: null };
   const r = Math.max(-1, Math.min(1, product(xs, ys) / spread));
-  return { r, p: incompleteBeta(1 - r * r, points.length / 2 - 1, 0.5) }; // Student's t of n − 2 degrees, both sides
+  // Student's t of n − 2 degrees of freedom, both sides
+  return { r, p: incompleteBeta(1 - r * r, points.length / 2 - 1, 0.5) };
 }
 
 /** @param {number[]} values */
@@ -32,7 +33,13 @@ function product(a, b) {
   return a.reduce((sum, value, i) => sum + value * b[i], 0);
 }
 
-/** The regularised incomplete beta function, by its continued fraction (Lentz). @param {number} x @param {number} a @param {number} b @returns {number} */
+/**
+ * The regularised incomplete beta function, by its continued fraction (Lentz).
+ * @param {number} x
+ * @param {number} a
+ * @param {number} b
+ * @returns {number}
+ */
 function incompleteBeta(x, a, b) {
   if (x <= 0 || x >= 1) return x <= 0 ? 0 : 1;
   if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(1 - x, b, a);
@@ -49,7 +56,13 @@ function incompleteBeta(x, a, b) {
     }
     if (Math.abs(sum - before) < 1e-14 * Math.abs(sum)) break;
   }
-  return (sum * Math.exp(a * Math.log(x) + b * Math.log1p(-x) + logGamma(a + b) - logGamma(a) - logGamma(b))) / a;
+  return (
+    (sum *
+      Math.exp(
+        a * Math.log(x) + b * Math.log1p(-x) + logGamma(a + b) - logGamma(a) - logGamma(b),
+      )) /
+    a
+  );
 }
 
 /** @param {number} value @returns {number} never exactly zero */
@@ -57,9 +70,18 @@ function away(value) {
   return Math.abs(value) < TINY ? TINY : value;
 }
 
-/** By Stirling's series, above 8 exact to the last digits; below by Γ(x + 1) = x Γ(x). @param {number} x @returns {number} */
+/**
+ * By Stirling's series, above 8 exact to the last digits; below by Γ(x + 1) = x Γ(x).
+ * @param {number} x
+ * @returns {number}
+ */
 function logGamma(x) {
   if (x < 8) return logGamma(x + 1) - Math.log(x);
   const y = 1 / (x * x);
-  return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x;
+  return (
+    (x - 0.5) * Math.log(x) -
+    x +
+    0.5 * Math.log(2 * Math.PI) +
+    (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
+  );
 }

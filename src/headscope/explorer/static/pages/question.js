@@ -2,10 +2,12 @@
 
 import { defaultSpec, validSpec } from "../shell/controls.js";
 
+/** @import { MeasureEntry as Measure } from "../types.js" */
+
 /**
- * @typedef {import("../types.js").MeasureEntry} Measure
  *
- * @typedef {{spec: string, sign: ">=" | "<=", value: number}} Filter  a measure, at least or at most a number
+ * @typedef {{spec: string, sign: ">=" | "<=", value: number}} Filter  a measure, at least or at
+ *   most a number
  *
  * @typedef {object} Question
  * @property {string} q  words that a head's description must have
@@ -19,38 +21,57 @@ import { defaultSpec, validSpec } from "../shell/controls.js";
  */
 
 const COLUMNS = 5;
-const FIRST = [["previous_share", "induction"], ["distance", "entropy"], ["special_share", "entropy"]]; // pairs worth a look, by study
+const FIRST = [
+  ["previous_share", "induction"],
+  ["distance", "entropy"],
+  ["special_share", "entropy"],
+]; // pairs worth a look, by study
 
 /** @param {Record<string, string>} params @param {Measure[]} measures @returns {Question} */
 export function readQuestion(params, measures) {
   const names = measures.map((one) => one.name);
-  const [x, y] = FIRST.find((pair) => pair.every((name) => names.includes(name))) ?? [names[0], names[1] ?? names[0]];
-  const columns = readSpecs(params.columns).filter((spec) => validSpec(measures, spec, "") === spec);
+  const [x, y] = FIRST.find((pair) => pair.every((name) => names.includes(name))) ?? [
+    names[0],
+    names[1] ?? names[0],
+  ];
+  const columns = readSpecs(params.columns).filter(
+    (spec) => validSpec(measures, spec, "") === spec,
+  );
   return {
     q: params.q ?? "",
     filters: readFilters(params.where, measures),
     x: validSpec(measures, params.x, x),
     y: validSpec(measures, params.y, y),
-    color: params.color && params.color !== "layer" ? validSpec(measures, params.color, y) : "layer",
+    color:
+      params.color && params.color !== "layer" ? validSpec(measures, params.color, y) : "layer",
     columns: columns.length ? columns : firstColumns(measures),
     column: validSpec(measures, params.column, names[0]),
     sort: params.sort ?? "",
   };
 }
 
-/** Measures with one number for each head come first. @param {Measure[]} measures @returns {string[]} */
+/**
+ * Measures with one number for each head come first.
+ * @param {Measure[]} measures
+ * @returns {string[]}
+ */
 function firstColumns(measures) {
   const plain = [...measures].sort((a, b) => a.axes.length - b.axes.length);
   return plain.slice(0, COLUMNS).map((one) => defaultSpec(measures, one.name));
 }
 
-/** @param {string | undefined} text @param {Measure[]} measures @returns {Filter[]}  what cannot be read is left out */
+/**
+ * @param {string | undefined} text
+ * @param {Measure[]} measures
+ * @returns {Filter[]}  what cannot be read is left out
+ */
 export function readFilters(text, measures) {
   return (text ?? "").split(";").flatMap((part) => {
     const [, name, sign, number] = /^(.+?)(>=|<=)([^<>=]+)$/.exec(part) ?? [];
     const spec = name === undefined ? null : decoded(name);
     const value = Number(number);
-    if (spec === null || !Number.isFinite(value) || validSpec(measures, spec, "") !== spec) return [];
+    if (spec === null || !Number.isFinite(value) || validSpec(measures, spec, "") !== spec)
+      return [];
     return [{ spec, sign: /** @type {Filter["sign"]} */ (sign), value }];
   });
 }
@@ -60,7 +81,12 @@ export function writeFilters(filters) {
   return filters.map((one) => `${encodeURIComponent(one.spec)}${one.sign}${one.value}`).join(";");
 }
 
-/** A head without a value meets no condition. @param {Filter} filter @param {number | null} value @returns {boolean} */
+/**
+ * A head without a value meets no condition.
+ * @param {Filter} filter
+ * @param {number | null} value
+ * @returns {boolean}
+ */
 export function keeps(filter, value) {
   return value !== null && (filter.sign === ">=" ? value >= filter.value : value <= filter.value);
 }

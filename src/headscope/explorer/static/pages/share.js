@@ -6,8 +6,20 @@ import { address } from "../shell/place.js";
 /** @param {string} run @param {string} head @returns {HTMLElement} */
 export function shareBox(run, head) {
   const link = absolute(address("head", { run, head }));
-  const frame = `<iframe src="${escaped(absolute(address("embed", { run, head })))}" title="Head ${head}" width="100%" height="640" style="border:0"></iframe>`;
-  return h("details", { class: "share" }, h("summary", { class: "button small", id: "share" }, "Link and embed"), h("div", { class: "share-box" }, line("share-link", "Link to this head", link), line("share-frame", "To embed it", frame)));
+  const frame =
+    `<iframe src="${escaped(absolute(address("embed", { run, head })))}" title="Head ${head}" ` +
+    `width="100%" height="640" style="border:0"></iframe>`;
+  return h(
+    "details",
+    { class: "share" },
+    h("summary", { class: "button small", id: "share" }, "Link and embed"),
+    h(
+      "div",
+      { class: "share-box" },
+      line("share-link", "Link to this head", link),
+      line("share-frame", "To embed it", frame),
+    ),
+  );
 }
 
 /** @param {string} id @param {string} label @param {string} value */
@@ -16,9 +28,16 @@ function line(id, label, value) {
   const copy = h("button", { type: "button", class: "button small" }, "Copy");
   copy.addEventListener("click", () => {
     field.select();
-    void navigator.clipboard?.writeText(value).then(() => { copy.textContent = "Copied"; });
+    void navigator.clipboard?.writeText(value).then(() => {
+      copy.textContent = "Copied";
+    });
   });
-  return h("div", { class: "control stacked" }, h("label", { for: id }, label), h("div", { class: "share-line" }, field, copy));
+  return h(
+    "div",
+    { class: "control stacked" },
+    h("label", { for: id }, label),
+    h("div", { class: "share-line" }, field, copy),
+  );
 }
 
 /** @param {string} path @returns {string} */

@@ -9,15 +9,21 @@ import { saveButton } from "../charts/figure.js";
 import { counted as several } from "../shell/format.js";
 import { chosenTheme } from "../shell/look.js";
 
-/** @typedef {import("../shell/api.js").TextRequest} TextRequest */
-/** @typedef {import("../shell/api.js").Header} Header */
+/**
+ * @import { Header, Stack } from "../../../views/static/core/data.js"
+ * @import { State } from "../../../views/static/core/settings.js"
+ * @import { TextRequest } from "../types.js"
+ */
 
 /** The sentence that stands in the box before anything is typed. */
 export const EXAMPLE = "The lawyer met the doctor because she needed advice.";
 
 /** Shows one view at a time; a newer text replaces an older one that is still on its way. */
 export class ViewHost {
-  /** @param {HTMLElement} el  where the view goes @param {(text: string, wrong: boolean) => void} tell */
+  /**
+   * @param {HTMLElement} el  where the view goes
+   * @param {(text: string, wrong: boolean) => void} tell
+   */
   constructor(el, tell) {
     this.el = el;
     this.tell = tell;
@@ -27,7 +33,11 @@ export class ViewHost {
     this.waiting = null;
   }
 
-  /** @param {TextRequest} request @param {{start?: (header: Header) => Record<string, unknown>, address?: boolean}} [how]  start: what the view opens with; address: keep its state in the hash */
+  /**
+   * @param {TextRequest} request
+   * @param {{start?: (header: Header) => Record<string, unknown>, address?: boolean}} [how]  start:
+   *   what the view opens with; address: keep its state in the hash
+   */
   async show(request, { start = () => ({}), address = false } = {}) {
     this.waiting?.abort();
     const mine = (this.waiting = new AbortController());
@@ -38,11 +48,18 @@ export class ViewHost {
       await this.put(request, header, blocks, start(header), address);
       this.tell(`${header.model}: ${counted(header.stacks)}.`, false);
     } catch (error) {
-      if (!mine.signal.aborted) this.tell(error instanceof Error ? error.message : String(error), true);
+      if (!mine.signal.aborted)
+        this.tell(error instanceof Error ? error.message : String(error), true);
     }
   }
 
-  /** @param {TextRequest} request @param {Header} header @param {Uint8Array[]} blocks  none of a long text: they are asked for @param {Record<string, unknown>} start @param {boolean} address */
+  /**
+   * @param {TextRequest} request
+   * @param {Header} header
+   * @param {Uint8Array[]} blocks  none of a long text: they are asked for
+   * @param {Record<string, unknown>} start
+   * @param {boolean} address
+   */
   async put(request, header, blocks, start, address) {
     const before = header.kind === this.kind ? this.app?.store.state : undefined;
     const store = new Store(header);
@@ -51,9 +68,19 @@ export class ViewHost {
     store.set({ ...start, ...kept, ...asked, theme: chosenTheme() });
     this.remove();
     this.kind = header.kind;
-    const data = new Data(header, (indices) => (blocks.length ? indices.map((index) => blocks[index]) : askBlocks(request, indices)));
+    const data = new Data(header, (indices) =>
+      blocks.length ? indices.map((index) => blocks[index]) : askBlocks(request, indices),
+    );
     this.app = mount(this.el, data, store);
-    this.el.querySelector(".hs-top")?.append(saveButton("CSV", "Download the weights of the shown layer as CSV", () => void saveWeights(data, store)));
+    this.el
+      .querySelector(".hs-top")
+      ?.append(
+        saveButton(
+          "CSV",
+          "Download the weights of the shown layer as CSV",
+          () => void saveWeights(data, store),
+        ),
+      );
     if (address) store.subscribe((state) => keepInAddress(state, store.initial));
     await this.app.ready;
   }
@@ -69,32 +96,54 @@ export class ViewHost {
   }
 }
 
-/** @param {import("../../../views/static/core/data.js").Stack[]} stacks @returns {string} */
+/** @param {Stack[]} stacks @returns {string} */
 function counted(stacks) {
-  const count = (/** @type {string} */ name) => stacks.find((stack) => stack.name === name)?.queries.labels.length;
+  const count = (/** @type {string} */ name) =>
+    stacks.find((stack) => stack.name === name)?.queries.labels.length;
   const [source, target] = [count("encoder"), count("decoder")];
   if (source === undefined) return several(stacks[0].queries.labels.length, "token");
-  return target === undefined ? `${source} source tokens; without a target only the encoder is shown` : `${source} source and ${target} target tokens`;
+  return target === undefined
+    ? `${source} source tokens; without a target only the encoder is shown`
+    : `${source} source and ${target} target tokens`;
 }
 
 /** @param {Data} data @param {Store} store */
 async function saveWeights(data, store) {
   const { stack: name, layer, weights, heads, window } = store.state;
   const stack = data.stack(name);
-  const { levels, scales, start, rows, columns, heads: known, factors } = await data.weights(stack, weights, layer, window);
+  const {
+    levels,
+    scales,
+    start,
+    rows,
+    columns,
+    heads: known,
+    factors,
+  } = await data.weights(stack, weights, layer, window);
   const labels = [stack.queries.labels, keysOf(stack).labels];
   const lines = known.flatMap((head, place) => {
     if (known.length > 1 && !heads.includes(head)) return [];
     return Array.from({ length: rows * columns }, (_, i) => {
       const factor = factors ? factors[place * columns + (i % columns)] : 1;
       const [query, key] = [start[0] + Math.floor(i / columns), start[1] + (i % columns)];
-      return [layer, head, query, labels[0][query], key, labels[1][key], levels[place * rows * columns + i] * scales[place] * factor];
+      return [
+        layer,
+        head,
+        query,
+        labels[0][query],
+        key,
+        labels[1][key],
+        levels[place * rows * columns + i] * scales[place] * factor,
+      ];
     });
   });
-  saveRows([["layer", "head", "query", "attending", "key", "attended", "weight"], ...lines], `${data.header.model} layer ${layer}`);
+  saveRows(
+    [["layer", "head", "query", "attending", "key", "attended", "weight"], ...lines],
+    `${data.header.model} layer ${layer}`,
+  );
 }
 
-/** @param {import("../../../views/static/core/state.js").State} state @param {import("../../../views/static/core/state.js").State} initial */
+/** @param {State} state @param {State} initial */
 function keepInAddress(state, initial) {
   const hash = toHash({ ...state, theme: initial.theme }, initial);
   const { pathname, search } = window.location;

@@ -6,10 +6,9 @@
 import { fileBeside, isSite } from "./home.js";
 
 /**
- * @typedef {import("../types.js").Session} Session
- * @typedef {import("../types.js").RunDetail} RunDetail
- * @typedef {import("../types.js").TextRequest} TextRequest
- * @typedef {import("../../../views/static/core/data.js").Header} Header
+ * @import { Header } from "../../../views/static/core/data.js"
+ * @import { Card, Clusters, Comparison, Difference, HeadRecords, Heads, InputText, Picture,
+ *   RunDetail, Said, Session, TextRequest } from "../types.js"
  */
 
 /** @type {Map<string, Promise<unknown>>} */
@@ -36,32 +35,35 @@ export function askSessionAgain() {
 /** @param {string} run @returns {Promise<RunDetail>} */
 export const askRun = (run) => ask(["runs", run]);
 
-/** @param {string} run @param {string} spec @returns {Promise<import("../types.js").Picture>} */
-export const askPicture = (run, spec) => (isSite ? askSlice(["runs", run, "measures"], spec) : ask(["runs", run, "measures", spec]));
+/** @param {string} run @param {string} spec @returns {Promise<Picture>} */
+export const askPicture = (run, spec) =>
+  isSite ? askSlice(["runs", run, "measures"], spec) : ask(["runs", run, "measures", spec]);
 
-/** @param {string} run @returns {Promise<import("../types.js").Heads>} */
+/** @param {string} run @returns {Promise<Heads>} */
 export const askHeads = (run) => ask(["runs", run, "heads"]);
 
-/** @param {string} run @param {string} head @returns {Promise<import("../types.js").Card>} */
+/** @param {string} run @param {string} head @returns {Promise<Card>} */
 export const askCard = (run, head) => ask(["runs", run, "heads", head]);
 
-/** @param {string} run @param {string} head @returns {Promise<import("../types.js").HeadRecords>} */
+/** @param {string} run @param {string} head @returns {Promise<HeadRecords>} */
 export const askRecords = (run, head) => ask(["runs", run, "records", head]);
 
-/** @param {string} run @param {number} input @returns {Promise<import("../types.js").InputText>} */
+/** @param {string} run @param {number} input @returns {Promise<InputText>} */
 export const askInput = (run, input) => ask(["runs", run, "inputs", String(input)]);
 
-/** @param {string} run @returns {Promise<import("../types.js").Clusters>} */
+/** @param {string} run @returns {Promise<Clusters>} */
 export const askClusters = (run) => ask(["runs", run, "clusters"]);
 
-/** @param {string} run @returns {Promise<import("../types.js").Said>} */
+/** @param {string} run @returns {Promise<Said>} */
 export const askStatements = (run) => ask(["runs", run, "statements"]);
 
-/** @param {string} a @param {string} b @returns {Promise<import("../types.js").Comparison>} */
-export const askComparison = (a, b) => (isSite ? ask(["compare", a, b]) : ask(["compare"], { a, b }));
+/** @param {string} a @param {string} b @returns {Promise<Comparison>} */
+export const askComparison = (a, b) =>
+  isSite ? ask(["compare", a, b]) : ask(["compare"], { a, b });
 
-/** @param {string} a @param {string} b @param {string} spec @returns {Promise<import("../types.js").Difference>} */
-export const askDifference = (a, b, spec) => (isSite ? askSlice(["compare", a, b], spec) : ask(["compare", spec], { a, b }));
+/** @param {string} a @param {string} b @param {string} spec @returns {Promise<Difference>} */
+export const askDifference = (a, b, spec) =>
+  isSite ? askSlice(["compare", a, b], spec) : ask(["compare", spec], { a, b });
 
 /**
  * A file of a site holds all slices of a measure.
@@ -97,20 +99,32 @@ function addressOf(path, query) {
   return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}${search ? `?${search}` : ""}`;
 }
 
-/** A site's files have lists of equal things as tables; see `compact` in site.py. @param {any} value @returns {any} */
+/**
+ * A site's files have lists of equal things as tables; see `compact` in site.py.
+ * @param {any} value
+ * @returns {any}
+ */
 function unpacked(value) {
   if (Array.isArray(value)) return value.map(unpacked);
   if (value === null || typeof value !== "object") return value;
   const { $same: same, $names: names, $rows: rows } = value;
-  if (rows) return rows.map((/** @type {unknown[]} */ row) => ({ ...unpacked(same), ...Object.fromEntries(row.map((part, i) => [names[i], unpacked(part)])) }));
+  if (rows)
+    return rows.map((/** @type {unknown[]} */ row) => ({
+      ...unpacked(same),
+      ...Object.fromEntries(row.map((part, i) => [names[i], unpacked(part)])),
+    }));
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
 }
 
 /** @param {Response} response @returns {Promise<unknown>} */
 async function read(response) {
-  if (isSite && response.status === 404) throw new Refused(404, "This site has no file for what the address names.");
-  const body = await response.json().then(isSite ? unpacked : (whole) => whole, () => ({ error: `The server answered ${response.status}.` }));
-  if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error); // a site's file may hold a refusal
+  if (isSite && response.status === 404)
+    throw new Refused(404, "This site has no file for what the address names.");
+  const body = await response.json().then(isSite ? unpacked : (whole) => whole, () => ({
+    error: `The server answered ${response.status}.`,
+  }));
+  // A site's file may hold a refusal.
+  if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error);
   return body;
 }
 
@@ -121,7 +135,12 @@ async function read(response) {
  */
 export async function askTrace(request, signal) {
   const headers = { "content-type": "application/json" };
-  const response = await fetch("/api/trace", { method: "POST", headers, body: JSON.stringify(request), signal });
+  const response = await fetch("/api/trace", {
+    method: "POST",
+    headers,
+    body: JSON.stringify(request),
+    signal,
+  });
   if (!response.ok) await read(response);
   return unframe(await response.arrayBuffer());
 }
@@ -133,7 +152,8 @@ export async function askTrace(request, signal) {
  * @returns {Promise<Uint8Array[]>}
  */
 export async function askBlocks(request, blocks) {
-  const answer = await askTrace({ ...request, kind: "head", blocks }); // the same blocks as of the model view
+  // The same blocks as of the model view.
+  const answer = await askTrace({ ...request, kind: "head", blocks });
   return answer.blocks;
 }
 
@@ -141,7 +161,9 @@ export async function askBlocks(request, blocks) {
 function unframe(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   /** @type {{header: Header, blocks: number[]}} */
-  const { header, blocks } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  const { header, blocks } = JSON.parse(
+    new TextDecoder().decode(new Uint8Array(buffer, 4, length)),
+  );
   let at = 4 + length;
   return {
     header,

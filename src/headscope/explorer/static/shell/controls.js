@@ -3,6 +3,8 @@
 import { h } from "./dom.js";
 import { plain } from "./format.js";
 
+/** @import { MeasureEntry as Measure } from "../types.js" */
+
 /**
  * @param {object} parts
  * @param {string} parts.id
@@ -13,14 +15,15 @@ import { plain } from "./format.js";
  * @returns {HTMLElement}
  */
 export function menu({ id, label, options, value, onChange }) {
-  const made = options.map((one) => h("option", { value: one.value, selected: one.value === value }, one.text));
+  const made = options.map((one) =>
+    h("option", { value: one.value, selected: one.value === value }, one.text),
+  );
   const select = h("select", { id }, ...made);
   select.addEventListener("change", () => onChange(select.value));
   return h("div", { class: "control" }, h("label", { for: id }, label), select);
 }
 
 /**
- * @typedef {import("../types.js").MeasureEntry} Measure
  *
  * The measure and a label for each of its further dimensions.
  * @param {string} id
@@ -34,15 +37,20 @@ export function measureMenus(id, label, measures, spec, onChange) {
   const [name, ...labels] = spec.split("~");
   const chosen = measures.find((one) => one.name === name) ?? measures[0];
   const first = menu({
-    id, label, value: chosen.name,
+    id,
+    label,
+    value: chosen.name,
     options: measures.map((one) => ({ value: one.name, text: one.title })),
     onChange: (next) => onChange(defaultSpec(measures, next)),
   });
   const others = chosen.axes.map((axis, i) =>
     menu({
-      id: `${id}-${axis.name}`, label: axis.title, value: labels[i] ?? axis.labels[0],
+      id: `${id}-${axis.name}`,
+      label: axis.title,
+      value: labels[i] ?? axis.labels[0],
       options: axis.labels.map((one) => ({ value: one, text: plain(one) })),
-      onChange: (next) => onChange([chosen.name, ...labels.map((old, j) => (j === i ? next : old))].join("~")),
+      onChange: (next) =>
+        onChange([chosen.name, ...labels.map((old, j) => (j === i ? next : old))].join("~")),
     }),
   );
   return h("div", { class: "controls-group" }, first, ...others);
@@ -59,11 +67,18 @@ function preferred({ labels }) {
   return ["NOUN", "either", "all", "nsubj", "sep"].find((one) => labels.includes(one)) ?? labels[0];
 }
 
-/** @param {Measure[]} measures @param {string | undefined} spec @param {string} otherwise @returns {string} a spec that the run has */
+/**
+ * @param {Measure[]} measures
+ * @param {string | undefined} spec
+ * @param {string} otherwise
+ * @returns {string} a spec that the run has
+ */
 export function validSpec(measures, spec, otherwise) {
   const [name, ...labels] = (spec ?? "").split("~");
   const found = measures.find((one) => one.name === name);
   if (!found) return defaultSpec(measures, otherwise);
-  const fits = labels.length === found.axes.length && found.axes.every((axis, i) => axis.labels.includes(labels[i]));
+  const fits =
+    labels.length === found.axes.length &&
+    found.axes.every((axis, i) => axis.labels.includes(labels[i]));
   return fits ? /** @type {string} */ (spec) : defaultSpec(measures, name);
 }

@@ -3,7 +3,10 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
-/** @typedef {Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>} Attributes */
+/**
+ * @typedef {Record<string, string | number | boolean | null | undefined | ((event: Event) =>
+ *   void)>} Attributes
+ */
 
 /**
  * @template {keyof HTMLElementTagNameMap} Name

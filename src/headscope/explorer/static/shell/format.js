@@ -2,7 +2,10 @@
 
 const MINUS = "\u2212";
 
-/** @param {number | null | undefined} value @returns {string} three significant places, never more than five characters of them */
+/**
+ * @param {number | null | undefined} value
+ * @returns {string} three significant places, never more than five characters of them
+ */
 export function number(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -40,10 +43,16 @@ export const PLUS_MINUS = "± is half of a 95 % interval";
 export function withError(value, error) {
   if (error === null || error === undefined) return number(value);
   const said = number(value);
-  return `${said} ± ${/e/.test(said) ? number(error) : asExact(error, /\.(\d+)/.exec(said)?.[1].length ?? 0)}`;
+  if (/e/.test(said)) return `${said} ± ${number(error)}`;
+  return `${said} ± ${asExact(error, /\.(\d+)/.exec(said)?.[1].length ?? 0)}`;
 }
 
-/** An error to the places that its value has, or to its first digit where that is smaller. @param {number} error @param {number} places @returns {string} */
+/**
+ * An error to the places that its value has, or to its first digit where that is smaller.
+ * @param {number} error
+ * @param {number} places
+ * @returns {string}
+ */
 function asExact(error, places) {
   if (!Number.isFinite(error) || error < 1e-7) return number(error);
   const first = Math.ceil(-Math.log10(error));
@@ -59,7 +68,8 @@ export function probability(p) {
 /** @param {number} rank @returns {string} */
 export function ordinal(rank) {
   if (rank === 1) return "first";
-  const ending = rank % 100 >= 11 && rank % 100 <= 13 ? "th" : (["th", "st", "nd", "rd"][rank % 10] ?? "th");
+  const ending =
+    rank % 100 >= 11 && rank % 100 <= 13 ? "th" : (["th", "st", "nd", "rd"][rank % 10] ?? "th");
   return `${rank}${ending}`;
 }
 
@@ -68,41 +78,65 @@ export function plain(label) {
   return label.replaceAll("_", " ");
 }
 
-/** @param {number} low @param {number} high @param {number} wanted @param {boolean} [whole]  of things that come in ones @returns {number[]} round numbers from low to high */
+/**
+ * @param {number} low
+ * @param {number} high
+ * @param {number} wanted
+ * @param {boolean} [whole]  of things that come in ones
+ * @returns {number[]} round numbers from low to high
+ */
 export function ticks(low, high, wanted = 5, whole = false) {
   if (!(high > low)) return [low];
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const sizes = [1, 2, 2.5, 5, 10].map((n) => n * power).filter((size) => !whole || Number.isInteger(size));
-  const step = sizes.find((size) => size >= rough * 0.8) ?? (whole ? Math.max(1, Math.round(rough)) : rough);
+  const sizes = [1, 2, 2.5, 5, 10]
+    .map((n) => n * power)
+    .filter((size) => !whole || Number.isInteger(size));
+  const step =
+    sizes.find((size) => size >= rough * 0.8) ?? (whole ? Math.max(1, Math.round(rough)) : rough);
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++)
+    found.push(Number((i * step).toPrecision(12)));
   return found;
 }
 
 /** @param {number} value @returns {string} */
 export function tickLabel(value) {
   const size = Math.abs(value);
-  if (size !== 0 && (size < 0.001 || size >= 100000)) return value.toExponential(0).replaceAll("-", MINUS);
+  if (size !== 0 && (size < 0.001 || size >= 100000))
+    return value.toExponential(0).replaceAll("-", MINUS);
   return String(Number(value.toPrecision(6))).replace("-", MINUS);
 }
 
 /** @param {(number | null)[]} values @returns {number[]} */
 export function finite(values) {
-  return /** @type {number[]} */ (values.filter((value) => value !== null && Number.isFinite(value)));
+  return /** @type {number[]} */ (
+    values.filter((value) => value !== null && Number.isFinite(value))
+  );
 }
 
-/** The one spelling of a head's name. @param {number} layer @param {number} head @returns {string} */
+/**
+ * The one spelling of a head's name.
+ * @param {number} layer
+ * @param {number} head
+ * @returns {string}
+ */
 export function headName(layer, head) {
   return `L${layer}H${head}`;
 }
 
-/** @param {{layers: number[], heads: number[]}} grid @returns {string[]} every head, by the numbers its layers have */
+/**
+ * @param {{layers: number[], heads: number[]}} grid
+ * @returns {string[]} every head, by the numbers its layers have
+ */
 export function headNames({ layers, heads }) {
   return layers.flatMap((layer) => heads.map((head) => headName(layer, head)));
 }
 
-/** @param {string} text @returns {string | null} the head that a text begins with: L7H9 (paper 8-10) */
+/**
+ * @param {string} text
+ * @returns {string | null} the head that a text begins with: L7H9 (paper 8-10)
+ */
 export function headIn(text) {
   return /^L\d+H\d+(?= \(|$)/.exec(text)?.[0] ?? null;
 }

@@ -6,7 +6,10 @@ export const isSite = document.documentElement.dataset.site === "files";
 /** What the file of a page is called beside its name. */
 export const ENDING = isSite ? ".html" : "";
 
-/** @param {string} path  of a file beside the pages @returns {string} its address, whichever page is open */
+/**
+ * @param {string} path  of a file beside the pages
+ * @returns {string} its address, whichever page is open
+ */
 export function fileBeside(path) {
   return new URL(`../../../${path}`, import.meta.url).href;
 }

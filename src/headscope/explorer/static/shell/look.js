@@ -1,6 +1,12 @@
 /** Light and dark: the chosen theme, its colours, and the colour scales of the figures. */
 
-import { COLORS, DIVERGING, GROUPS, ON_COLOR, SEQUENTIAL } from "../../../views/static/core/theme.js";
+import {
+  COLORS,
+  DIVERGING,
+  GROUPS,
+  ON_COLOR,
+  SEQUENTIAL,
+} from "../../../views/static/core/theme.js";
 
 const KEY = "headscope-theme";
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -83,7 +89,9 @@ export function roleColor(group) {
 
 /** @param {string} color #rrggbb @returns {string} an ink that can be read on it */
 export function inkOn(color) {
-  return ON_COLOR.reduce((best, one) => (contrast(color, one) > contrast(color, best) ? one : best)); // one of them always reaches 4.5
+  return ON_COLOR.reduce((best, one) =>
+    contrast(color, one) > contrast(color, best) ? one : best,
+  ); // one of them always reaches 4.5
 }
 
 /** @param {string[]} stops @param {number} share @returns {string} */

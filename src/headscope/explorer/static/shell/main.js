@@ -7,9 +7,9 @@ import { failure, modelNote, runNotes, startPage } from "./messages.js";
 import { here, watchPlace } from "./place.js";
 import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 
+/** @import { RunSummary, Session } from "../types.js" */
+
 /**
- * @typedef {import("../types.js").Session} Session
- * @typedef {import("../types.js").RunSummary} RunSummary
  *
  * @typedef {object} Context
  * @property {Record<string, string>} params
@@ -68,35 +68,68 @@ async function render(page, params) {
   const run = chosenRun(session, params.run);
   const unknown = found.needsRun && params.run && run?.slug !== params.run;
   fillTop(top_, session, run, page in PAGES ? page : "overview", redrawAll);
-  document.title = `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Overview")} · ${run?.slug ?? "Headscope"}`;
+  document.title =
+    `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Overview")} · ` +
+    `${run?.slug ?? "Headscope"}`;
   document.documentElement.toggleAttribute("data-embedded", page === "embed");
   fluid = found.fluid ?? false;
   if (found.needsRun && !run) return { nodes: [startPage(session)] };
-  if (unknown) throw new Refused(404, `There is no run ${params.run} here; choose one of ${session.runs.map((one) => one.slug).join(", ")}.`);
-  const room = Math.max(280, content.clientWidth - 2 * parseFloat(getComputedStyle(content).paddingLeft));
-  if (found.needsRun && run?.state !== "complete") return { nodes: [h("div", { class: "title" }, h("h1", {}, run?.slug ?? "")), runNotes(run)] };
+  if (unknown)
+    throw new Refused(
+      404,
+      `There is no run ${params.run} here; choose one of ` +
+        `${session.runs.map((one) => one.slug).join(", ")}.`,
+    );
+  const room = Math.max(
+    280,
+    content.clientWidth - 2 * parseFloat(getComputedStyle(content).paddingLeft),
+  );
+  if (found.needsRun && run?.state !== "complete")
+    return { nodes: [h("div", { class: "title" }, h("h1", {}, run?.slug ?? "")), runNotes(run)] };
   const shown = await found.render({ params, session, run, room });
   const notes = found.needsRun && run && run.notes.length ? [runNotes(run)] : [];
   const other = page === "compare" || page === "embed" ? null : modelNote(session, run);
   return { ...shown, nodes: [...notes, ...(other ? [other] : []), ...withHelp(page, shown.nodes)] };
 }
 
-/** The line that says what the page is for, under its title. @param {string} page @param {Node[]} nodes @returns {Node[]} */
+/**
+ * The line that says what the page is for, under its title.
+ * @param {string} page
+ * @param {Node[]} nodes
+ * @returns {Node[]}
+ */
 function withHelp(page, nodes) {
-  const place = nodes.findIndex((node) => node instanceof HTMLElement && node.classList.contains("title"));
+  const place = nodes.findIndex(
+    (node) => node instanceof HTMLElement && node.classList.contains("title"),
+  );
   if (page === "embed") return nodes;
   const help = h("p", { class: "help" }, HELP[page] ?? HELP.overview);
   return [...nodes.slice(0, place + 1), help, ...nodes.slice(place + 1)];
 }
 
-/** The named run, else one of the model that is loaded. @param {Session} session @param {string | undefined} slug @returns {RunSummary | null} */
+/**
+ * The named run, else one of the model that is loaded.
+ * @param {Session} session
+ * @param {string | undefined} slug
+ * @returns {RunSummary | null}
+ */
 function chosenRun(session, slug) {
   const complete = session.runs.filter((one) => one.state === "complete");
   const named = session.runs.find((one) => one.slug === slug);
-  return named ?? complete.find((one) => one.model === session.model.name) ?? complete[0] ?? session.runs[0] ?? null;
+  return (
+    named ??
+    complete.find((one) => one.model === session.model.name) ??
+    complete[0] ??
+    session.runs[0] ??
+    null
+  );
 }
 
-/** Put the page in place; the focus stays on the control that was used. @param {string} page @param {Node[]} nodes */
+/**
+ * Put the page in place; the focus stays on the control that was used.
+ * @param {string} page
+ * @param {Node[]} nodes
+ */
 function swap(page, nodes) {
   const focused = document.activeElement?.id;
   const moved = page !== shownPage;

@@ -5,19 +5,31 @@ import { h } from "./dom.js";
 import { isSite } from "./home.js";
 import { address } from "./place.js";
 
-/** @typedef {import("../types.js").Session} Session */
-/** @typedef {import("../types.js").RunSummary} RunSummary */
+/** @import { RunSummary, Session } from "../types.js" */
 
 const UNANSWERED = "The explorer's server does not answer; is `headscope serve` still running?";
-const OPENED_AS_FILE = "The site's files cannot be read from here; a browser reads them from a web server only: `python -m http.server` in their folder is one.";
+const OPENED_AS_FILE =
+  "The site's files cannot be read from here; a browser reads them from a web server only: " +
+  "`python -m http.server` in their folder is one.";
 
 /** @param {unknown} error @returns {HTMLElement} */
 export function failure(error) {
   const known = error instanceof Refused;
   if (!known) console.error(error);
   const silent = error instanceof TypeError && /fetch/i.test(error.message);
-  const said = known ? error.message : silent ? (isSite ? OPENED_AS_FILE : UNANSWERED) : String(error);
-  return h("div", { class: "note", role: "alert" }, h("h1", {}, "This cannot be shown"), sentences(said));
+  const said = known
+    ? error.message
+    : silent
+      ? isSite
+        ? OPENED_AS_FILE
+        : UNANSWERED
+      : String(error);
+  return h(
+    "div",
+    { class: "note", role: "alert" },
+    h("h1", {}, "This cannot be shown"),
+    sentences(said),
+  );
 }
 
 /** @param {RunSummary | null} run @returns {HTMLElement} */
@@ -26,10 +38,20 @@ export function runNotes(run) {
   return h("div", { class: "note", role: "status" }, ...notes.map(sentences));
 }
 
-/** Said where the run that is open is of another model than the one that is loaded. @param {Session} session @param {RunSummary | null} run @returns {HTMLElement | null} */
+/**
+ * Said where the run that is open is of another model than the one that is loaded.
+ * @param {Session} session
+ * @param {RunSummary | null} run
+ * @returns {HTMLElement | null}
+ */
 export function modelNote({ model }, run) {
   if (!run?.model || model.state === "none" || !model.name || run.model === model.name) return null;
-  return h("p", { class: "note slim", id: "other-model", role: "status" }, `The run ${run.slug} is of ${run.model}; the model that is loaded, and that reads a text, is ${model.name}.`);
+  return h(
+    "p",
+    { class: "note slim", id: "other-model", role: "status" },
+    `The run ${run.slug} is of ${run.model}; the model that is loaded, and that reads a ` +
+      `text, is ${model.name}.`,
+  );
 }
 
 /** Text between backticks is a command. @param {string} text @returns {HTMLElement} */
@@ -40,10 +62,19 @@ export function sentences(text) {
 
 /** @param {Session} session @returns {HTMLElement} */
 export function startPage(session) {
-  const commands = "headscope study vig2019 --model mini-gpt2 --corpus demo --out runs/mini\nheadscope serve runs/mini --model mini-gpt2";
-  const model = session.model.state === "none" ? null : h("p", {}, "A model is loaded: ", h("a", { href: address("text", {}) }, "try a text"), ".");
+  const commands =
+    "headscope study vig2019 --model mini-gpt2 --corpus demo --out runs/mini\n" +
+    "headscope serve runs/mini --model mini-gpt2";
+  const model =
+    session.model.state === "none"
+      ? null
+      : h("p", {}, "A model is loaded: ", h("a", { href: address("text", {}) }, "try a text"), ".");
   return h(
-    "div", { class: "note" }, h("h1", {}, "No run is open"),
-    h("p", {}, "Make one and open it:"), h("pre", {}, commands), model,
+    "div",
+    { class: "note" },
+    h("h1", {}, "No run is open"),
+    h("p", {}, "Make one and open it:"),
+    h("pre", {}, commands),
+    model,
   );
 }

@@ -11,12 +11,21 @@ let onMove = () => {};
 export function here() {
   const file = window.location.pathname.replace(/^.*\//, "");
   const page = file.endsWith(ENDING) ? file.slice(0, file.length - ENDING.length) : file;
-  return { page: page === "index" || !page ? "overview" : page, params: Object.fromEntries(new URLSearchParams(window.location.search)) };
+  return {
+    page: page === "index" || !page ? "overview" : page,
+    params: Object.fromEntries(new URLSearchParams(window.location.search)),
+  };
 }
 
-/** @param {string} page @param {Record<string, string | null | undefined>} params @returns {string} */
+/**
+ * @param {string} page
+ * @param {Record<string, string | null | undefined>} params
+ * @returns {string}
+ */
 export function address(page, params) {
-  const kept = Object.entries(params).filter((pair) => pair[1] !== null && pair[1] !== undefined && pair[1] !== "");
+  const kept = Object.entries(params).filter(
+    (pair) => pair[1] !== null && pair[1] !== undefined && pair[1] !== "",
+  );
   const search = new URLSearchParams(/** @type {[string, string][]} */ (kept)).toString();
   return `${isSite ? "" : "/"}${page}${ENDING}${search ? `?${search}` : ""}`;
 }
@@ -24,7 +33,8 @@ export function address(page, params) {
 /**
  * @param {string} page
  * @param {Record<string, string | null | undefined>} params
- * @param {{replace?: boolean, quiet?: boolean}} [how]  replace: no step back; quiet: the page is already right
+ * @param {{replace?: boolean, quiet?: boolean}} [how]  replace: no step back; quiet: the page is
+ *   already right
  */
 export function go(page, params, { replace = false, quiet = false } = {}) {
   const hash = replace && quiet ? window.location.hash : ""; // a view keeps its state there
@@ -34,13 +44,21 @@ export function go(page, params, { replace = false, quiet = false } = {}) {
   if (!quiet) onMove();
 }
 
-/** Change settings of the current page. @param {Record<string, string | null | undefined>} patch @param {{replace?: boolean, quiet?: boolean}} [how] */
+/**
+ * Change settings of the current page.
+ * @param {Record<string, string | null | undefined>} patch
+ * @param {{replace?: boolean, quiet?: boolean}} [how]
+ */
 export function change(patch, how) {
   const { page, params } = here();
   go(page, { ...params, ...patch }, how);
 }
 
-/** Whether a link leads to a page of the explorer, which needs no new document. @param {HTMLAnchorElement} link @returns {boolean} */
+/**
+ * Whether a link leads to a page of the explorer, which needs no new document.
+ * @param {HTMLAnchorElement} link
+ * @returns {boolean}
+ */
 function isPage(link) {
   const href = link.getAttribute("href") ?? "";
   return !link.target && (isSite ? /^[a-z]+\.html(\?|$)/ : /^\/[a-z]*(\?|$)/).test(href);
@@ -52,8 +70,16 @@ export function watchPlace(act) {
   window.addEventListener("popstate", act);
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
-    if (!(link instanceof HTMLAnchorElement && event instanceof MouseEvent) || !isPage(link)) return;
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0 || link.hasAttribute("download")) return;
+    if (!(link instanceof HTMLAnchorElement && event instanceof MouseEvent) || !isPage(link))
+      return;
+    if (
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.button !== 0 ||
+      link.hasAttribute("download")
+    )
+      return;
     event.preventDefault();
     window.history.pushState(null, "", link.href);
     act();

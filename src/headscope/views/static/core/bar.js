@@ -1,8 +1,8 @@
 /** The controls of a view in two steps: what is asked first in sight, the rest under “More”. */
 
-/** @typedef {import("./controls.js").Control} Control */
-
 import { element } from "./controls.js";
+
+/** @import { Control } from "./controls.js" */
 
 /** @param {Control[]} first @param {Control[]} rest @returns {HTMLElement} */
 export function controlBar(first, rest) {

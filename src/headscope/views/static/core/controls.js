@@ -14,7 +14,10 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** @typedef {{node: HTMLElement, update: () => void}} Control  `update` brings it in step with the state */
+/**
+ * @typedef {{node: HTMLElement, update: () => void}} Control  `update` brings it in step with the
+ *   state
+ */
 
 /**
  * @param {string} name
@@ -32,7 +35,9 @@ export function choice(name, options, read, write) {
     const wanted = options();
     const key = JSON.stringify(wanted);
     if (key !== shown) {
-      select.replaceChildren(...wanted.map(({ value, text }) => element("option", { value }, text)));
+      select.replaceChildren(
+        ...wanted.map(({ value, text }) => element("option", { value }, text)),
+      );
       shown = key;
     }
     select.value = read();
@@ -53,7 +58,11 @@ export function choice(name, options, read, write) {
 export function segments(name, options, read, write, blocked = () => undefined) {
   const group = element("div", { class: "hs-segments", role: "radiogroup", "aria-label": name });
   const buttons = options.map(({ value, text }) => {
-    const button = element("button", { type: "button", role: "radio", "aria-checked": "false", "data-value": value }, text);
+    const button = element(
+      "button",
+      { type: "button", role: "radio", "aria-checked": "false", "data-value": value },
+      text,
+    );
     button.addEventListener("click", () => {
       if (!button.hasAttribute("aria-disabled")) write(value);
     });
@@ -62,7 +71,8 @@ export function segments(name, options, read, write, blocked = () => undefined) 
   group.append(...buttons);
   group.addEventListener("keydown", (event) => moveAmong(buttons, event));
   const node = element("div", { class: "hs-control" }, element("span", {}, name), group);
-  const update = () => buttons.forEach((button) => showChoice(button, read(), blocked(button.dataset.value ?? "")));
+  const update = () =>
+    buttons.forEach((button) => showChoice(button, read(), blocked(button.dataset.value ?? "")));
   return { node, update };
 }
 
@@ -98,7 +108,13 @@ function moveAmong(buttons, event) {
 export function toggle(name, read, write) {
   const box = element("input", { type: "checkbox" });
   const note = element("span", { class: "hs-number" });
-  const node = element("label", { class: "hs-control hs-check" }, box, element("span", {}, name), note);
+  const node = element(
+    "label",
+    { class: "hs-control hs-check" },
+    box,
+    element("span", {}, name),
+    note,
+  );
   box.addEventListener("change", () => write(box.checked));
   return { node, note, update: () => (box.checked = read()) };
 }
@@ -112,7 +128,13 @@ export function toggle(name, read, write) {
  * @returns {Control}
  */
 export function slider(name, range, read, write, text) {
-  const input = element("input", { type: "range", "aria-label": name, min: String(range.min), max: String(range.max), step: String(range.step) });
+  const input = element("input", {
+    type: "range",
+    "aria-label": name,
+    min: String(range.min),
+    max: String(range.max),
+    step: String(range.step),
+  });
   const shown = element("output", { class: "hs-number" });
   const node = element("label", { class: "hs-control" }, element("span", {}, name), input, shown);
   input.addEventListener("input", () => write(Number(input.value)));
@@ -124,7 +146,12 @@ export function slider(name, range, read, write, text) {
   return { node, update };
 }
 
-/** @param {string} text @param {string} title @param {() => void} act @returns {HTMLButtonElement} */
+/**
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} act
+ * @returns {HTMLButtonElement}
+ */
 export function button(text, title, act) {
   const made = element("button", { type: "button", class: "hs-button", title }, text);
   made.addEventListener("click", act);
@@ -132,7 +159,8 @@ export function button(text, title, act) {
 }
 
 /**
- * Numbered chips that toggle: a click turns one on or off, a double click or the key O leaves only it.
+ * Numbered chips that toggle: a click turns one on or off, a double click or the key O leaves only
+ * it.
  * @param {string} name  "Heads", "Layers"
  * @param {() => number[]} available
  * @param {() => number[]} read
@@ -144,7 +172,14 @@ export function chips(name, available, read, write, color) {
   const row = element("div", { class: "hs-chips", role: "group", "aria-label": name });
   const all = button("All", `Show all ${name.toLowerCase()}`, () => write(available()));
   const none = button("None", `Hide all ${name.toLowerCase()}`, () => write([]));
-  const node = element("div", { class: "hs-control hs-chip-row" }, element("span", {}, name), row, all, none);
+  const node = element(
+    "div",
+    { class: "hs-control hs-chip-row" },
+    element("span", {}, name),
+    row,
+    all,
+    none,
+  );
   let shown = "";
   const update = () => {
     const wanted = available();
@@ -163,10 +198,24 @@ export function chips(name, available, read, write, color) {
   return { node, update };
 }
 
-/** @param {string} name @param {number} number @param {() => number[]} read @param {(numbers: number[]) => void} write */
+/**
+ * @param {string} name
+ * @param {number} number
+ * @param {() => number[]} read
+ * @param {(numbers: number[]) => void} write
+ */
 function chip(name, number, read, write) {
   const one = name.replace(/s$/, "");
-  const made = element("button", { type: "button", class: "hs-chip", "data-number": String(number), "aria-label": `${one} ${number}` }, String(number));
+  const made = element(
+    "button",
+    {
+      type: "button",
+      class: "hs-chip",
+      "data-number": String(number),
+      "aria-label": `${one} ${number}`,
+    },
+    String(number),
+  );
   made.title = `${one} ${number}: click to show or hide, double-click (or key O) for only this one`;
   made.addEventListener("click", () => {
     const on = read();

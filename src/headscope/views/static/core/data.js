@@ -8,16 +8,22 @@
  * @property {number[]} segments
  * @property {number[]} wordOf
  * @property {string[]} words
- * @property {number[]} gaps  what stands before each token in running text: 0 nothing, 1 a space, 2 a new line
+ * @property {number[]} gaps  what stands before each token in running text: 0 nothing, 1 a space, 2
+ *   a new line
  * @property {boolean} rtl
  *
  * @typedef {{block: number, shape: number[]}} FloatBlock
- * @typedef {{block: number, scales: number[]} | {tiles: number[][]}} LayerEntry  long inputs: rows of tiles, as in window.py
- * @typedef {{heads: number[], layers: Record<string, LayerEntry>, factors?: Record<string, FloatBlock>}} WeightSet
- * @typedef {{query: FloatBlock, key: FloatBlock, scaling: number, bias: FloatBlock | null, sink: number[] | null}} LayerNeurons
- * @typedef {{keyHeadOf: number[], softcap: number | null, layers: Record<string, LayerNeurons>}} Neurons
+ * @typedef {{block: number, scales: number[]} | {tiles: number[][]}} LayerEntry  long inputs: rows
+ *   of tiles, as in window.py
+ * @typedef {{heads: number[], layers: Record<string, LayerEntry>, factors?: Record<string,
+ *   FloatBlock>}} WeightSet
+ * @typedef {{query: FloatBlock, key: FloatBlock, scaling: number, bias: FloatBlock | null, sink:
+ *   number[] | null}} LayerNeurons
+ * @typedef {{keyHeadOf: number[], softcap: number | null, layers: Record<string, LayerNeurons>}}
+ *   Neurons
  *
- * @typedef {{layer: number, head: number, words: string, share: number}} Worth  what a head looks at, and how much
+ * @typedef {{layer: number, head: number, words: string, share: number}} Worth  what a head looks
+ *   at, and how much
  *
  * @typedef {object} Stack
  * @property {string} name
@@ -33,13 +39,13 @@
  *
  * @typedef {object} Header
  * @property {number} version
- * @property {import("./settings.js").Kind} kind
+ * @property {Kind} kind
  * @property {string} model
  * @property {boolean} causal
  * @property {number | null} prompt
  * @property {number | null} tile  tokens of a tile, null where the input is not long
  * @property {Stack[]} stacks
- * @property {import("./state.js").State} state
+ * @property {State} state
  *
  * @typedef {object} LayerWeights
  * @property {number[]} heads
@@ -49,12 +55,17 @@
  * @property {Uint16Array | Float32Array} levels  head × row × column
  * @property {number[]} scales  weight of one level, by position of the head
  * @property {Float32Array | null} factors  head × column: what turns weights into norms
- * @property {number} reference  drawn fully opaque: 1, or the layer's largest where weights are norms
+ * @property {number} reference  drawn fully opaque: 1, or the layer's largest where weights are
+ *   norms
  *
  * @typedef {{values: Float32Array, shape: number[]}} Floats
  */
 
 import { spanOf, tileNumbers } from "./window.js";
+
+/**
+ * @import { Kind, State } from "./settings.js"
+ */
 
 const STEPS = 65535;
 const CACHE_BYTES = 400e6;
@@ -72,7 +83,10 @@ export class Data {
     this.cache = new Map();
     /** @type {Map<number, number>} */
     this.references = new Map();
-    /** The last summary, by what it is made of. @type {{key: string, value: Promise<LayerWeights>} | null} */
+    /**
+     * The last summary, by what it is made of.
+     * @type {{key: string, value: Promise<LayerWeights>} | null}
+     */
     this.last = null;
   }
 
@@ -85,36 +99,51 @@ export class Data {
    * @param {Stack} stack
    * @param {string} set
    * @param {number} layer
-   * @param {number[]} window  first tile of queries and of keys; only long inputs have more than one
+   * @param {number[]} window  first tile of queries and of keys; only long inputs have more than
+   *   one
    * @returns {Promise<LayerWeights>}
    */
   async weights(stack, set, layer, window) {
     const chosen = stack.sets[set] ?? stack.sets.raw;
     const entry = chosen.layers[String(layer)];
-    const parts = "tiles" in entry ? this.tiled(stack, chosen, entry.tiles, window) : this.whole(stack, chosen, entry);
+    const parts =
+      "tiles" in entry
+        ? this.tiled(stack, chosen, entry.tiles, window)
+        : this.whole(stack, chosen, entry);
     const found = await parts;
     if (!chosen.factors) return found;
     const { values } = await this.floats(chosen.factors[String(layer)]);
     const all = keysOf(stack).labels.length;
-    const factors = "tiles" in entry ? columnsOf(values, all, found.start[1], found.columns) : values;
+    const factors =
+      "tiles" in entry ? columnsOf(values, all, found.start[1], found.columns) : values;
     const normed = { ...found, factors };
-    return { ...normed, reference: "tiles" in entry ? largestWeight(normed) : this.largest(entry.block, normed) };
+    return {
+      ...normed,
+      reference: "tiles" in entry ? largestWeight(normed) : this.largest(entry.block, normed),
+    };
   }
 
   /**
    * What one picture shows: a layer, or the summary of the chosen layers and heads as one head.
    * @param {Stack} stack
-   * @param {import("./state.js").State} state
+   * @param {State} state
    * @returns {Promise<LayerWeights>}
    */
   shown(stack, state) {
     if (!isSummary(state)) return this.weights(stack, state.weights, state.layer, state.window);
-    const key = JSON.stringify([stack.name, state.weights, state.layers, state.heads, state.window, state.summary]);
+    const key = JSON.stringify([
+      stack.name,
+      state.weights,
+      state.layers,
+      state.heads,
+      state.window,
+      state.summary,
+    ]);
     if (this.last?.key !== key) this.last = { key, value: this.summary(stack, state) };
     return this.last.value;
   }
 
-  /** @param {Stack} stack @param {import("./state.js").State} state @returns {Promise<LayerWeights>} */
+  /** @param {Stack} stack @param {State} state @returns {Promise<LayerWeights>} */
   async summary(stack, { weights, layers, heads, window, summary }) {
     const isMean = summary === "mean";
     const share = isMean ? 1 / Math.max(1, layers.length * heads.length) : 1;
@@ -128,13 +157,27 @@ export class Data {
     return { ...together, reference: first.factors ? largestWeight(together) : 1 };
   }
 
-  /** @param {Stack} stack @param {WeightSet} chosen @param {{block: number, scales: number[]}} entry @returns {Promise<LayerWeights>} */
+  /**
+   * @param {Stack} stack
+   * @param {WeightSet} chosen
+   * @param {{block: number, scales: number[]}} entry
+   * @returns {Promise<LayerWeights>}
+   */
   async whole(stack, { heads }, entry) {
     const rows = stack.queries.labels.length;
     const columns = keysOf(stack).labels.length;
     const buffer = await this.decoded(entry.block, 2, heads.length * rows * columns);
     const scales = entry.scales.map((scale) => scale / STEPS);
-    return { heads, start: [0, 0], rows, columns, levels: new Uint16Array(buffer), scales, factors: null, reference: 1 };
+    return {
+      heads,
+      start: [0, 0],
+      rows,
+      columns,
+      levels: new Uint16Array(buffer),
+      scales,
+      factors: null,
+      reference: 1,
+    };
   }
 
   /**
@@ -147,26 +190,54 @@ export class Data {
    */
   async tiled(stack, { heads }, tiles, window) {
     const tile = this.header.tile ?? 1;
-    const [top, left] = [spanOf(stack.queries.labels.length, window[0], tile), spanOf(keysOf(stack).labels.length, window[1], tile)];
+    const [top, left] = [
+      spanOf(stack.queries.labels.length, window[0], tile),
+      spanOf(keysOf(stack).labels.length, window[1], tile),
+    ];
     const [rows, columns] = [top.size, left.size];
     const levels = new Uint16Array(heads.length * rows * columns);
     const across = tileNumbers(left, tile);
-    const wanted = tileNumbers(top, tile).flatMap((row) => across.map((column) => ({ row, column, block: tiles[row][column] })));
-    const found = await this.tiles(wanted.map(({ block }) => block), heads.length);
+    const wanted = tileNumbers(top, tile).flatMap((row) =>
+      across.map((column) => ({ row, column, block: tiles[row][column] })),
+    );
+    const found = await this.tiles(
+      wanted.map(({ block }) => block),
+      heads.length,
+    );
     /** @type {number[]} */
     let scales = [];
     wanted.forEach(({ row, column }, i) => {
       scales = Array.from(found[i].scales, (scale) => scale / STEPS);
-      const part = { row: row * tile - top.start, column: column * tile - left.start, rows: Math.min(tile, top.end - row * tile), columns: Math.min(tile, left.end - column * tile) };
+      const part = {
+        row: row * tile - top.start,
+        column: column * tile - left.start,
+        rows: Math.min(tile, top.end - row * tile),
+        columns: Math.min(tile, left.end - column * tile),
+      };
       place(levels, rows, columns, found[i].levels, part, heads.length);
     });
-    return { heads, start: [top.start, left.start], rows, columns, levels, scales, factors: null, reference: 1 };
+    return {
+      heads,
+      start: [top.start, left.start],
+      rows,
+      columns,
+      levels,
+      scales,
+      factors: null,
+      reference: 1,
+    };
   }
 
-  /** Those that are not known yet are asked for together. @param {number[]} blocks @param {number} heads */
+  /**
+   * Those that are not known yet are asked for together.
+   * @param {number[]} blocks
+   * @param {number} heads
+   */
   tiles(blocks, heads) {
     const unknown = blocks.filter((block) => !this.cache.has(block));
-    const reading = unknown.length ? Promise.resolve(this.readBlocks(unknown)) : Promise.resolve([]);
+    const reading = unknown.length
+      ? Promise.resolve(this.readBlocks(unknown))
+      : Promise.resolve([]);
     unknown.forEach((block, i) => {
       const value = reading.then((read) => untile(read[i], heads));
       this.keep(block, 2 * heads * (this.header.tile ?? 1) ** 2, value);
@@ -192,16 +263,28 @@ export class Data {
     return { values: new Float32Array(buffer), shape: entry.shape };
   }
 
-  /** @param {number} block @param {number} width @param {number} count @returns {Promise<ArrayBuffer>} */
+  /**
+   * @param {number} block
+   * @param {number} width
+   * @param {number} count
+   * @returns {Promise<ArrayBuffer>}
+   */
   decoded(block, width, count) {
     if (this.cache.has(block)) return this.again(block);
-    const value = Promise.resolve(this.readBlocks([block])).then(([read]) => inflate(read)).then((planes) => joinPlanes(planes, width));
+    const value = Promise.resolve(this.readBlocks([block]))
+      .then(([read]) => inflate(read))
+      .then((planes) => joinPlanes(planes, width));
     this.keep(block, width * count, value);
     this.forgetOldest();
     return value;
   }
 
-  /** What failed is not kept: it may be asked for again. @param {number} block @param {number} bytes @param {Promise<any>} value */
+  /**
+   * What failed is not kept: it may be asked for again.
+   * @param {number} block
+   * @param {number} bytes
+   * @param {Promise<any>} value
+   */
   keep(block, bytes, value) {
     this.cache.set(block, { bytes, value });
     value.catch(() => this.cache.delete(block));
@@ -231,15 +314,24 @@ export function keysOf(stack) {
   return stack.keys ?? stack.queries;
 }
 
-/** Whether heads and layers are shown as one picture. @param {import("./state.js").State} state @returns {boolean} */
+/** Whether heads and layers are shown as one picture. @param {State} state @returns {boolean} */
 export function isSummary({ summary, weights }) {
   return summary !== "each" && weights !== "rollout";
 }
 
-/** Add one head's weights, or keep the larger ones. @param {Float32Array} sum @param {LayerWeights} layer @param {number} place @param {boolean} isMean */
+/**
+ * Add one head's weights, or keep the larger ones.
+ * @param {Float32Array} sum
+ * @param {LayerWeights} layer
+ * @param {number} place
+ * @param {boolean} isMean
+ */
 function addTo(sum, { rows, columns, levels, scales, factors }, place, isMean) {
   const start = place * rows * columns;
-  const scale = Float64Array.from({ length: columns }, (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1));
+  const scale = Float64Array.from(
+    { length: columns },
+    (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1),
+  );
   for (let row = 0, at = 0; row < rows; row++) {
     for (let key = 0; key < columns; key++, at++) {
       const weight = levels[start + at] * scale[key];
@@ -263,10 +355,17 @@ function largestWeight({ heads, rows, columns, levels, scales, factors }) {
   return most || 1;
 }
 
-/** @param {Uint8Array} block @param {number} heads @returns {Promise<{levels: Uint16Array, scales: Float32Array}>} */
+/**
+ * @param {Uint8Array} block
+ * @param {number} heads
+ * @returns {Promise<{levels: Uint16Array, scales: Float32Array}>}
+ */
 async function untile(block, heads) {
   const scales = new Float32Array(block.slice(0, 4 * heads).buffer);
-  return { levels: new Uint16Array(joinPlanes(await inflate(block.subarray(4 * heads)), 2)), scales };
+  return {
+    levels: new Uint16Array(joinPlanes(await inflate(block.subarray(4 * heads)), 2)),
+    scales,
+  };
 }
 
 /**
@@ -282,16 +381,26 @@ function place(window, rows, columns, tile, part, heads) {
   for (let head = 0; head < heads; head++) {
     for (let row = 0; row < part.rows; row++) {
       const from = (head * part.rows + row) * part.columns;
-      window.set(tile.subarray(from, from + part.columns), (head * rows + part.row + row) * columns + part.column);
+      window.set(
+        tile.subarray(from, from + part.columns),
+        (head * rows + part.row + row) * columns + part.column,
+      );
     }
   }
 }
 
-/** Some columns of every row. @param {Float32Array} values @param {number} all @param {number} start @param {number} count */
+/**
+ * Some columns of every row.
+ * @param {Float32Array} values
+ * @param {number} all
+ * @param {number} start
+ * @param {number} count
+ */
 function columnsOf(values, all, start, count) {
   const rows = values.length / all;
   const cut = new Float32Array(rows * count);
-  for (let row = 0; row < rows; row++) cut.set(values.subarray(row * all + start, row * all + start + count), row * count);
+  for (let row = 0; row < rows; row++)
+    cut.set(values.subarray(row * all + start, row * all + start + count), row * count);
   return cut;
 }
 
@@ -305,7 +414,9 @@ export function fromBase64(text) {
 
 /** @param {Uint8Array} bytes @returns {Promise<Uint8Array>} */
 async function inflate(bytes) {
-  const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const stream = new Blob([/** @type {BlobPart} */ (bytes)])
+    .stream()
+    .pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

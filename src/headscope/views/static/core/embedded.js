@@ -1,4 +1,7 @@
-/** What stands in script elements of a self-contained page: a header, and blocks that are decoded when looked at. */
+/**
+ * What stands in script elements of a self-contained page: a header, and blocks that are decoded
+ * when looked at.
+ */
 
 import { Data, fromBase64 } from "./data.js";
 
@@ -10,5 +13,7 @@ export function embedded(id) {
 /** @param {string} name  what the ids of its elements begin with @returns {Data} */
 export function embeddedData(name) {
   const header = JSON.parse(embedded(`${name}-header`));
-  return new Data(header, (indices) => indices.map((index) => fromBase64(embedded(`${name}-block-${index}`))));
+  return new Data(header, (indices) =>
+    indices.map((index) => fromBase64(embedded(`${name}-block-${index}`))),
+  );
 }

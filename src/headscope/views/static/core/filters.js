@@ -1,11 +1,6 @@
 /**
  * The controls that several views share, each bound to one name of the state.
  *
- * @typedef {import("./data.js").Data} Data
- * @typedef {import("./state.js").Store} Store
- * @typedef {import("./state.js").State} State
- * @typedef {import("./units.js").Drawing} Drawing
- * @typedef {import("./controls.js").Control} Control
  */
 
 import { button, choice, segments, slider, toggle } from "./controls.js";
@@ -14,9 +9,26 @@ import { SETTINGS } from "./settings.js";
 import { isPair, massTo } from "./units.js";
 import { lastWindow, spanOf } from "./window.js";
 
-const STACKS = { self: "Self-attention", encoder: "Encoder", decoder: "Decoder", cross: "Decoder → encoder" };
+/**
+ * @import { Control } from "./controls.js"
+ * @import { Data } from "./data.js"
+ * @import { State } from "./settings.js"
+ * @import { Store } from "./state.js"
+ * @import { Drawing } from "./units.js"
+ */
 
-/** The choices of a setting and their names on screen. @param {keyof State} name @returns {{value: string, text: string}[]} */
+const STACKS = {
+  self: "Self-attention",
+  encoder: "Encoder",
+  decoder: "Decoder",
+  cross: "Decoder → encoder",
+};
+
+/**
+ * The choices of a setting and their names on screen.
+ * @param {keyof State} name
+ * @returns {{value: string, text: string}[]}
+ */
 export function options(name) {
   return Object.entries(SETTINGS[name].choices).map(([value, text]) => ({ value, text }));
 }
@@ -29,21 +41,43 @@ export function options(name) {
  * @returns {Control}
  */
 export function settingControl(store, name, blocked) {
-  const made = segments(SETTINGS[name].title, options(name), () => String(store.state[name]), (value) => store.set({ [name]: value }), blocked);
+  const made = segments(
+    SETTINGS[name].title,
+    options(name),
+    () => String(store.state[name]),
+    (value) => store.set({ [name]: value }),
+    blocked,
+  );
   made.node.title = SETTINGS[name].meaning;
   return made;
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */
 export function stackControl(data, store) {
-  const offered = data.header.stacks.map(({ name }) => ({ value: name, text: STACKS[/** @type {"self"} */ (name)] ?? name }));
-  return choice("Attention", () => offered, () => store.state.stack, (stack) => store.set({ stack }));
+  const offered = data.header.stacks.map(({ name }) => ({
+    value: name,
+    text: STACKS[/** @type {"self"} */ (name)] ?? name,
+  }));
+  return choice(
+    "Attention",
+    () => offered,
+    () => store.state.stack,
+    (stack) => store.set({ stack }),
+  );
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */
 export function layerControl(data, store) {
-  const layers = () => data.stack(store.state.stack).layers.map((layer) => ({ value: String(layer), text: String(layer) }));
-  return choice("Layer", layers, () => String(store.state.layer), (layer) => store.set({ layer: Number(layer) }));
+  const layers = () =>
+    data
+      .stack(store.state.stack)
+      .layers.map((layer) => ({ value: String(layer), text: String(layer) }));
+  return choice(
+    "Layer",
+    layers,
+    () => String(store.state.layer),
+    (layer) => store.set({ layer: Number(layer) }),
+  );
 }
 
 /**
@@ -54,11 +88,19 @@ export function layerControl(data, store) {
  */
 export function windowControls(data, store) {
   const stack = () => data.stack(store.state.stack);
-  const queries = windowControl("Attending tokens", data, () => stack().queries.labels.length, () => store.state.window[0], (at) =>
-    store.set({ window: [at, stack().keys ? store.state.window[1] : at] }),
+  const queries = windowControl(
+    "Attending tokens",
+    data,
+    () => stack().queries.labels.length,
+    () => store.state.window[0],
+    (at) => store.set({ window: [at, stack().keys ? store.state.window[1] : at] }),
   );
-  const keys = windowControl("Attended tokens", data, () => keysOf(stack()).labels.length, () => store.state.window[1], (at) =>
-    store.set({ window: [store.state.window[0], at] }),
+  const keys = windowControl(
+    "Attended tokens",
+    data,
+    () => keysOf(stack()).labels.length,
+    () => store.state.window[1],
+    (at) => store.set({ window: [store.state.window[0], at] }),
   );
   return [queries, keys];
 }
@@ -79,8 +121,17 @@ function windowControl(name, data, length, read, write) {
       const { start, end } = spanOf(length(), at, tile);
       return { value: String(at), text: `${start}–${end - 1}` };
     });
-  const made = choice(name, offered, () => String(read()), (value) => write(Number(value)));
-  const step = (/** @type {string} */ sign, /** @type {string} */ said, /** @type {number} */ by) => {
+  const made = choice(
+    name,
+    offered,
+    () => String(read()),
+    (value) => write(Number(value)),
+  );
+  const step = (
+    /** @type {string} */ sign,
+    /** @type {string} */ said,
+    /** @type {number} */ by,
+  ) => {
     const one = button(sign, `${name}: ${said}`, () => write(read() + by));
     one.setAttribute("aria-label", one.title);
     return one;
@@ -98,8 +149,16 @@ function windowControl(name, data, length, read, write) {
 
 /** @param {Data} data @param {Store} store @returns {Control} */
 export function headControl(data, store) {
-  const heads = () => data.stack(store.state.stack).heads.map((head) => ({ value: String(head), text: String(head) }));
-  return choice("Head", heads, () => String(store.state.head), (head) => store.set({ head: Number(head) }));
+  const heads = () =>
+    data
+      .stack(store.state.stack)
+      .heads.map((head) => ({ value: String(head), text: String(head) }));
+  return choice(
+    "Head",
+    heads,
+    () => String(store.state.head),
+    (head) => store.set({ head: Number(head) }),
+  );
 }
 
 /** @param {Data} data @param {Store} store @returns {Control} */
@@ -111,14 +170,23 @@ export function weightsControl(data, store) {
 /** @param {Store} store @returns {Control} */
 export function massControl(store) {
   const percent = (/** @type {number} */ mass) => `${Math.round(mass * 100)} %`;
-  const made = slider(SETTINGS.mass.title, { min: 0.05, max: 1, step: 0.01 }, () => store.state.mass, (mass) => store.set({ mass }), percent);
+  const made = slider(
+    SETTINGS.mass.title,
+    { min: 0.05, max: 1, step: 0.01 },
+    () => store.state.mass,
+    (mass) => store.set({ mass }),
+    percent,
+  );
   made.node.title = SETTINGS.mass.meaning;
   return made;
 }
 
 /** Tokens, words, or spans where there are any. @param {Store} store @returns {Control} */
 export function unitControl(store) {
-  const why = (/** @type {string} */ value) => (value === "span" && store.state.spans.length === 0 ? "There are no spans: choose tokens and name them." : undefined);
+  const why = (/** @type {string} */ value) =>
+    value === "span" && store.state.spans.length === 0
+      ? "There are no spans: choose tokens and name them."
+      : undefined;
   return settingControl(store, "unit", why);
 }
 
@@ -133,10 +201,18 @@ export function summaryControl(data, store) {
   const write = (/** @type {string} */ summary) => {
     const stack = data.stack(store.state.stack);
     const isNew = store.state.summary === "each" && summary !== "each";
-    if (data.header.kind === "head") store.set(isNew ? { summary, heads: stack.heads, layers: [store.state.layer] } : { summary });
+    if (data.header.kind === "head")
+      store.set(isNew ? { summary, heads: stack.heads, layers: [store.state.layer] } : { summary });
     else store.set({ summary, enlarged: true });
   };
-  const made = segments(title, options("summary"), () => store.state.summary, write, () => (store.state.weights === "rollout" ? "Rollout already puts all heads together." : undefined));
+  const made = segments(
+    title,
+    options("summary"),
+    () => store.state.summary,
+    write,
+    () =>
+      store.state.weights === "rollout" ? "Rollout already puts all heads together." : undefined,
+  );
   made.node.title = meaning;
   return made;
 }
@@ -145,10 +221,17 @@ export function summaryControl(data, store) {
 export function spanControls(store) {
   const offered = () => {
     const names = store.state.spans.map((written) => written.slice(written.indexOf(" ") + 1));
-    return names.length ? [{ value: "", text: "everything" }, ...names.map((name) => ({ value: name, text: name }))] : [];
+    return names.length
+      ? [{ value: "", text: "everything" }, ...names.map((name) => ({ value: name, text: name }))]
+      : [];
   };
   return /** @type {const} */ (["attending", "attended"]).map((side) => {
-    const made = choice(SETTINGS[side].title, offered, () => store.state[side] ?? "", (name) => store.set({ [side]: name || null }));
+    const made = choice(
+      SETTINGS[side].title,
+      offered,
+      () => store.state[side] ?? "",
+      (name) => store.set({ [side]: name || null }),
+    );
     made.node.title = SETTINGS[side].meaning;
     return made;
   });
@@ -160,14 +243,20 @@ export function pairControl(data, store) {
     const stack = data.stack(store.state.stack);
     return isPair(stack.queries) && isPair(keysOf(stack)) ? options("pair") : [];
   };
-  return choice(SETTINGS.pair.title, offered, () => store.state.pair, (pair) => store.set({ pair }));
+  return choice(
+    SETTINGS.pair.title,
+    offered,
+    () => store.state.pair,
+    (pair) => store.set({ pair }),
+  );
 }
 
 /**
  * Hide the first or the special tokens, with the mass that goes to them written beside it.
  * @param {Data} data
  * @param {Store} store
- * @returns {{controls: Control[], showMass: (drawing: Drawing) => void, showShares: (toFirst: string, toSpecial: string) => void}}
+ * @returns {{controls: Control[], showMass: (drawing: Drawing) => void, showShares: (toFirst:
+ *   string, toSpecial: string) => void}}
  */
 export function hideControls(data, store) {
   const [first, special] = options("hide").map(({ value, text }) => hideToggle(store, value, text));
@@ -182,7 +271,11 @@ export function hideControls(data, store) {
   };
   const showMass = (/** @type {Drawing} */ drawing) => {
     if (drawing.keys.bySpan) showShares("", "");
-    else showShares(percent(massTo(drawing, (key) => key === 0)), percent(massTo(drawing, (key) => drawing.keys.special[key])));
+    else
+      showShares(
+        percent(massTo(drawing, (key) => key === 0)),
+        percent(massTo(drawing, (key) => drawing.keys.special[key])),
+      );
   };
   return { controls: [first, special], showMass, showShares };
 }

@@ -1,7 +1,6 @@
 /**
  * Which lines are drawn: of every row the strongest that together hold the wanted mass.
  *
- * @typedef {import("./units.js").Drawing} Drawing
  *
  * @typedef {object} Line
  * @property {number} head  head number
@@ -11,6 +10,8 @@
  */
 
 import { isShown } from "./units.js";
+
+/** @import { Drawing } from "./units.js" */
 
 /** A screenful of lines beyond this is fog, and takes long to draw. */
 export const MOST_LINES = 12000;
@@ -42,7 +43,8 @@ export function overviewLines(drawing, cuts) {
   /** @type {Line[]} */
   const lines = [];
   eachKept(drawing, cuts, (place, query, key, weight) => {
-    if (bin(weight / drawing.reference) >= lowest) lines.push({ head: drawing.heads[place], query, key, weight });
+    if (bin(weight / drawing.reference) >= lowest)
+      lines.push({ head: drawing.heads[place], query, key, weight });
   });
   lines.sort((a, b) => a.weight - b.weight);
   return { lines: lines.slice(-MOST_LINES), total };
@@ -66,7 +68,8 @@ export function tokenLines(drawing, cuts, side, index) {
       const query = side === "q" ? index : other;
       const key = side === "q" ? other : index;
       const weight = values[query * columns + key];
-      if (weight > 0 && weight >= cuts[place][query] && isShown(drawing, query, key)) lines.push({ head: drawing.heads[place], query, key, weight });
+      if (weight > 0 && weight >= cuts[place][query] && isShown(drawing, query, key))
+        lines.push({ head: drawing.heads[place], query, key, weight });
     }
   });
   return lines;
@@ -137,7 +140,8 @@ function eachKept(drawing, cuts, visit) {
       const cut = cuts[place][query];
       for (let key = 0; key < columns; key++) {
         const weight = values[query * columns + key];
-        if (weight > 0 && weight >= cut && isShown(drawing, query, key)) visit(place, query, key, weight);
+        if (weight > 0 && weight >= cut && isShown(drawing, query, key))
+          visit(place, query, key, weight);
       }
     }
   });

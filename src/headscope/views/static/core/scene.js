@@ -1,18 +1,23 @@
 /**
  * A drawing as a list of shapes, painted on a canvas or written as SVG: screen and print agree.
  *
- * @typedef {{kind: "curve", from: [number, number], to: [number, number], across: boolean, color: string, alpha: number, width: number}} Curve
+ * @typedef {{kind: "curve", from: [number, number], to: [number, number], across: boolean, color:
+ *   string, alpha: number, width: number}} Curve
  *   `across`: the curve leaves and arrives horizontally
  * @typedef {{kind: "cells", boxes: number[], color: string, alpha: number}} Cells
  *   boxes are x, y, width, height, one after the other
- * @typedef {{kind: "text", at: [number, number], text: string, size: number, color: string, anchor?: "start" | "middle" | "end", turn?: number, mono?: boolean, bold?: boolean}} Text
- * @typedef {{kind: "rule", from: [number, number], to: [number, number], color: string, dashed: boolean}} Rule
+ * @typedef {{kind: "text", at: [number, number], text: string, size: number, color: string,
+ *   anchor?: "start" | "middle" | "end", turn?: number, mono?: boolean, bold?: boolean}} Text
+ * @typedef {{kind: "rule", from: [number, number], to: [number, number], color: string, dashed:
+ *   boolean}} Rule
  * @typedef {Curve | Cells | Text | Rule} Shape
  * @typedef {{width: number, height: number, paper: string, shapes: Shape[]}} Scene
  */
 
-export const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
-export const MONO = 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+export const SANS =
+  'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+export const MONO =
+  'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 const WEAK = 0.4;
 const WEAK_STEPS = 256;
@@ -69,15 +74,22 @@ function controls({ from, to, across }) {
   const x = (from[0] + to[0]) / 2;
   const y = (from[1] + to[1]) / 2;
   return across
-    ? [[x, from[1]], [x, to[1]]]
-    : [[from[0], y], [to[0], y]];
+    ? [
+        [x, from[1]],
+        [x, to[1]],
+      ]
+    : [
+        [from[0], y],
+        [to[0], y],
+      ];
 }
 
 /** @param {CanvasRenderingContext2D} pen @param {Cells} cells */
 function paintCells(pen, { boxes, color, alpha }) {
   pen.globalAlpha = alpha;
   pen.fillStyle = color;
-  for (let i = 0; i < boxes.length; i += 4) pen.fillRect(boxes[i], boxes[i + 1], boxes[i + 2], boxes[i + 3]);
+  for (let i = 0; i < boxes.length; i += 4)
+    pen.fillRect(boxes[i], boxes[i + 1], boxes[i + 2], boxes[i + 3]);
   pen.globalAlpha = 1;
 }
 
@@ -85,7 +97,8 @@ function paintCells(pen, { boxes, color, alpha }) {
 function paintText(pen, text) {
   pen.font = `${text.bold ? "600 " : ""}${text.size}px ${text.mono ? MONO : SANS}`;
   pen.fillStyle = text.color;
-  pen.textAlign = text.anchor === "middle" ? "center" : (text.anchor ?? "start") === "start" ? "left" : "right";
+  pen.textAlign =
+    text.anchor === "middle" ? "center" : (text.anchor ?? "start") === "start" ? "left" : "right";
   pen.textBaseline = "middle";
   if (!text.turn) {
     pen.fillText(text.text, text.at[0], text.at[1]);
@@ -113,7 +126,9 @@ function paintRule(pen, rule) {
 /** @param {Scene} scene @returns {string} */
 export function toSvg(scene) {
   const { width, height, paper, shapes } = scene;
-  const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${num(width)}" height="${num(height)}" viewBox="0 0 ${num(width)} ${num(height)}" fill="none" font-family="${escape(SANS)}">`;
+  const head =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${num(width)}" height="${num(height)}" ` +
+    `viewBox="0 0 ${num(width)} ${num(height)}" fill="none" font-family="${escape(SANS)}">`;
   const ground = `<rect width="100%" height="100%" fill="${paper}"/>`;
   return [head, ground, ...shapes.map(svgShape), "</svg>"].join("\n");
 }
@@ -128,14 +143,18 @@ function svgShape(shape) {
   }
   const [c1, c2] = controls(shape);
   const path = `M${point(shape.from)}C${point(c1)} ${point(c2)} ${point(shape.to)}`;
-  return `<path d="${path}" stroke="${shape.color}" stroke-opacity="${num(shape.alpha)}" stroke-width="${num(shape.width)}"/>`;
+  return (
+    `<path d="${path}" stroke="${shape.color}" stroke-opacity="${num(shape.alpha)}" ` +
+    `stroke-width="${num(shape.width)}"/>`
+  );
 }
 
 /** @param {Cells} cells @returns {string} */
 function svgCells({ boxes, color, alpha }) {
   let path = "";
   for (let i = 0; i < boxes.length; i += 4) {
-    path += `M${num(boxes[i])} ${num(boxes[i + 1])}h${num(boxes[i + 2])}v${num(boxes[i + 3])}h${num(-boxes[i + 2])}z`;
+    const [x, y, width, height] = boxes.slice(i, i + 4);
+    path += `M${num(x)} ${num(y)}h${num(width)}v${num(height)}h${num(-width)}z`;
   }
   return `<path d="${path}" fill="${color}" fill-opacity="${num(alpha)}"/>`;
 }
@@ -146,7 +165,11 @@ function svgText(text) {
   const turn = text.turn ? ` transform="rotate(${text.turn} ${x} ${y})"` : "";
   const face = text.mono ? ` font-family="${escape(MONO)}"` : "";
   const bold = text.bold ? ' font-weight="600"' : "";
-  return `<text x="${x}" y="${y}" font-size="${text.size}" fill="${text.color}" text-anchor="${text.anchor ?? "start"}" dominant-baseline="central"${face}${bold}${turn}>${escape(text.text)}</text>`;
+  return (
+    `<text x="${x}" y="${y}" font-size="${text.size}" fill="${text.color}" ` +
+    `text-anchor="${text.anchor ?? "start"}" ` +
+    `dominant-baseline="central"${face}${bold}${turn}>${escape(text.text)}</text>`
+  );
 }
 
 /** @param {string} text @returns {string} */

@@ -1,7 +1,7 @@
 /**
- * Choosing tokens with the mouse or the keyboard: one by a click, several by dragging, with Shift or with Ctrl.
+ * Choosing tokens with the mouse or the keyboard: one by a click, several by dragging, with Shift
+ * or with Ctrl.
  *
- * @typedef {import("./spans.js").Pin} Pin
  * @typedef {{side: "q" | "k", index: number}} Place
  *
  * @typedef {object} Host
@@ -11,6 +11,8 @@
  * @property {(event: KeyboardEvent, at: Place) => Place | null} next  where an arrow key leads
  * @property {(place: Place) => boolean} focus  whether there is such a token
  */
+
+/** @import { Pin } from "./spans.js" */
 
 export class Selecting {
   /** @param {HTMLElement} root @param {Host} host */
@@ -54,7 +56,8 @@ export class Selecting {
   down(event) {
     const from = placeOf(event.target);
     this.dragged = false;
-    if (from && event.button === 0 && event.pointerType === "mouse" && !event.shiftKey) this.drag = { from, to: from };
+    if (from && event.button === 0 && event.pointerType === "mouse" && !event.shiftKey)
+      this.drag = { from, to: from };
   }
 
   endDrag() {
@@ -70,7 +73,8 @@ export class Selecting {
   click(event) {
     const place = placeOf(event.target);
     if (this.dragged) this.dragged = false;
-    else if (event.shiftKey && place && this.anchor?.side === place.side) this.host.onPin(between(this.anchor, place));
+    else if (event.shiftKey && place && this.anchor?.side === place.side)
+      this.host.onPin(between(this.anchor, place));
     else this.toggle(place, this.adding || event.ctrlKey || event.metaKey);
   }
 
@@ -80,8 +84,11 @@ export class Selecting {
     this.anchor = place;
     if (!place) return this.host.onPin(null);
     const isOn = now?.side === place.side && now.indices.includes(place.index);
-    if (!adds || now?.side !== place.side) return this.host.onPin(isOn && now?.indices.length === 1 ? null : one(place));
-    const indices = isOn ? now.indices.filter((index) => index !== place.index) : [...now.indices, place.index].sort((a, b) => a - b);
+    if (!adds || now?.side !== place.side)
+      return this.host.onPin(isOn && now?.indices.length === 1 ? null : one(place));
+    const indices = isOn
+      ? now.indices.filter((index) => index !== place.index)
+      : [...now.indices, place.index].sort((a, b) => a - b);
     this.host.onPin(indices.length ? { side: place.side, indices } : null);
   }
 
@@ -91,14 +98,20 @@ export class Selecting {
     if (!at) return;
     const next = this.host.next(event, at);
     if (next) this.move(at, next, event.shiftKey);
-    else if (event.key === "Enter" || event.key === " ") this.toggle(at, event.ctrlKey || event.metaKey);
+    else if (event.key === "Enter" || event.key === " ")
+      this.toggle(at, event.ctrlKey || event.metaKey);
     else if (event.key === "Escape") this.host.onPin(null);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  /** With Shift everything from the anchor to there is chosen. @param {Place} at @param {Place} next @param {boolean} extends_ */
+  /**
+   * With Shift everything from the anchor to there is chosen.
+   * @param {Place} at
+   * @param {Place} next
+   * @param {boolean} extends_
+   */
   move(at, next, extends_) {
     if (!this.host.focus(next)) return;
     if (!extends_ || next.side !== at.side) return void (this.anchor = next);
@@ -120,7 +133,11 @@ function between(a, b) {
   return { side: a.side, indices: Array.from({ length: last - first + 1 }, (_, i) => first + i) };
 }
 
-/** The token of an event, by its own number and the side of what it stands in. @param {EventTarget | null} target @returns {Place | null} */
+/**
+ * The token of an event, by its own number and the side of what it stands in.
+ * @param {EventTarget | null} target
+ * @returns {Place | null}
+ */
 function placeOf(target) {
   const found = target instanceof Element ? target.closest(".hs-token") : null;
   const side = found?.closest("[data-side]")?.getAttribute("data-side");

@@ -1,13 +1,15 @@
 /**
- * Named spans of tokens and sets of pinned tokens, written as in Python: "12-45 Document 1", "q3-7+9".
+ * Named spans of tokens and sets of pinned tokens, written as in Python: "12-45 Document 1",
+ * "q3-7+9".
  *
  * @typedef {{name: string, tokens: number[]}} Span  tokens ascend
- * @typedef {{side: "q" | "k", indices: number[]}} Pin  of tokens, or of units of a drawing; indices ascend
+ * @typedef {{side: "q" | "k", indices: number[]}} Pin  of tokens, or of units of a drawing; indices
+ *   ascend
  */
 
 import { GROUPS } from "./theme.js";
 
-/** @typedef {import("./colors.js").Theme} Theme */
+/** @import { Theme } from "./colors.js" */
 
 /** @param {number[]} numbers  ascending @returns {string} neighbours as a range: "3-7+9" */
 export function ranges(numbers) {
@@ -21,7 +23,11 @@ export function ranges(numbers) {
   return runs.map(([first, last]) => (last > first ? `${first}-${last}` : String(first))).join("+");
 }
 
-/** @param {string} text @param {number} count  of tokens @returns {number[] | null} null for what is no set of these tokens */
+/**
+ * @param {string} text
+ * @param {number} count  of tokens
+ * @returns {number[] | null} null for what is no set of these tokens
+ */
 export function parseRanges(text, count) {
   /** @type {Set<number>} */
   const found = new Set();
@@ -48,7 +54,12 @@ export function writeSpan({ name, tokens }) {
   return `${ranges(tokens)} ${name}`;
 }
 
-/** Those that can be read, each name once. @param {string[]} written @param {number} count @returns {Span[]} */
+/**
+ * Those that can be read, each name once.
+ * @param {string[]} written
+ * @param {number} count
+ * @returns {Span[]}
+ */
 export function spansOf(written, count) {
   /** @type {Map<string, Span>} */
   const found = new Map();
@@ -59,7 +70,12 @@ export function spansOf(written, count) {
   return [...found.values()];
 }
 
-/** @param {string | null} pinned @param {number} queries @param {number} keys @returns {Pin | null} */
+/**
+ * @param {string | null} pinned
+ * @param {number} queries
+ * @param {number} keys
+ * @returns {Pin | null}
+ */
 export function parsePin(pinned, queries, keys) {
   const side = pinned?.[0];
   if (!pinned || (side !== "q" && side !== "k")) return null;
@@ -74,7 +90,11 @@ export function writePin({ side, indices }) {
 
 /** @param {Pin | null} a @param {Pin | null} b */
 export function samePin(a, b) {
-  return a?.side === b?.side && a?.indices.length === b?.indices.length && (a?.indices ?? []).every((index, i) => index === b?.indices[i]);
+  return (
+    a?.side === b?.side &&
+    a?.indices.length === b?.indices.length &&
+    (a?.indices ?? []).every((index, i) => index === b?.indices[i])
+  );
 }
 
 /** @param {Theme} theme @param {number} number @returns {string} the colour of a span */
@@ -91,9 +111,12 @@ export function spanColor(theme, number) {
  */
 export function ownerOf(spans, start, count) {
   const owner = new Int32Array(count).fill(-1);
-  const order = spans.map((_, number) => number).sort((a, b) => spans[b].tokens.length - spans[a].tokens.length);
+  const order = spans
+    .map((_, number) => number)
+    .sort((a, b) => spans[b].tokens.length - spans[a].tokens.length);
   for (const number of order) {
-    for (const token of spans[number].tokens) if (token >= start && token < start + count) owner[token - start] = number;
+    for (const token of spans[number].tokens)
+      if (token >= start && token < start + count) owner[token - start] = number;
   }
   return owner;
 }

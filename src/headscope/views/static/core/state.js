@@ -1,8 +1,6 @@
 /**
  * What a view shows: one flat object, the same names as in Python and in the URL.
  *
- * @typedef {import("./settings.js").State} State
- * @typedef {import("./data.js").Header} Header
  */
 
 import { keysOf } from "./data.js";
@@ -10,6 +8,11 @@ import { keepHash } from "./host.js";
 import { SETTINGS } from "./settings.js";
 import { parsePin, spansOf, writePin, writeSpan } from "./spans.js";
 import { validWindow } from "./window.js";
+
+/**
+ * @import { Header } from "./data.js"
+ * @import { State } from "./settings.js"
+ */
 
 /** Holds the state, keeps it valid, and tells who listens what changed. */
 export class Store {
@@ -41,7 +44,10 @@ export class Store {
   }
 }
 
-/** Who fails must not keep the others from hearing; the error still reaches the console. @param {() => void} tell */
+/**
+ * Who fails must not keep the others from hearing; the error still reaches the console.
+ * @param {() => void} tell
+ */
 function told(tell) {
   try {
     tell();
@@ -79,17 +85,24 @@ export function valid(next, before, header) {
   if (state.order !== "number" && !(state.order in stack.scores)) state.order = "number";
   if (!(state.mass > 0 && state.mass <= 1)) state.mass = before.mass;
   state.hide = Object.keys(SETTINGS.hide.choices).filter((name) => next.hide.includes(name));
-  state.window = validWindow(next.window, [stack.queries.labels.length, keysOf(stack).labels.length], header.tile);
+  state.window = validWindow(
+    next.window,
+    [stack.queries.labels.length, keysOf(stack).labels.length],
+    header.tile,
+  );
   const tokens = keysOf(stack).labels.length;
   const other = header.stacks.find((one) => one.name === before.stack) ?? stack;
-  const isOther = state.spans === before.spans && String(keysOf(other).labels) !== String(keysOf(stack).labels);
+  const isOther =
+    state.spans === before.spans && String(keysOf(other).labels) !== String(keysOf(stack).labels);
   const spans = isOther || !Array.isArray(next.spans) ? [] : spansOf(next.spans, tokens);
   state.spans = spans.map(writeSpan);
   for (const side of /** @type {const} */ (["attending", "attended"])) {
     if (!spans.some(({ name }) => name === state[side])) state[side] = null;
   }
-  if (state.unit === "span" && spans.length === 0) state.unit = before.unit === "span" ? "token" : before.unit;
-  const isOtherPart = state.unit === "span" && String(state.window) !== String(before.window); // spans are numbered in it
+  if (state.unit === "span" && spans.length === 0)
+    state.unit = before.unit === "span" ? "token" : before.unit;
+  // Spans are numbered within the window.
+  const isOtherPart = state.unit === "span" && String(state.window) !== String(before.window);
   const moved = state.stack !== before.stack || state.unit !== before.unit || isOtherPart;
   const pin = parsePin(state.pinned, stack.queries.labels.length, tokens);
   state.pinned = (moved && state.pinned === before.pinned) || !pin ? null : writePin(pin);
@@ -106,7 +119,9 @@ function kept(wanted, available) {
 export function toHash(state, initial) {
   const pairs = [...changedKeys(initial, state)].map((key) => {
     const value = state[/** @type {keyof State} */ (key)];
-    const text = Array.isArray(value) ? value.map((one) => encodeURIComponent(one)).join() : String(value ?? "");
+    const text = Array.isArray(value)
+      ? value.map((one) => encodeURIComponent(one)).join()
+      : String(value ?? "");
     return `${key}=${encodeURIComponent(text)}`;
   });
   return pairs.join("&");
@@ -146,7 +161,8 @@ function decoded(part) {
  * @param {Window} window
  */
 export function bindHash(store, window) {
-  const read = () => store.set({ ...store.initial, ...fromHash(window.location.hash, store.initial) });
+  const read = () =>
+    store.set({ ...store.initial, ...fromHash(window.location.hash, store.initial) });
   read();
   window.addEventListener("hashchange", read);
   store.subscribe((state) => keepHash(toHash(state, store.initial)));

@@ -1,10 +1,6 @@
 /**
  * Rows and columns of a drawing: tokens or words, some of them hidden.
  *
- * @typedef {import("./data.js").Side} Side
- * @typedef {import("./data.js").Stack} Stack
- * @typedef {import("./data.js").LayerWeights} LayerWeights
- * @typedef {import("./state.js").State} State
  *
  * @typedef {object} Units
  * @property {string[]} labels
@@ -24,11 +20,17 @@
  * @property {number[]} heads
  * @property {Float32Array[]} weights  one query × key matrix per head
  * @property {string} pair
- * @property {number} reference  the weight drawn fully opaque: 1, or the largest where weights are norms
+ * @property {number} reference  the weight drawn fully opaque: 1, or the largest where weights are
+ *   norms
  */
 
 import { keysOf } from "./data.js";
 import { ownerOf, spansOf } from "./spans.js";
+
+/**
+ * @import { LayerWeights, Side, Stack } from "./data.js"
+ * @import { State } from "./settings.js"
+ */
 
 /**
  * The units of some tokens of a side; members are counted from the first of these tokens.
@@ -36,7 +38,8 @@ import { ownerOf, spansOf } from "./spans.js";
  * @param {State} state
  * @param {number} start
  * @param {number} count
- * @param {{bySpan: boolean, within: string | null}} how  whether spans are of this side, and which of them is shown
+ * @param {{bySpan: boolean, within: string | null}} how  whether spans are of this side, and which
+ *   of them is shown
  * @returns {Units}
  */
 export function unitsOf(side, state, start, count, how) {
@@ -45,21 +48,46 @@ export function unitsOf(side, state, start, count, how) {
   const wordOf = side.wordOf.slice(start, start + count);
   const hiddenToken = wordOf.map((_, token) => isHidden(side, state.hide, start + token));
   const spans = spansOf(state.spans, side.labels.length);
-  const groups = bySpan ? spanGroups(spans.map(({ name }) => name), ownerOf(spans, start, count), hiddenToken) : null;
-  const members = groups ? groups.members : isWord ? wordGroups(wordOf) : wordOf.map((_, token) => [token]);
-  const labels = groups ? groups.labels : members.map(([token]) => (isWord && wordOf[token] >= 0 ? side.words[wordOf[token]] : side.labels[start + token]));
+  const groups = bySpan
+    ? spanGroups(
+        spans.map(({ name }) => name),
+        ownerOf(spans, start, count),
+        hiddenToken,
+      )
+    : null;
+  const members = groups
+    ? groups.members
+    : isWord
+      ? wordGroups(wordOf)
+      : wordOf.map((_, token) => [token]);
+  const labels = groups
+    ? groups.labels
+    : members.map(([token]) =>
+        isWord && wordOf[token] >= 0 ? side.words[wordOf[token]] : side.labels[start + token],
+      );
   const special = members.map((group) => group.every((token) => side.special[start + token] === 1));
   const segments = members.map(([token]) => side.segments[start + token]);
   const first = bySpan ? 0 : isWord ? wordGroups(side.wordOf.slice(0, start)).length : start;
-  const hidden = Uint8Array.from(members, (group, i) => ((i === 0 && start === 0 && state.hide.includes("first")) || group.every((token) => hiddenToken[token]) ? 1 : 0));
-  const wanted = how.within === null ? null : new Set(spans.find(({ name }) => name === how.within)?.tokens);
-  const kept = hidden.map((one, i) => (one || (wanted && !wanted.has(start + members[i][0])) ? 0 : 1));
+  const hidden = Uint8Array.from(members, (group, i) =>
+    (i === 0 && start === 0 && state.hide.includes("first")) ||
+    group.every((token) => hiddenToken[token])
+      ? 1
+      : 0,
+  );
+  const wanted =
+    how.within === null ? null : new Set(spans.find(({ name }) => name === how.within)?.tokens);
+  const kept = hidden.map((one, i) =>
+    one || (wanted && !wanted.has(start + members[i][0])) ? 0 : 1,
+  );
   return { labels, members, special, segments, kept, hidden, bySpan, rtl: side.rtl, start, first };
 }
 
 /** @param {Side} side @param {string[]} hide @param {number} token */
 function isHidden(side, hide, token) {
-  return (hide.includes("special") && side.special[token] === 1) || (hide.includes("first") && token === 0);
+  return (
+    (hide.includes("special") && side.special[token] === 1) ||
+    (hide.includes("first") && token === 0)
+  );
 }
 
 /**
@@ -102,8 +130,14 @@ export function wordGroups(wordOf) {
  */
 export function drawingOf(stack, layer, state, heads) {
   const same = stack.keys === null;
-  const queries = unitsOf(stack.queries, state, layer.start[0], layer.rows, { bySpan: same, within: same ? state.attending : null });
-  const keys = unitsOf(keysOf(stack), state, layer.start[1], layer.columns, { bySpan: true, within: state.attended });
+  const queries = unitsOf(stack.queries, state, layer.start[0], layer.rows, {
+    bySpan: same,
+    within: same ? state.attending : null,
+  });
+  const keys = unitsOf(keysOf(stack), state, layer.start[1], layer.columns, {
+    bySpan: true,
+    within: state.attended,
+  });
   const present = heads.filter((head) => layer.heads.includes(head));
   const weights = present.map((head) => merged(layer, layer.heads.indexOf(head), queries, keys));
   return { queries, keys, heads: present, weights, pair: state.pair, reference: layer.reference };
@@ -128,16 +162,24 @@ function merged(layer, place, queries, keys) {
     for (const token of group) {
       const from = start + token * columns;
       const to = unit * width;
-      for (let key = 0; key < columns; key++) values[to + unitOf[key]] += (levels[from + key] * factors[key]) / group.length;
+      for (let key = 0; key < columns; key++)
+        values[to + unitOf[key]] += (levels[from + key] * factors[key]) / group.length;
     }
   });
   return values;
 }
 
-/** @param {LayerWeights} layer @param {number} place @returns {Float64Array} value of one level in each column */
+/**
+ * @param {LayerWeights} layer
+ * @param {number} place
+ * @returns {Float64Array} value of one level in each column
+ */
 function columnFactors(layer, place) {
   const { columns, scales, factors } = layer;
-  return Float64Array.from({ length: columns }, (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1));
+  return Float64Array.from(
+    { length: columns },
+    (_, key) => scales[place] * (factors ? factors[place * columns + key] : 1),
+  );
 }
 
 /** @param {number[][]} members @param {number} tokens @returns {Int32Array} */
@@ -157,7 +199,10 @@ export function isShown(drawing, query, key) {
   const { queries, keys, pair } = drawing;
   if (!queries.kept[query] || !keys.kept[key]) return false;
   if (pair === "all") return true;
-  return queries.segments[query] === "ab".indexOf(pair[0]) && keys.segments[key] === "ab".indexOf(pair[1]);
+  return (
+    queries.segments[query] === "ab".indexOf(pair[0]) &&
+    keys.segments[key] === "ab".indexOf(pair[1])
+  );
 }
 
 /**

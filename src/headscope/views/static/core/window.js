@@ -6,7 +6,11 @@
 
 const SPAN = 2; // tiles of a window
 
-/** @param {number} length @param {number} tile @returns {number} the tile with which the last window begins */
+/**
+ * @param {number} length
+ * @param {number} tile
+ * @returns {number} the tile with which the last window begins
+ */
 export function lastWindow(length, tile) {
   return Math.max(0, Math.ceil(length / tile) - SPAN);
 }
@@ -24,7 +28,12 @@ export function tileNumbers({ start, end }, tile) {
   return Array.from({ length: Math.ceil(end / tile) - first }, (_, i) => first + i);
 }
 
-/** @param {unknown} window @param {number[]} lengths  of queries and keys @param {number | null} tile @returns {number[]} */
+/**
+ * @param {unknown} window
+ * @param {number[]} lengths  of queries and keys
+ * @param {number | null} tile
+ * @returns {number[]}
+ */
 export function validWindow(window, lengths, tile) {
   if (tile === null || !Array.isArray(window)) return [0, 0];
   return lengths.map((length, i) => {

@@ -1,15 +1,18 @@
 /**
- * Which heads of this text are worth a look, and why; each one click away. Also says what is hidden.
+ * Which heads of this text are worth a look, and why; each one click away. Also says what is
+ * hidden.
  *
- * @typedef {import("./data.js").Data} Data
- * @typedef {import("./data.js").Worth} Worth
- * @typedef {import("./state.js").Store} Store
- * @typedef {import("./controls.js").Control} Control
  */
 
 import { button, element } from "./controls.js";
 import { nameHead } from "./heads.js";
 import { SETTINGS } from "./settings.js";
+
+/**
+ * @import { Control } from "./controls.js"
+ * @import { Data, Worth } from "./data.js"
+ * @import { Store } from "./state.js"
+ */
 
 /**
  * @param {Data} data
@@ -20,14 +23,32 @@ import { SETTINGS } from "./settings.js";
  */
 export function worthControl(data, store, shown, open) {
   const why = element("span", { class: "hs-why" });
-  const others = element("span", { class: "hs-worth-others", role: "group", "aria-label": "Heads worth a look" });
+  const others = element("span", {
+    class: "hs-worth-others",
+    role: "group",
+    "aria-label": "Heads worth a look",
+  });
   const node = element("p", { class: "hs-worth" }, why, others);
   const update = () => {
-    const worth = store.state.weights === "rollout" ? [] : (data.stack(store.state.stack).worth ?? []);
+    const worth =
+      store.state.weights === "rollout" ? [] : (data.stack(store.state.stack).worth ?? []);
     const { layer, heads } = shown();
-    const current = heads.length === 1 ? worth.filter((one) => one.layer === layer && one.head === heads[0]) : [];
-    why.replaceChildren(...(current.length ? [element("strong", {}, nameHead(layer, heads[0])), ` ${sentence(current)}`] : []));
-    others.replaceChildren(...distinct(worth).map((one) => suggestion(one, current.some((now) => now.layer === one.layer && now.head === one.head), open)));
+    const current =
+      heads.length === 1 ? worth.filter((one) => one.layer === layer && one.head === heads[0]) : [];
+    why.replaceChildren(
+      ...(current.length
+        ? [element("strong", {}, nameHead(layer, heads[0])), ` ${sentence(current)}`]
+        : []),
+    );
+    others.replaceChildren(
+      ...distinct(worth).map((one) =>
+        suggestion(
+          one,
+          current.some((now) => now.layer === one.layer && now.head === one.head),
+          open,
+        ),
+      ),
+    );
     node.hidden = worth.length === 0;
   };
   return { node, update };
@@ -35,18 +56,29 @@ export function worthControl(data, store, shown, open) {
 
 /** @param {Worth[]} ways @returns {string} */
 function sentence(ways) {
-  return `looks at ${ways.map(({ words, share }) => `${words} (${Math.round(100 * share)} % where there is one)`).join(" and ")}. `;
+  const described = ways.map(
+    ({ words, share }) => `${words} (${Math.round(100 * share)} % where there is one)`,
+  );
+  return `looks at ${described.join(" and ")}. `;
 }
 
 /** One button for each head. @param {Worth[]} worth @returns {Worth[]} */
 function distinct(worth) {
-  return worth.filter((one, i) => worth.findIndex((other) => other.layer === one.layer && other.head === one.head) === i);
+  return worth.filter(
+    (one, i) =>
+      worth.findIndex((other) => other.layer === one.layer && other.head === one.head) === i,
+  );
 }
 
 /** @param {Worth} one @param {boolean} on @param {(one: Worth) => void} open */
 function suggestion(one, on, open) {
   const name = nameHead(one.layer, one.head);
-  const made = button("", `${name} looks at ${one.words}: ${Math.round(100 * one.share)} % of its attention where that is possible`, () => open(one));
+  const made = button(
+    "",
+    `${name} looks at ${one.words}: ${Math.round(100 * one.share)} % of its attention where ` +
+      "that is possible",
+    () => open(one),
+  );
   made.append(element("strong", {}, name), ` ${one.words}`);
   made.classList.add("hs-suggestion");
   made.setAttribute("aria-pressed", String(on));
@@ -62,7 +94,8 @@ export function hiddenControl(store) {
   const text = element("span", {});
   const show = button("Show", "Show what is hidden", () => store.set({ hide: [] }));
   const node = element("p", { class: "hs-hidden-note" }, text, show);
-  const say = (/** @type {string} */ share) => (text.textContent = `${names(store.state.hide)} hidden: ${share} `);
+  const say = (/** @type {string} */ share) =>
+    (text.textContent = `${names(store.state.hide)} hidden: ${share} `);
   return { node, say, update: () => (node.hidden = store.state.hide.length === 0) };
 }
 

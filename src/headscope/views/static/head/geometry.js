@@ -2,7 +2,6 @@
  * Where tokens, lines and numbers go. Everything is laid out along two axes: `along` the tokens and
  * in `depth` from the attending to the attended side; the layout only decides which axis is which.
  *
- * @typedef {import("../core/units.js").Drawing} Drawing
  *
  * @typedef {object} Geometry
  * @property {boolean} vertical
@@ -11,7 +10,8 @@
  * @property {number} size  font size
  * @property {number} margin  room before the first token, for the headings of the numbers
  * @property {number} numbers  depth of the numbers beside each side
- * @property {number} columns  numbers side by side, one for each head; 0 where only the largest is written
+ * @property {number} columns  numbers side by side, one for each head; 0 where only the largest is
+ *   written
  * @property {number} cell  width of a head's cell beside the largest number; 0 without cells
  * @property {number} label  depth of the labels
  * @property {number} span  depth of the lines
@@ -20,6 +20,8 @@
  * @property {number} width
  * @property {number} height
  */
+
+/** @import { Drawing } from "../core/units.js" */
 
 const COLUMN = 46;
 const GAP = 8;
@@ -40,15 +42,23 @@ export const NAME = 11; // size of the names of spans
 export function geometryOf(drawing, direction, room, measure, touched, names) {
   const count = Math.max(drawing.queries.labels.length, drawing.keys.labels.length);
   const vertical = direction === "vertical";
-  const close = Math.round((count <= 48 ? 23 : count <= 160 ? 19 : 16) * (room >= LARGE ? 1.25 : 1));
+  const close = Math.round(
+    (count <= 48 ? 23 : count <= 160 ? 19 : 16) * (room >= LARGE ? 1.25 : 1),
+  );
   const pitch = touched ? Math.max(close, count <= 160 ? 40 : 28) : close;
   const size = close >= 28 ? 16 : close >= 23 ? 13 : close >= 19 ? 12 : 11;
   const label = labelDepth(drawing, size, measure, vertical ? Math.max(96, room * 0.3) : 180);
   const least = room < NARROW ? 56 : 160;
   const beside = vertical ? (room - least) / 2 - label - GAP : Infinity;
   const { columns, cell, ...found } = numberRoom(drawing.heads.length, beside, vertical);
-  const wanted = names.reduce((most, name) => Math.max(most, Math.ceil(measure(name, NAME)) + 14), 0);
-  const numbers = vertical && found.numbers ? Math.max(found.numbers, Math.min(wanted, 140, beside)) : found.numbers;
+  const wanted = names.reduce(
+    (most, name) => Math.max(most, Math.ceil(measure(name, NAME)) + 14),
+    0,
+  );
+  const numbers =
+    vertical && found.numbers
+      ? Math.max(found.numbers, Math.min(wanted, 140, beside))
+      : found.numbers;
   const free = vertical ? room - 2 * (numbers + label + GAP) : 260;
   const span = Math.max(least, Math.min(room >= LARGE ? 640 : 420, free));
   const margin = pitch * 1.5;
@@ -56,11 +66,27 @@ export function geometryOf(drawing, direction, room, measure, touched, names) {
   const depth = 2 * (numbers + label + GAP) + span;
   const flipped = !vertical && drawing.queries.rtl;
   const [width, height] = vertical ? [depth, length] : [length, depth];
-  return { vertical, flipped, pitch, size, margin, numbers, columns, cell, label, span, length, depth, width, height };
+  return {
+    vertical,
+    flipped,
+    pitch,
+    size,
+    margin,
+    numbers,
+    columns,
+    cell,
+    label,
+    span,
+    length,
+    depth,
+    width,
+    height,
+  };
 }
 
 /**
- * A number for each head where there is room, else a cell for each and the largest as a number; where there
+ * A number for each head where there is room, else a cell for each and the largest as a number;
+ * where there
  * is no room at all the largest is written over the lines.
  * @param {number} heads
  * @param {number} room
@@ -69,14 +95,20 @@ export function geometryOf(drawing, direction, room, measure, touched, names) {
  */
 function numberRoom(heads, room, vertical) {
   const columns = Math.max(1, heads);
-  if (columns <= (vertical ? 4 : 2) && columns * COLUMN + GAP <= room) return { columns, cell: 0, numbers: columns * COLUMN + GAP };
+  if (columns <= (vertical ? 4 : 2) && columns * COLUMN + GAP <= room)
+    return { columns, cell: 0, numbers: columns * COLUMN + GAP };
   if (LARGEST + GAP > room) return { columns: columns === 1 ? 1 : 0, cell: 0, numbers: 0 };
   const cell = vertical ? Math.min(8, Math.floor((room - LARGEST - GAP) / heads)) : 0;
   const kept = cell >= 3 ? cell : 0;
   return { columns: 0, cell: kept, numbers: LARGEST + kept * heads + GAP };
 }
 
-/** @param {Drawing} drawing @param {number} size @param {(text: string, size: number) => number} measure @param {number} most */
+/**
+ * @param {Drawing} drawing
+ * @param {number} size
+ * @param {(text: string, size: number) => number} measure
+ * @param {number} most
+ */
 function labelDepth(drawing, size, measure, most) {
   const limit = Math.min(180, most);
   let widest = 40;
@@ -110,13 +142,21 @@ export function headShift(g, place, heads) {
   return heads < 2 ? 0 : spread * (place / (heads - 1) - 0.5);
 }
 
-/** @param {Geometry} g @param {"q" | "k"} side @returns {number} depth at which the side's lines end */
+/**
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @returns {number} depth at which the side's lines end
+ */
 export function lineEnd(g, side) {
   const start = g.numbers + g.label + GAP;
   return side === "q" ? start : start + g.span;
 }
 
-/** @param {Geometry} g @param {"q" | "k"} side @returns {number} depth at which the side's labels begin */
+/**
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @returns {number} depth at which the side's labels begin
+ */
 export function labelStart(g, side) {
   return side === "q" ? g.numbers : g.numbers + g.label + 2 * GAP + g.span;
 }
@@ -145,7 +185,12 @@ export function labelBox(g, side, index) {
  */
 export function numberAt(g, side, index, column) {
   const wide = g.columns ? COLUMN : LARGEST;
-  if (g.numbers === 0) return place(g, middle(g, index), side === "q" ? lineEnd(g, "q") + wide : lineEnd(g, "k") - GAP);
+  if (g.numbers === 0)
+    return place(
+      g,
+      middle(g, index),
+      side === "q" ? lineEnd(g, "q") + wide : lineEnd(g, "k") - GAP,
+    );
   const start = side === "q" ? 0 : labelStart(g, "k") + g.label;
   const inset = g.vertical ? wide - 4 : wide / 2;
   return place(g, middle(g, index), start + column * COLUMN + inset);

@@ -1,14 +1,6 @@
 /**
  * Where a head view is drawn: two columns of tokens, the lines between them, numbers on hover.
  *
- * @typedef {import("../core/units.js").Drawing} Drawing
- * @typedef {import("../core/lines.js").Line} Line
- * @typedef {import("./geometry.js").Geometry} Geometry
- * @typedef {import("./shapes.js").Look} Look
- * @typedef {import("../core/spans.js").Pin} Pin
- * @typedef {import("../core/select.js").Place} Place
- * @typedef {import("../core/scene.js").Scene} Scene
- * @typedef {import("../core/scene.js").Shape} Shape
  *
  * @typedef {object} Picture
  * @property {Drawing} drawing
@@ -30,6 +22,16 @@ import { paintAll, SANS } from "../core/scene.js";
 import { Selecting } from "../core/select.js";
 import { samePin } from "../core/spans.js";
 
+/**
+ * @import { Line } from "../core/lines.js"
+ * @import { Scene, Shape } from "../core/scene.js"
+ * @import { Place } from "../core/select.js"
+ * @import { Pin } from "../core/spans.js"
+ * @import { Drawing } from "../core/units.js"
+ * @import { Geometry } from "./geometry.js"
+ * @import { Look } from "./shapes.js"
+ */
+
 const MOST_PIXELS = 16e6;
 const MARGIN = 160;
 
@@ -46,8 +48,20 @@ export class Stage {
     this.overview = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
     this.detail = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
     this.columns = {
-      q: element("div", { class: "hs-tokens", role: "listbox", "aria-multiselectable": "true", "aria-label": "Attending tokens", "data-side": "q" }),
-      k: element("div", { class: "hs-tokens", role: "listbox", "aria-multiselectable": "true", "aria-label": "Attended tokens", "data-side": "k" }),
+      q: element("div", {
+        class: "hs-tokens",
+        role: "listbox",
+        "aria-multiselectable": "true",
+        "aria-label": "Attending tokens",
+        "data-side": "q",
+      }),
+      k: element("div", {
+        class: "hs-tokens",
+        role: "listbox",
+        "aria-multiselectable": "true",
+        "aria-label": "Attended tokens",
+        "data-side": "k",
+      }),
     };
     this.root.append(this.overview, this.detail, this.columns.q, this.columns.k);
     parent.append(this.root);
@@ -83,7 +97,14 @@ export class Stage {
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
     const names = picture.look.runs.q.map(({ name }) => name);
-    const geometry = geometryOf(picture.drawing, picture.direction, room, measure, isTouched(), names);
+    const geometry = geometryOf(
+      picture.drawing,
+      picture.direction,
+      room,
+      measure,
+      isTouched(),
+      names,
+    );
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;
@@ -100,7 +121,9 @@ export class Stage {
     this.root.style.fontSize = `${g.size}px`;
     this.root.dataset.layout = g.vertical ? "vertical" : "horizontal";
     fit(this.overview, g.width, g.height);
-    this.columns.q.replaceChildren(...drawing.queries.labels.map((text, i) => token("q", i, text, g)));
+    this.columns.q.replaceChildren(
+      ...drawing.queries.labels.map((text, i) => token("q", i, text, g)),
+    );
     this.columns.k.replaceChildren(...drawing.keys.labels.map((text, i) => token("k", i, text, g)));
   }
 
@@ -123,14 +146,19 @@ export class Stage {
     const found = overviewLines(drawing, this.cuts);
     this.overviewDrawn = found.lines;
     this.total = found.total;
-    this.paintOn(this.overview, [...markShapes(drawing, this.placed(), look, true), ...this.curves(found.lines, drawing.heads.length)]);
+    this.paintOn(this.overview, [
+      ...markShapes(drawing, this.placed(), look, true),
+      ...this.curves(found.lines, drawing.heads.length),
+    ]);
   }
 
   drawDetail() {
     const { drawing, look, pin } = this.current();
     const active = this.active();
     this.root.classList.toggle("hs-focused", active !== null);
-    this.drawn = active ? active.indices.flatMap((index) => tokenLines(drawing, this.cuts, active.side, index)) : this.overviewDrawn;
+    this.drawn = active
+      ? active.indices.flatMap((index) => tokenLines(drawing, this.cuts, active.side, index))
+      : this.overviewDrawn;
     this.paintDetail(active);
     this.markActive(active);
     const pair = pin && this.hover && this.hover.side !== pin.side ? this.hover : null;
@@ -148,8 +176,13 @@ export class Stage {
     if (!active || bottom <= top) return;
     fit(this.detail, g.width, bottom - top);
     this.detail.style.top = `${top}px`;
-    const seen = (/** @type {number} */ along) => !g.vertical || (along >= top - g.pitch && along <= bottom + g.pitch);
-    this.paintOn(this.detail, this.detailShapes(active, seen).filter((shape) => reaches(shape, top, bottom)), top);
+    const seen = (/** @type {number} */ along) =>
+      !g.vertical || (along >= top - g.pitch && along <= bottom + g.pitch);
+    this.paintOn(
+      this.detail,
+      this.detailShapes(active, seen).filter((shape) => reaches(shape, top, bottom)),
+      top,
+    );
   }
 
   /** The visible part of the stage and a little more. @returns {{top: number, bottom: number}} */
@@ -166,16 +199,25 @@ export class Stage {
   detailShapes(active, seen) {
     const { drawing, look } = this.current();
     const g = this.placed();
-    return [...markShapes(drawing, g, look, active.side === "q"), ...this.curves(this.drawn, 1), ...numberShapes(drawing, active, g, look, seen)];
+    return [
+      ...markShapes(drawing, g, look, active.side === "q"),
+      ...this.curves(this.drawn, 1),
+      ...numberShapes(drawing, active, g, look, seen),
+    ];
   }
 
   /** @param {Line[]} lines @param {number} sharing @returns {Shape[]} */
   curves(lines, sharing) {
     const { drawing, look } = this.current();
-    return lines.map((line) => curveOf(line, drawing, this.placed(), look, sharing)).filter((curve) => curve.alpha >= 1 / 255);
+    return lines
+      .map((line) => curveOf(line, drawing, this.placed(), look, sharing))
+      .filter((curve) => curve.alpha >= 1 / 255);
   }
 
-  /** Whose lines are shown: the hovered token's, unless it is one of the pinned ones or only picks a partner of them. */
+  /**
+   * Whose lines are shown: the hovered token's, unless it is one of the pinned ones or only picks a
+   * partner of them.
+   */
   active() {
     const { pin } = this.current();
     if (!pin || !this.hover) return pin ?? this.hover;
@@ -185,8 +227,12 @@ export class Stage {
 
   /** @param {Pin | null} active */
   markActive(active) {
-    this.root.querySelectorAll(".hs-active").forEach((token) => token.classList.remove("hs-active"));
-    if (active) for (const index of active.indices) this.columns[active.side].children[index]?.classList.add("hs-active");
+    this.root
+      .querySelectorAll(".hs-active")
+      .forEach((token) => token.classList.remove("hs-active"));
+    if (active)
+      for (const index of active.indices)
+        this.columns[active.side].children[index]?.classList.add("hs-active");
   }
 
   /** @param {Pin | null} hover */
@@ -207,17 +253,27 @@ export class Stage {
     return key === right ? { side: "k", index } : null;
   }
 
-  /** @param {"q" | "k"} side @param {number} index @returns {boolean} whether there is such a token */
+  /**
+   * @param {"q" | "k"} side
+   * @param {number} index
+   * @returns {boolean} whether there is such a token
+   */
   focusToken(side, index) {
     const next = this.columns[side].children[index];
     if (!(next instanceof HTMLElement)) return false;
-    this.root.querySelectorAll(".hs-token[tabindex='0']").forEach((one) => one.setAttribute("tabindex", "-1"));
+    this.root
+      .querySelectorAll(".hs-token[tabindex='0']")
+      .forEach((one) => one.setAttribute("tabindex", "-1"));
     next.tabIndex = 0;
     next.focus();
     return true;
   }
 
-  /** @param {HTMLCanvasElement} canvas @param {Shape[]} shapes @param {number} [top]  where the canvas begins */
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Shape[]} shapes
+   * @param {number} [top]  where the canvas begins
+   */
   paintOn(canvas, shapes, top = 0) {
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     pen.setTransform(1, 0, 0, 1, 0, 0);
@@ -233,7 +289,12 @@ export class Stage {
     const g = this.placed();
     const active = this.active();
     const numbers = active ? numberShapes(drawing, active, g, look) : [];
-    const shapes = [...markShapes(drawing, g, look, active?.side !== "k"), ...this.curves(this.drawn, active ? 1 : drawing.heads.length), ...labelShapes(drawing, g, look), ...numbers];
+    const shapes = [
+      ...markShapes(drawing, g, look, active?.side !== "k"),
+      ...this.curves(this.drawn, active ? 1 : drawing.heads.length),
+      ...labelShapes(drawing, g, look),
+      ...numbers,
+    ];
     return { width: g.width, height: g.height, paper: COLORS[look.theme].paper, shapes };
   }
 
@@ -259,25 +320,40 @@ export class Stage {
 /** @param {"q" | "k"} side @param {number} index @param {string} text @param {Geometry} g */
 function token(side, index, text, g) {
   const box = labelBox(g, side, index);
-  const label = element("div", { class: "hs-token", role: "option", "data-index": String(index), title: text, dir: "auto" });
+  const label = element("div", {
+    class: "hs-token",
+    role: "option",
+    "data-index": String(index),
+    title: text,
+    dir: "auto",
+  });
   label.tabIndex = side === "q" && index === 0 ? 0 : -1;
   const name = element("span", {});
   name.textContent = text;
   label.append(name);
-  Object.assign(label.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` });
+  Object.assign(label.style, {
+    left: `${box.left}px`,
+    top: `${box.top}px`,
+    width: `${box.width}px`,
+    height: `${box.height}px`,
+  });
   return label;
 }
 
 /** @param {Shape} shape @param {number} top @param {number} bottom */
 function reaches(shape, top, bottom) {
   if (shape.kind === "cells") return true;
-  const [a, b] = shape.kind === "text" ? [shape.at[1] - 20, shape.at[1] + 20] : [shape.from[1], shape.to[1]];
+  const [a, b] =
+    shape.kind === "text" ? [shape.at[1] - 20, shape.at[1] + 20] : [shape.from[1], shape.to[1]];
   return Math.max(a, b) >= top && Math.min(a, b) <= bottom;
 }
 
 /** @param {Drawing} a @param {Drawing} b */
 function sameLabels(a, b) {
-  return a.queries.labels.join("\0") === b.queries.labels.join("\0") && a.keys.labels.join("\0") === b.keys.labels.join("\0");
+  return (
+    a.queries.labels.join("\0") === b.queries.labels.join("\0") &&
+    a.keys.labels.join("\0") === b.keys.labels.join("\0")
+  );
 }
 
 /** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */

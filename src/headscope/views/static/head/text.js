@@ -1,17 +1,8 @@
 /**
- * The head view as running text: the chosen tokens' attention as a shade behind every token that gets it. Several heads
+ * The head view as running text: the chosen tokens' attention as a shade behind every token that
+ * gets it. Several heads
  * are averaged, several chosen tokens too; without any it is the generated tokens, or all.
  *
- * @typedef {import("./stage.js").Picture} Picture
- * @typedef {import("./stage.js").Focus} Focus
- * @typedef {import("../core/data.js").Stack} Stack
- * @typedef {import("../core/data.js").Side} Side
- * @typedef {import("../core/data.js").LayerWeights} LayerWeights
- * @typedef {import("../core/units.js").Units} Units
- * @typedef {import("../core/spans.js").Pin} Pin
- * @typedef {import("../core/select.js").Place} Place
- * @typedef {import("../core/scene.js").Scene} Scene
- * @typedef {import("../core/scene.js").Shape} Shape
  * @typedef {Picture & {stack: Stack, layer: LayerWeights}} TextPicture
  */
 
@@ -24,17 +15,40 @@ import { samePin } from "../core/spans.js";
 import { isShown } from "../core/units.js";
 import { measure } from "./stage.js";
 
+/**
+ * @import { LayerWeights, Side, Stack } from "../core/data.js"
+ * @import { Line } from "../core/lines.js"
+ * @import { Scene, Shape } from "../core/scene.js"
+ * @import { Place } from "../core/select.js"
+ * @import { Pin } from "../core/spans.js"
+ * @import { Drawing, Units } from "../core/units.js"
+ * @import { Run } from "./shapes.js"
+ * @import { Focus, Picture } from "./stage.js"
+ */
+
 const STRONGEST = 0.75; // opacity behind the largest weight: the word on it must stay readable
 const PRINT = { width: 640, size: 13, line: 22, margin: 16 };
 
 export class TextStage {
-  /** @param {HTMLElement} parent @param {(pin: Pin | null) => void} onPin @param {(focus: Focus) => void} onFocus */
+  /**
+   * @param {HTMLElement} parent
+   * @param {(pin: Pin | null) => void} onPin
+   * @param {(focus: Focus) => void} onFocus
+   */
   constructor(parent, onPin, onFocus) {
     this.onPin = onPin;
     this.onFocus = onFocus;
     /** Whether a token that is pointed at looks, or is looked at. @type {"q" | "k"} */
     this.asking = "q";
-    this.turn = segments("Shade", [{ value: "q", text: "what they look at" }, { value: "k", text: "what looks at them" }], () => this.asking, (side) => this.ask(/** @type {"q" | "k"} */ (side)));
+    this.turn = segments(
+      "Shade",
+      [
+        { value: "q", text: "what they look at" },
+        { value: "k", text: "what looks at them" },
+      ],
+      () => this.asking,
+      (side) => this.ask(/** @type {"q" | "k"} */ (side)),
+    );
     this.body = element("div", {});
     this.root = element("div", { class: "hs-text-stage" }, this.turn.node, this.body);
     parent.append(this.root);
@@ -44,7 +58,7 @@ export class TextStage {
     this.hover = null;
     /** @type {Record<"q" | "k", HTMLElement[]>} */
     this.tokens = { q: [], k: [] };
-    /** @type {import("../core/lines.js").Line[]} */
+    /** @type {Line[]} */
     this.drawn = [];
     /** @type {Float64Array} */
     this.values = new Float64Array(0);
@@ -68,7 +82,11 @@ export class TextStage {
     this.shade();
   }
 
-  /** A text that looks at itself is written once; its tokens are asked for either side. @param {Pin | null} pin @returns {Pin | null} */
+  /**
+   * A text that looks at itself is written once; its tokens are asked for either side.
+   * @param {Pin | null} pin
+   * @returns {Pin | null}
+   */
   turned(pin) {
     return pin && this.picture?.stack.keys === null ? { ...pin, side: this.asking } : pin;
   }
@@ -90,20 +108,37 @@ export class TextStage {
       const made = tokensOf(side === "q" ? stack.queries : keysOf(stack), units, look.runs[side]);
       this.tokens[side] = made.tokens;
       const name = stack.keys ? (side === "q" ? "Attending text" : "Attended text") : "Text";
-      return element("div", { class: "hs-text", role: "listbox", "aria-multiselectable": "true", "aria-label": name, "data-side": side, dir: "auto" }, ...made.nodes);
+      return element(
+        "div",
+        {
+          class: "hs-text",
+          role: "listbox",
+          "aria-multiselectable": "true",
+          "aria-label": name,
+          "data-side": side,
+          dir: "auto",
+        },
+        ...made.nodes,
+      );
     });
     if (!stack.keys) this.tokens.k = this.tokens.q;
     this.body.replaceChildren(...blocks);
   }
 
-  /** Whose attention is shown: of the token pointed at, of those chosen, of the generated ones, of all. @returns {Pin} */
+  /**
+   * Whose attention is shown: of the token pointed at, of those chosen, of the generated ones, of
+   * all.
+   * @returns {Pin}
+   */
   active() {
     const { pin, drawing, look } = this.current();
     const found = pin ?? this.hover;
     if (found) return found;
     const units = this.asking === "q" ? drawing.queries : drawing.keys;
     const from = this.asking === "q" ? (look.prompt ?? 0) : 0;
-    const indices = units.labels.map((_, index) => index).filter((index) => index >= from && units.kept[index]);
+    const indices = units.labels
+      .map((_, index) => index)
+      .filter((index) => index >= from && units.kept[index]);
     return { side: this.asking, indices };
   }
 
@@ -113,24 +148,37 @@ export class TextStage {
     const others = active.side === "q" ? drawing.keys : drawing.queries;
     this.values = attentionOn(drawing, active);
     const most = Math.max(...this.values, 1e-12);
-    const [red, green, blue] = rgb(headColor(look.theme, drawing.heads.length === 1 ? drawing.heads[0] : 0));
+    const [red, green, blue] = rgb(
+      headColor(look.theme, drawing.heads.length === 1 ? drawing.heads[0] : 0),
+    );
     const unitOf = unitOfTokens(others);
     for (const side of /** @type {("q" | "k")[]} */ (["q", "k"])) {
       const isShaded = this.tokens.q === this.tokens.k || side !== active.side;
       this.tokens[side].forEach((token, i) => {
         const value = isShaded ? this.values[unitOf[i]] : 0;
-        token.style.backgroundColor = value > 0 ? `rgba(${red},${green},${blue},${(STRONGEST * opacity(value / most)).toFixed(3)})` : "";
+        token.style.backgroundColor =
+          value > 0
+            ? `rgba(${red},${green},${blue},${(STRONGEST * opacity(value / most)).toFixed(3)})`
+            : "";
       });
     }
     this.mark(pin, this.hover);
     const told = pin ?? this.hover;
-    this.onFocus({ pin: told ?? (active.indices.length ? active : null), pair: null, drawn: 0, total: 0 });
+    this.onFocus({
+      pin: told ?? (active.indices.length ? active : null),
+      pair: null,
+      drawn: 0,
+      total: 0,
+    });
   }
 
   /** @param {Pin | null} pin @param {Pin | null} hover */
   mark(pin, hover) {
-    for (const side of /** @type {("q" | "k")[]} */ (this.tokens.q === this.tokens.k ? ["q"] : ["q", "k"])) {
-      const isOwn = (/** @type {Pin | null} */ one) => one && (this.tokens.q === this.tokens.k || one.side === side);
+    for (const side of /** @type {("q" | "k")[]} */ (
+      this.tokens.q === this.tokens.k ? ["q"] : ["q", "k"]
+    )) {
+      const isOwn = (/** @type {Pin | null} */ one) =>
+        one && (this.tokens.q === this.tokens.k || one.side === side);
       const [chosen, pointed] = [pin, hover].map((one) => new Set(isOwn(one) ? one?.indices : []));
       for (const token of this.tokens[side]) {
         const index = Number(token.dataset.index);
@@ -151,7 +199,9 @@ export class TextStage {
   focusToken(side, index) {
     const next = this.tokens[side].find((token) => Number(token.dataset.index) === index);
     if (!next) return false;
-    this.body.querySelectorAll(".hs-token[tabindex='0']").forEach((one) => one.setAttribute("tabindex", "-1"));
+    this.body
+      .querySelectorAll(".hs-token[tabindex='0']")
+      .forEach((one) => one.setAttribute("tabindex", "-1"));
     next.tabIndex = 0;
     next.focus();
     return true;
@@ -176,8 +226,14 @@ export class TextStage {
       const wide = measure(label, size);
       const after = token > 0 && side.labels[units.start + token - 1].endsWith("⏎");
       x += gap === 1 ? 4 : 0;
-      if (token > 0 && (gap === 2 || after || x + wide > width - margin)) [x, y] = [margin, y + line];
-      shapes.push({ kind: "cells", boxes: [x, y - line * 0.45, wide, line * 0.9], color, alpha: STRONGEST * opacity(this.values[unit] / most) });
+      if (token > 0 && (gap === 2 || after || x + wide > width - margin))
+        [x, y] = [margin, y + line];
+      shapes.push({
+        kind: "cells",
+        boxes: [x, y - line * 0.45, wide, line * 0.9],
+        color,
+        alpha: STRONGEST * opacity(this.values[unit] / most),
+      });
       shapes.push({ kind: "text", at: [x, y], text: label, size, color: COLORS[look.theme].ink });
       x += wide;
     });
@@ -196,8 +252,9 @@ export class TextStage {
 }
 
 /**
- * What each unit of the other side gets from those asked for: of attending ones the mean, of attended ones the sum.
- * @param {import("../core/units.js").Drawing} drawing
+ * What each unit of the other side gets from those asked for: of attending ones the mean, of
+ * attended ones the sum.
+ * @param {Drawing} drawing
  * @param {Pin} asked
  * @returns {Float64Array}
  */
@@ -228,7 +285,7 @@ function unitOfTokens({ members }) {
  * Tokens in lines, as the text was written; a span begins with its name.
  * @param {Side} side
  * @param {Units} units
- * @param {import("./shapes.js").Run[]} runs
+ * @param {Run[]} runs
  * @returns {{tokens: HTMLElement[], nodes: (Node | string)[]}}
  */
 function tokensOf(side, units, runs) {
@@ -238,14 +295,20 @@ function tokensOf(side, units, runs) {
   const tokens = unitOfTokens(units).map((unit, i) => {
     const at = units.start + i;
     const run = begins.get(i);
-    if (i > 0 && (side.gaps[at] === 2 || side.labels[at - 1].endsWith("⏎"))) nodes.push(element("br"));
+    if (i > 0 && (side.gaps[at] === 2 || side.labels[at - 1].endsWith("⏎")))
+      nodes.push(element("br"));
     else if (side.gaps[at] === 1) nodes.push(" ");
     if (run) {
       const name = element("span", { class: "hs-span-name", "aria-hidden": "true" }, run.name);
       name.style.setProperty("--chip", run.color);
       nodes.push(name);
     }
-    const token = element("span", { class: "hs-token", role: "option", "data-index": String(unit), tabindex: i === 0 ? "0" : "-1" });
+    const token = element("span", {
+      class: "hs-token",
+      role: "option",
+      "data-index": String(unit),
+      tabindex: i === 0 ? "0" : "-1",
+    });
     token.textContent = side.labels[at];
     token.classList.toggle("hs-special", side.special[at] === 1);
     token.classList.toggle("hs-hidden", !units.kept[unit]);

@@ -1,26 +1,26 @@
 /**
  * The head view: one layer, a line per pair of tokens and head.
  *
- * @typedef {import("../core/data.js").Data} Data
- * @typedef {import("../core/data.js").Stack} Stack
- * @typedef {import("../core/state.js").Store} Store
- * @typedef {import("../core/state.js").State} State
- * @typedef {import("./stage.js").Focus} Focus
- * @typedef {import("../core/units.js").Drawing} Drawing
- * @typedef {import("./shapes.js").Look} Look
- * @typedef {import("./shapes.js").Run} Run
- * @typedef {import("../core/spans.js").Pin} Pin
- * @typedef {import("../core/units.js").Units} Units
- * @typedef {import("../core/controls.js").Control} Control
- * @typedef {import("../core/colors.js").Theme} Theme
- * @typedef {import("../app.js").View} View
  */
 
 import { controlBar } from "../core/bar.js";
 import { headColor } from "../core/colors.js";
 import { chips, element } from "../core/controls.js";
 import { isSummary, keysOf } from "../core/data.js";
-import { hideControls, layerControl, massControl, pairControl, percent, settingControl, spanControls, stackControl, summaryControl, unitControl, weightsControl, windowControls } from "../core/filters.js";
+import {
+  hideControls,
+  layerControl,
+  massControl,
+  pairControl,
+  percent,
+  settingControl,
+  spanControls,
+  stackControl,
+  summaryControl,
+  unitControl,
+  weightsControl,
+  windowControls,
+} from "../core/filters.js";
 import { nameHead, nameLayer } from "../core/heads.js";
 import { selectionBar } from "../core/selection.js";
 import { SETTINGS } from "../core/settings.js";
@@ -30,6 +30,19 @@ import { Stage } from "./stage.js";
 import { TextStage } from "./text.js";
 import { drawingOf, massTo } from "../core/units.js";
 import { hiddenControl, worthControl } from "../core/worth.js";
+
+/**
+ * @import { View } from "../app.js"
+ * @import { Theme } from "../core/colors.js"
+ * @import { Control } from "../core/controls.js"
+ * @import { Data, Stack } from "../core/data.js"
+ * @import { Pin } from "../core/spans.js"
+ * @import { State } from "../core/settings.js"
+ * @import { Store } from "../core/state.js"
+ * @import { Drawing, Units } from "../core/units.js"
+ * @import { Look, Run } from "./shapes.js"
+ * @import { Focus } from "./stage.js"
+ */
 
 const TOLD = 3; // tokens, or heads, that the readout names
 
@@ -44,10 +57,34 @@ export function headView(root, data, store, theme) {
   const hide = hideControls(data, store);
   const hidden = hiddenControl(store);
   const heads = headChips(data, store, theme);
-  const worth = worthControl(data, store, () => (isSummary(store.state) ? { layer: -1, heads: [] } : store.state), ({ layer, head }) => store.set({ layer, heads: [head], pinned: null, summary: "each" }));
-  const first = [stackControl(data, store), layersControl(data, store), ...windowControls(data, store), heads, summaryControl(data, store), ...spanControls(store)];
-  const rest = [massControl(store), ...hide.controls, unitControl(store), pairControl(data, store), weightsControl(data, store), settingControl(store, "direction")];
-  const selection = selectionBar(data, store, theme, (adding) => (stage.selecting.adding = text.selecting.adding = adding));
+  const worth = worthControl(
+    data,
+    store,
+    () => (isSummary(store.state) ? { layer: -1, heads: [] } : store.state),
+    ({ layer, head }) => store.set({ layer, heads: [head], pinned: null, summary: "each" }),
+  );
+  const first = [
+    stackControl(data, store),
+    layersControl(data, store),
+    ...windowControls(data, store),
+    heads,
+    summaryControl(data, store),
+    ...spanControls(store),
+  ];
+  const rest = [
+    massControl(store),
+    ...hide.controls,
+    unitControl(store),
+    pairControl(data, store),
+    weightsControl(data, store),
+    settingControl(store, "direction"),
+  ];
+  const selection = selectionBar(
+    data,
+    store,
+    theme,
+    (adding) => (stage.selecting.adding = text.selecting.adding = adding),
+  );
   const controls = [...first, ...rest, worth, hidden, selection];
   const readout = element("p", { class: "hs-readout", role: "status" });
   const frame = element("div", { class: "hs-frame" });
@@ -55,12 +92,22 @@ export function headView(root, data, store, theme) {
 
   /** @type {Drawing | null} */
   let drawing = null;
-  const onPin = (/** @type {Pin | null} */ pin) => store.set({ pinned: pin && drawing && pinName(pin, drawing) });
-  const onFocus = (/** @type {Focus} */ focus) => drawing && readout.replaceChildren(...describe(drawing, focus, nameOf(store.state)));
+  const onPin = (/** @type {Pin | null} */ pin) =>
+    store.set({ pinned: pin && drawing && pinName(pin, drawing) });
+  const onFocus = (/** @type {Focus} */ focus) =>
+    drawing && readout.replaceChildren(...describe(drawing, focus, nameOf(store.state)));
   const stage = new Stage(frame, onPin, onFocus);
   const text = new TextStage(frame, onPin, onFocus);
   root.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() === "s" && event.target instanceof Element && event.target.matches(".hs-token") && !event.ctrlKey && !event.metaKey && selection.name()) event.preventDefault();
+    if (
+      event.key.toLowerCase() === "s" &&
+      event.target instanceof Element &&
+      event.target.matches(".hs-token") &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      selection.name()
+    )
+      event.preventDefault();
   });
 
   const update = async () => {
@@ -70,26 +117,54 @@ export function headView(root, data, store, theme) {
     const layer = await data.shown(stack, state);
     if (state !== store.state) return;
     heads.node.toggleAttribute("inert", state.weights === "rollout");
-    drawing = drawingOf(stack, layer, state, state.weights === "rollout" || isSummary(state) ? layer.heads : state.heads);
+    drawing = drawingOf(
+      stack,
+      layer,
+      state,
+      state.weights === "rollout" || isSummary(state) ? layer.heads : state.heads,
+    );
     hide.showMass(drawing);
     hidden.say(`${percent(hiddenMass(drawing))} of the attention shown here goes there.`);
     const look = lookOf(data, stack, state, drawing, theme());
     const isText = state.direction === "text";
     stage.root.hidden = isText;
     text.root.hidden = !isText;
-    const picture = { drawing, look, direction: state.direction, mass: state.mass, pin: pinFrom(state.pinned, drawing) };
+    const picture = {
+      drawing,
+      look,
+      direction: state.direction,
+      mass: state.mass,
+      pin: pinFrom(state.pinned, drawing),
+    };
     if (isText) text.show({ ...picture, stack, layer });
     else stage.show(picture);
   };
   const shown = () => (store.state.direction === "text" ? text : stage);
   const remove = () => [stage, text].forEach((one) => one.remove());
-  return { update, scene: () => shown().scene(), lines: () => shown().drawn, title: () => titleOf(data, store.state), remove };
+  return {
+    update,
+    scene: () => shown().scene(),
+    lines: () => shown().drawn,
+    title: () => titleOf(data, store.state),
+    remove,
+  };
 }
 
-/** One layer, or in a summary the layers that are put together. @param {Data} data @param {Store} store @returns {Control} */
+/**
+ * One layer, or in a summary the layers that are put together.
+ * @param {Data} data
+ * @param {Store} store
+ * @returns {Control}
+ */
 function layersControl(data, store) {
   const one = layerControl(data, store);
-  const several = chips("Layers", () => data.stack(store.state.stack).layers, () => store.state.layers, (layers) => store.set({ layers }), () => null);
+  const several = chips(
+    "Layers",
+    () => data.stack(store.state.stack).layers,
+    () => store.state.layers,
+    (layers) => store.set({ layers }),
+    () => null,
+  );
   const node = element("div", { class: "hs-either" }, one.node);
   const update = () => {
     const shown = isSummary(store.state) ? several : one;
@@ -110,43 +185,83 @@ function headChips(data, store, theme) {
   );
 }
 
-/** @param {Drawing} drawing @returns {number} share of the shown tokens' attention that goes to hidden ones */
+/**
+ * @param {Drawing} drawing
+ * @returns {number} share of the shown tokens' attention that goes to hidden ones
+ */
 function hiddenMass(drawing) {
   return massTo(drawing, (key) => drawing.keys.hidden[key] === 1);
 }
 
-/** @param {Data} data @param {Stack} stack @param {State} state @param {Drawing} drawing @param {Theme} theme @returns {Look} */
+/**
+ * @param {Data} data
+ * @param {Stack} stack
+ * @param {State} state
+ * @param {Drawing} drawing
+ * @param {Theme} theme
+ * @returns {Look}
+ */
 export function lookOf(data, stack, state, drawing, theme) {
   const begins = stack.name === "encoder" ? null : data.header.prompt;
-  const unit = begins === null ? -1 : drawing.queries.members.findIndex((tokens) => drawing.queries.start + tokens[0] >= begins);
+  const unit =
+    begins === null
+      ? -1
+      : drawing.queries.members.findIndex((tokens) => drawing.queries.start + tokens[0] >= begins);
   const crossing = stack.name === "cross";
-  const runs = { q: stack.keys ? [] : runsOf(drawing.queries, state, stack.queries.labels.length, theme), k: runsOf(drawing.keys, state, keysOf(stack).labels.length, theme) };
+  const runs = {
+    q: stack.keys ? [] : runsOf(drawing.queries, state, stack.queries.labels.length, theme),
+    k: runsOf(drawing.keys, state, keysOf(stack).labels.length, theme),
+  };
   return { theme, prompt: unit > 0 && !drawing.queries.bySpan ? unit : null, crossing, runs };
 }
 
-/** Neighbours that belong to one span. @param {Units} units @param {State} state @param {number} tokens @param {Theme} theme @returns {Run[]} */
+/**
+ * Neighbours that belong to one span.
+ * @param {Units} units
+ * @param {State} state
+ * @param {number} tokens
+ * @param {Theme} theme
+ * @returns {Run[]}
+ */
 function runsOf({ members, start, bySpan }, state, tokens, theme) {
   const spans = spansOf(state.spans, tokens);
   if (!spans.length) return [];
-  const owner = ownerOf(spans, start, members.reduce((most, group) => Math.max(most, group[group.length - 1] + 1), 0));
+  const owner = ownerOf(
+    spans,
+    start,
+    members.reduce((most, group) => Math.max(most, group[group.length - 1] + 1), 0),
+  );
   /** @type {Run[]} */
   const runs = [];
   let before = -1;
   members.forEach(([token], unit) => {
     const number = owner[token];
     if (number >= 0 && number === before) runs[runs.length - 1].to = unit + 1;
-    else if (number >= 0) runs.push({ from: unit, to: unit + 1, name: bySpan ? "" : spans[number].name, color: spanColor(theme, number) });
+    else if (number >= 0)
+      runs.push({
+        from: unit,
+        to: unit + 1,
+        name: bySpan ? "" : spans[number].name,
+        color: spanColor(theme, number),
+      });
     before = number;
   });
   return runs;
 }
 
-/** The pinned tokens that are in the drawing, by their place there. @param {string | null} pinned @param {Drawing} drawing @returns {Pin | null} */
+/**
+ * The pinned tokens that are in the drawing, by their place there.
+ * @param {string | null} pinned
+ * @param {Drawing} drawing
+ * @returns {Pin | null}
+ */
 export function pinFrom(pinned, drawing) {
   const pin = parsePin(pinned, Infinity, Infinity);
   if (!pin) return null;
   const { first, labels } = pin.side === "q" ? drawing.queries : drawing.keys;
-  const indices = pin.indices.map((index) => index - first).filter((index) => index >= 0 && index < labels.length);
+  const indices = pin.indices
+    .map((index) => index - first)
+    .filter((index) => index >= 0 && index < labels.length);
   return indices.length ? { side: pin.side, indices } : null;
 }
 
@@ -164,7 +279,10 @@ export function nameOf(state) {
 
 /** What a summary puts together. @param {State} state @returns {string} */
 export function summaryName({ summary, layers, heads }) {
-  const some = (/** @type {string} */ name, /** @type {number[]} */ numbers) => `${name}${numbers.length === 1 ? "" : "s"} ${ranges(numbers).replaceAll("+", ", ").replaceAll("-", "–")}`;
+  const some = (/** @type {string} */ name, /** @type {number[]} */ numbers) => {
+    const listed = ranges(numbers).replaceAll("+", ", ").replaceAll("-", "–");
+    return `${name}${numbers.length === 1 ? "" : "s"} ${listed}`;
+  };
   return `${SETTINGS.summary.choices[summary]} of ${some("layer", layers)}, ${some("head", heads)}`;
 }
 
@@ -193,32 +311,63 @@ export function describe(drawing, focus, nameOf) {
 function overviewNote({ drawn, total }) {
   const hint = "Point at a token for its weights, click to pin it.";
   if (drawn === total) return `${total.toLocaleString("en")} lines. ${hint}`;
-  return `The strongest ${drawn.toLocaleString("en")} of ${total.toLocaleString("en")} lines. ${hint}`;
+  return (
+    `The strongest ${drawn.toLocaleString("en")} of ${total.toLocaleString("en")} lines. ` +
+    `${hint}`
+  );
 }
 
-/** @param {Drawing} drawing @param {Pin} pin @param {(head: number) => string} nameOf @returns {(Node | string)[]} */
+/**
+ * @param {Drawing} drawing
+ * @param {Pin} pin
+ * @param {(head: number) => string} nameOf
+ * @returns {(Node | string)[]}
+ */
 function describeToken(drawing, pin, nameOf) {
   const isQuery = pin.side === "q";
   const others = isQuery ? drawing.keys : drawing.queries;
   const told = strongest(drawing, pin).flatMap(({ head, other, weight }, i) => [
-    i ? " · " : "", number(`${nameOf(head)} ${format(weight)}`), isQuery ? " to " : " from ", bold(others.labels[other]),
+    i ? " · " : "",
+    number(`${nameOf(head)} ${format(weight)}`),
+    isQuery ? " to " : " from ",
+    bold(others.labels[other]),
   ]);
-  const hidden = isQuery ? massTo(drawing, (key) => drawing.keys.hidden[key] === 1, pin.indices) : 0;
+  const hidden = isQuery
+    ? massTo(drawing, (key) => drawing.keys.hidden[key] === 1, pin.indices)
+    : 0;
   const rest = hidden > 0 ? ` · ${percent(hidden)} of it to hidden tokens` : "";
   return [...named(drawing, pin), ...told, rest];
 }
 
-/** Whose attention is told. @param {Drawing} drawing @param {Pin} pin @returns {(Node | string)[]} */
+/**
+ * Whose attention is told.
+ * @param {Drawing} drawing
+ * @param {Pin} pin
+ * @returns {(Node | string)[]}
+ */
 function named(drawing, { side, indices }) {
   const units = side === "q" ? drawing.queries : drawing.keys;
   const [index] = indices;
   const isOne = indices.length === 1;
-  const who = isOne ? [bold(units.labels[index]), ` (${units.first + index})`] : [bold(units.labels[index]), " … ", bold(units.labels[indices[indices.length - 1]]), ` (${indices.length})`];
-  if (side === "q") return [...who, isOne ? " looks at these tokens: " : " look on average at these tokens: "];
+  const who = isOne
+    ? [bold(units.labels[index]), ` (${units.first + index})`]
+    : [
+        bold(units.labels[index]),
+        " … ",
+        bold(units.labels[indices[indices.length - 1]]),
+        ` (${indices.length})`,
+      ];
+  if (side === "q")
+    return [...who, isOne ? " looks at these tokens: " : " look on average at these tokens: "];
   return [...who, isOne ? " as seen from every token: " : " together as seen from every token: "];
 }
 
-/** The strongest of what is pinned. @param {Drawing} drawing @param {Pin} pin @returns {{head: number, other: number, weight: number}[]} */
+/**
+ * The strongest of what is pinned.
+ * @param {Drawing} drawing
+ * @param {Pin} pin
+ * @returns {{head: number, other: number, weight: number}[]}
+ */
 function strongest(drawing, pin) {
   /** @type {{head: number, other: number, weight: number}[]} */
   const best = [];
@@ -227,7 +376,11 @@ function strongest(drawing, pin) {
   drawing.weights.forEach((values, place) => {
     for (let other = 0; other < others; other++) {
       const weight = weightBetween(values, columns, pin, other);
-      if (weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) || !isShownWith(drawing, pin, other)) continue;
+      if (
+        weight <= (best.length < TOLD ? 0 : best[TOLD - 1].weight) ||
+        !isShownWith(drawing, pin, other)
+      )
+        continue;
       best.push({ head: drawing.heads[place], other, weight });
       best.sort((a, b) => b.weight - a.weight).splice(TOLD);
     }
@@ -235,11 +388,25 @@ function strongest(drawing, pin) {
   return best;
 }
 
-/** @param {Drawing} drawing @param {Pin} pin @param {Pin} other @param {(head: number) => string} nameOf @returns {(Node | string)[]} */
+/**
+ * @param {Drawing} drawing
+ * @param {Pin} pin
+ * @param {Pin} other
+ * @param {(head: number) => string} nameOf
+ * @returns {(Node | string)[]}
+ */
 function describePair(drawing, pin, other, nameOf) {
-  const each = weightsBetween(drawing, pin, other.indices[0]).map((weight, place) => `${nameOf(drawing.heads[place])} ${format(weight)}`);
-  const pinned = pin.indices.length === 1 ? bold((pin.side === "q" ? drawing.queries : drawing.keys).labels[pin.indices[0]]) : `${pin.indices.length} chosen`;
-  const [query, key] = pin.side === "q" ? [pinned, bold(drawing.keys.labels[other.indices[0]])] : [bold(drawing.queries.labels[other.indices[0]]), pinned];
+  const each = weightsBetween(drawing, pin, other.indices[0]).map(
+    (weight, place) => `${nameOf(drawing.heads[place])} ${format(weight)}`,
+  );
+  const pinned =
+    pin.indices.length === 1
+      ? bold((pin.side === "q" ? drawing.queries : drawing.keys).labels[pin.indices[0]])
+      : `${pin.indices.length} chosen`;
+  const [query, key] =
+    pin.side === "q"
+      ? [pinned, bold(drawing.keys.labels[other.indices[0]])]
+      : [bold(drawing.queries.labels[other.indices[0]]), pinned];
   return [query, " → ", key, "  ", number(each.join("  "))];
 }
 

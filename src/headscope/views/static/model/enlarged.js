@@ -1,10 +1,6 @@
 /**
  * One head of the model view with its tokens, beside the thumbnails.
  *
- * @typedef {import("../core/data.js").Data} Data
- * @typedef {import("../core/state.js").Store} Store
- * @typedef {import("../core/colors.js").Theme} Theme
- * @typedef {import("../core/units.js").Drawing} Drawing
  */
 
 import { button, element } from "../core/controls.js";
@@ -12,6 +8,13 @@ import { isSummary } from "../core/data.js";
 import { describe, lookOf, nameOf, pinFrom, pinName, summaryName } from "../head/view.js";
 import { Stage } from "../head/stage.js";
 import { drawingOf } from "../core/units.js";
+
+/**
+ * @import { Theme } from "../core/colors.js"
+ * @import { Data } from "../core/data.js"
+ * @import { Store } from "../core/state.js"
+ * @import { Drawing } from "../core/units.js"
+ */
 
 export class Enlarged {
   /** @param {HTMLElement} parent @param {Data} data @param {Store} store */
@@ -23,14 +26,20 @@ export class Enlarged {
     const close = button("Close", "Close (Escape)", () => store.set({ enlarged: false }));
     const frame = element("div", { class: "hs-frame" });
     this.root = element("section", { class: "hs-enlarged", "aria-label": "Enlarged head" });
-    this.root.append(element("div", { class: "hs-enlarged-top" }, this.title, close), this.readout, frame);
+    this.root.append(
+      element("div", { class: "hs-enlarged-top" }, this.title, close),
+      this.readout,
+      frame,
+    );
     parent.append(this.root);
     /** @type {Drawing | null} */
     this.drawing = null;
     this.stage = new Stage(
       frame,
       (pin) => store.set({ pinned: pin && this.drawing && pinName(pin, this.drawing) }),
-      (focus) => this.drawing && this.readout.replaceChildren(...describe(this.drawing, focus, nameOf(store.state))),
+      (focus) =>
+        this.drawing &&
+        this.readout.replaceChildren(...describe(this.drawing, focus, nameOf(store.state))),
     );
   }
 
@@ -43,11 +52,24 @@ export class Enlarged {
     const layer = await this.data.shown(stack, state);
     if (state !== this.store.state) return;
     const rollout = state.weights === "rollout";
-    const one = rollout ? `Rollout up to layer ${state.layer}` : `Layer ${state.layer}, head ${state.head}`;
+    const one = rollout
+      ? `Rollout up to layer ${state.layer}`
+      : `Layer ${state.layer}, head ${state.head}`;
     this.title.textContent = isSummary(state) ? summaryName(state) : one;
-    this.drawing = drawingOf(stack, layer, state, rollout || isSummary(state) ? layer.heads : [state.head]);
+    this.drawing = drawingOf(
+      stack,
+      layer,
+      state,
+      rollout || isSummary(state) ? layer.heads : [state.head],
+    );
     const look = lookOf(this.data, stack, state, this.drawing, theme);
-    this.stage.show({ drawing: this.drawing, look, direction: "vertical", mass: state.mass, pin: pinFrom(state.pinned, this.drawing) });
+    this.stage.show({
+      drawing: this.drawing,
+      look,
+      direction: "vertical",
+      mass: state.mass,
+      pin: pinFrom(state.pinned, this.drawing),
+    });
   }
 
   scene() {

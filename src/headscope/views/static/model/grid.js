@@ -1,10 +1,13 @@
 /**
  * The order of the thumbnails: rows of one layer each, or one ranking across all layers.
  *
- * @typedef {import("../core/data.js").Stack} Stack
- * @typedef {import("../core/state.js").State} State
  *
  * @typedef {{layer: number, head: number, score: number | null}} Cell
+ */
+
+/**
+ * @import { Stack } from "../core/data.js"
+ * @import { State } from "../core/settings.js"
  */
 
 /**
@@ -15,12 +18,21 @@
 export function cellRows(stack, state) {
   const heads = state.weights === "rollout" ? stack.sets.rollout.heads : state.heads;
   const rows = state.layers.map((layer) =>
-    ordered(heads.map((head) => ({ layer, head, score: scoreOf(stack, state, layer, head) })), state),
+    ordered(
+      heads.map((head) => ({ layer, head, score: scoreOf(stack, state, layer, head) })),
+      state,
+    ),
   );
   return state.ranked && state.order !== "number" ? [ordered(rows.flat(), state)] : rows;
 }
 
-/** @param {Stack} stack @param {State} state @param {number} layer @param {number} head @returns {number | null} */
+/**
+ * @param {Stack} stack
+ * @param {State} state
+ * @param {number} layer
+ * @param {number} head
+ * @returns {number | null}
+ */
 function scoreOf(stack, state, layer, head) {
   const table = stack.scores[state.order];
   if (!table || state.weights === "rollout") return null;
@@ -32,7 +44,8 @@ function ordered(cells, state) {
   if (state.order === "number" || state.weights === "rollout") return cells;
   const sign = state.ascending ? 1 : -1;
   return [...cells].sort((a, b) => {
-    if (a.score === null || b.score === null) return Number(a.score === null) - Number(b.score === null);
+    if (a.score === null || b.score === null)
+      return Number(a.score === null) - Number(b.score === null);
     return sign * (a.score - b.score) || a.layer - b.layer || a.head - b.head;
   });
 }
@@ -60,7 +73,9 @@ export function neighbour(rows, at, key, columns) {
 
 /** @template T @param {T[]} items @param {number} size @returns {T[][]} */
 function chunks(items, size) {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) =>
+    items.slice(i * size, (i + 1) * size),
+  );
 }
 
 /** @param {{layer: number, head: number}} a @param {{layer: number, head: number}} b */

@@ -1,14 +1,16 @@
 /**
  * The model view for print: all thumbnails with their names, the enlarged head beside them.
  *
- * @typedef {import("./sheet.js").Sheet} Sheet
- * @typedef {import("../core/scene.js").Scene} Scene
- * @typedef {import("../core/scene.js").Shape} Shape
- * @typedef {import("../core/colors.js").Theme} Theme
  */
 
 import { nameHead } from "../core/heads.js";
 import { COLORS } from "../core/theme.js";
+
+/**
+ * @import { Theme } from "../core/colors.js"
+ * @import { Scene, Shape } from "../core/scene.js"
+ * @import { Sheet } from "./sheet.js"
+ */
 
 const GAP = 18;
 const MARGIN = 40;
@@ -29,7 +31,14 @@ export function modelScene(sheet, beside, theme) {
     const y = MARGIN + Math.floor(i / columns) * step;
     shapes.push(frame(x, y, sheet.size, theme), ...sheet.shapes(thumb, x, y));
     const text = nameHead(thumb.cell.layer, thumb.cell.head);
-    shapes.push({ kind: "text", at: [x + sheet.size / 2, y - 7], text, size: 9, color: COLORS[theme].faint, anchor: "middle" });
+    shapes.push({
+      kind: "text",
+      at: [x + sheet.size / 2, y - 7],
+      text,
+      size: 9,
+      color: COLORS[theme].faint,
+      anchor: "middle",
+    });
   });
   const width = 2 * MARGIN + columns * step - GAP;
   const height = 2 * MARGIN + Math.ceil(sheet.thumbs.length / columns) * step;
@@ -42,7 +51,13 @@ export function modelScene(sheet, beside, theme) {
   };
 }
 
-/** @param {number} x @param {number} y @param {number} size @param {Theme} theme @returns {Shape} */
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {number} size
+ * @param {Theme} theme
+ * @returns {Shape}
+ */
 function frame(x, y, size, theme) {
   const edge = [x, y, size, 0.6, x, y + size, size, 0.6, x, y, 0.6, size, x + size, y, 0.6, size];
   return { kind: "cells", boxes: edge, color: COLORS[theme].rule, alpha: 1 };
@@ -53,6 +68,12 @@ export function shifted(shape, dx, dy) {
   /** @param {[number, number]} at @returns {[number, number]} */
   const move = ([x, y]) => [x + dx, y + dy];
   if (shape.kind === "text") return { ...shape, at: move(shape.at) };
-  if (shape.kind === "cells") return { ...shape, boxes: shape.boxes.map((value, i) => (i % 4 === 0 ? value + dx : i % 4 === 1 ? value + dy : value)) };
+  if (shape.kind === "cells")
+    return {
+      ...shape,
+      boxes: shape.boxes.map((value, i) =>
+        i % 4 === 0 ? value + dx : i % 4 === 1 ? value + dy : value,
+      ),
+    };
   return { ...shape, from: move(shape.from), to: move(shape.to) };
 }

@@ -1,13 +1,9 @@
 /**
  * The sheet of thumbnails. What is on screen is drawn first, the rest layer by layer in between.
  *
- * @typedef {import("../core/data.js").Data} Data
- * @typedef {import("../core/state.js").Store} Store
- * @typedef {import("./grid.js").Cell} Cell
- * @typedef {import("../core/units.js").Drawing} Drawing
- * @typedef {import("../core/colors.js").Theme} Theme
  * @typedef {{first: number, special: number, hidden: number}} Shares
- * @typedef {{cell: Cell, node: HTMLButtonElement, canvas: HTMLCanvasElement, small: Drawing | null}} Thumb
+ * @typedef {{cell: Cell, node: HTMLButtonElement, canvas: HTMLCanvasElement, small: Drawing |
+ *   null}} Thumb
  */
 
 import { headColor } from "../core/colors.js";
@@ -20,6 +16,14 @@ import { paintAll } from "../core/scene.js";
 import { binned, thumbnailShapes } from "./thumbnail.js";
 import { drawingOf, massTo } from "../core/units.js";
 
+/**
+ * @import { Theme } from "../core/colors.js"
+ * @import { Data } from "../core/data.js"
+ * @import { Store } from "../core/state.js"
+ * @import { Drawing } from "../core/units.js"
+ * @import { Cell } from "./grid.js"
+ */
+
 const GAP = 6;
 const LABEL = 44;
 const TOUCHED = 40; // smallest thumbnail for a finger
@@ -27,7 +31,12 @@ const PATIENCE = 100; // milliseconds until what is found is painted; twice as m
 const RANKED = 82; // wide enough for L11H11 and a score
 
 export class Sheet {
-  /** @param {HTMLElement} parent @param {Data} data @param {Store} store @param {() => void} onOpen  a head was clicked */
+  /**
+   * @param {HTMLElement} parent
+   * @param {Data} data
+   * @param {Store} store
+   * @param {() => void} onOpen  a head was clicked
+   */
   constructor(parent, data, store, onOpen) {
     this.onOpen = onOpen;
     this.data = data;
@@ -48,7 +57,10 @@ export class Sheet {
     this.round = 0;
     this.visible = Promise.resolve();
     this.finished = Promise.resolve();
-    /** Shares of attention that go to first, special and hidden tokens, one entry per head. @type {Shares[]} */
+    /**
+     * Shares of attention that go to first, special and hidden tokens, one entry per head.
+     * @type {Shares[]}
+     */
     this.shares = [];
     this.root.addEventListener("click", (event) => this.open(event.target));
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -67,7 +79,8 @@ export class Sheet {
     const isRanked = state.ranked && state.order !== "number";
     this.root.classList.toggle("hs-ranked", isRanked);
     this.root.replaceChildren(...(isRanked ? this.rankedNodes() : this.gridNodes()));
-    if (this.thumbs.length === 0) this.root.append(element("p", { class: "hs-empty" }, "No layer or no head is chosen."));
+    if (this.thumbs.length === 0)
+      this.root.append(element("p", { class: "hs-empty" }, "No layer or no head is chosen."));
     this.mark();
     this.draw(++this.round);
   }
@@ -77,7 +90,12 @@ export class Sheet {
     const widest = Math.max(1, ...this.rows.map((row) => row.length));
     const room = this.root.clientWidth;
     const least = isTouched() ? TOUCHED : 28;
-    this.size = ranked ? RANKED : Math.max(least, Math.min(room > 1800 ? 140 : 96, Math.floor((room - LABEL) / widest) - GAP));
+    this.size = ranked
+      ? RANKED
+      : Math.max(
+          least,
+          Math.min(room > 1800 ? 140 : 96, Math.floor((room - LABEL) / widest) - GAP),
+        );
     this.columns = ranked ? Math.max(1, Math.floor((room + GAP) / (this.size + GAP))) : widest;
     this.root.style.setProperty("--thumb", `${this.size}px`);
     this.root.style.setProperty("--columns", String(this.columns));
@@ -89,7 +107,13 @@ export class Sheet {
     const headings = byNumber && this.rows.length > 0 ? [this.headings()] : [];
     const lines = this.rows.map((row) => {
       const line = element("div", { class: "hs-sheet-row", role: "row" });
-      line.append(element("span", { class: "hs-row-name", role: "rowheader" }, row.length > 0 ? nameLayer(row[0].layer) : ""));
+      line.append(
+        element(
+          "span",
+          { class: "hs-row-name", role: "rowheader" },
+          row.length > 0 ? nameLayer(row[0].layer) : "",
+        ),
+      );
       line.append(...row.map((cell) => this.thumb(cell, byNumber ? "" : caption(cell, false))));
       return line;
     });
@@ -98,8 +122,15 @@ export class Sheet {
 
   /** @returns {HTMLElement} */
   headings() {
-    const line = element("div", { class: "hs-sheet-row hs-headings", role: "row" }, element("span", { class: "hs-row-name" }));
-    const names = this.store.state.weights === "rollout" ? ["all"] : this.rows[0].map(({ head }) => nameWithinLayer(head));
+    const line = element(
+      "div",
+      { class: "hs-sheet-row hs-headings", role: "row" },
+      element("span", { class: "hs-row-name" }),
+    );
+    const names =
+      this.store.state.weights === "rollout"
+        ? ["all"]
+        : this.rows[0].map(({ head }) => nameWithinLayer(head));
     line.append(...names.map((name) => element("span", { role: "columnheader" }, name)));
     return line;
   }
@@ -114,13 +145,27 @@ export class Sheet {
     const canvas = element("canvas", { "aria-hidden": "true" });
     const sharp = Math.max(1, window.devicePixelRatio || 1);
     canvas.width = canvas.height = Math.round(this.size * sharp);
-    const node = element("button", { type: "button", class: "hs-thumb", role: "gridcell", "aria-label": name(cell), title: name(cell), tabindex: "-1" }, canvas);
+    const node = element(
+      "button",
+      {
+        type: "button",
+        class: "hs-thumb",
+        role: "gridcell",
+        "aria-label": name(cell),
+        title: name(cell),
+        tabindex: "-1",
+      },
+      canvas,
+    );
     if (text) node.append(element("span", { class: "hs-caption" }, text));
     this.thumbs.push({ cell, node, canvas, small: null });
     return node;
   }
 
-  /** Make room for the enlarged head, or take it back; the pictures only shrink, so they stay as they are. */
+  /**
+   * Make room for the enlarged head, or take it back; the pictures only shrink, so they stay as
+   * they are.
+   */
   fit() {
     this.setSize();
     if (this.size > this.drawnSize && this.thumbs.length) this.build(this.theme);
@@ -165,7 +210,10 @@ export class Sheet {
     }
   }
 
-  /** Paint what is found, seldom: whenever one canvas has changed, the browser puts all of them together again. */
+  /**
+   * Paint what is found, seldom: whenever one canvas has changed, the browser puts all of them
+   * together again.
+   */
   paintNew() {
     for (const thumb of this.unpainted.splice(0)) this.paint(thumb);
   }
@@ -205,20 +253,36 @@ export class Sheet {
     if (!thumb.small) return [];
     const { thumbnail, mass } = this.store.state;
     const color = headColor(this.theme, 0);
-    return thumbnailShapes(thumb.small, /** @type {"lines"} */ (thumbnail), { x, y, size: this.size }, color, mass);
+    return thumbnailShapes(
+      thumb.small,
+      /** @type {"lines"} */ (thumbnail),
+      { x, y, size: this.size },
+      color,
+      mass,
+    );
   }
 
   /** @param {EventTarget | null} target */
   open(target) {
     const thumb = this.thumbs.find(({ node }) => target instanceof Node && node.contains(target));
     if (!thumb) return;
-    this.store.set({ layer: thumb.cell.layer, head: thumb.cell.head, enlarged: true, summary: "each" });
+    this.store.set({
+      layer: thumb.cell.layer,
+      head: thumb.cell.head,
+      enlarged: true,
+      summary: "each",
+    });
     this.onOpen();
   }
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const next = neighbour(this.rows, this.current(), event.key, this.store.state.ranked ? this.columns : 0);
+    const next = neighbour(
+      this.rows,
+      this.current(),
+      event.key,
+      this.store.state.ranked ? this.columns : 0,
+    );
     if (!next || !event.key.startsWith("Arrow")) return;
     event.preventDefault();
     this.store.set({ layer: next.layer, head: next.head });

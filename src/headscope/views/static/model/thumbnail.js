@@ -1,20 +1,23 @@
 /**
  * One head as a thumbnail: lines from left to right, or a matrix with a row per query.
  *
- * @typedef {import("../core/units.js").Drawing} Drawing
- * @typedef {import("../core/units.js").Units} Units
- * @typedef {import("../core/scene.js").Shape} Shape
  */
 
 import { lineWidth, opacity } from "../core/colors.js";
 import { cutoffs, overviewLines } from "../core/lines.js";
 import { isShown } from "../core/units.js";
 
+/**
+ * @import { Shape } from "../core/scene.js"
+ * @import { Drawing, Units } from "../core/units.js"
+ */
+
 const MOST_BINS = { lines: 28, matrix: 64 };
 const LEVELS = 16;
 
 /**
- * A drawing small enough for a thumbnail: neighbouring tokens of long texts share a bin, summed over
+ * A drawing small enough for a thumbnail: neighbouring tokens of long texts share a bin, summed
+ * over
  * keys and averaged over queries. What is hidden is left out.
  * @param {Drawing} drawing  of one head
  * @param {"lines" | "matrix"} kind
@@ -33,7 +36,8 @@ export function binned(drawing, kind) {
       const share = 1 / queries.members[row].length;
       for (let key = 0; key < columns; key++) {
         const weight = values[query * columns + key];
-        if (weight > 0 && isShown(drawing, query, key)) small[row * width + binOf(key, columns, width)] += weight * share;
+        if (weight > 0 && isShown(drawing, query, key))
+          small[row * width + binOf(key, columns, width)] += weight * share;
       }
     }
     return small;
@@ -54,7 +58,15 @@ function bins(units, most) {
   const members = Array.from({ length: size }, () => []);
   for (let i = 0; i < count; i++) members[binOf(i, count, size)].push(i);
   const none = members.map(() => false);
-  return { ...units, labels: members.map(() => ""), members, special: none, segments: members.map(() => 0), kept: new Uint8Array(size).fill(1), hidden: new Uint8Array(size) };
+  return {
+    ...units,
+    labels: members.map(() => ""),
+    members,
+    special: none,
+    segments: members.map(() => 0),
+    kept: new Uint8Array(size).fill(1),
+    hidden: new Uint8Array(size),
+  };
 }
 
 /**
@@ -69,7 +81,13 @@ export function thumbnailShapes(small, kind, box, color, mass) {
   return kind === "lines" ? lineShapes(small, box, color, mass) : matrixShapes(small, box, color);
 }
 
-/** @param {Drawing} small @param {{x: number, y: number, size: number}} box @param {string} color @param {number} mass @returns {Shape[]} */
+/**
+ * @param {Drawing} small
+ * @param {{x: number, y: number, size: number}} box
+ * @param {string} color
+ * @param {number} mass
+ * @returns {Shape[]}
+ */
 function lineShapes(small, { x, y, size }, color, mass) {
   const inset = size * 0.1;
   const down = size - 2 * inset;
@@ -88,7 +106,12 @@ function lineShapes(small, { x, y, size }, color, mass) {
   });
 }
 
-/** @param {Drawing} small @param {{x: number, y: number, size: number}} box @param {string} color @returns {Shape[]} */
+/**
+ * @param {Drawing} small
+ * @param {{x: number, y: number, size: number}} box
+ * @param {string} color
+ * @returns {Shape[]}
+ */
 function matrixShapes(small, { x, y, size }, color) {
   const [rows, columns] = [small.queries.labels.length, small.keys.labels.length];
   const [tall, wide] = [size / rows, size / columns];
@@ -97,8 +120,15 @@ function matrixShapes(small, { x, y, size }, color) {
   for (const values of small.weights) {
     values.forEach((weight, at) => {
       const level = Math.round(opacity(weight / small.reference) * LEVELS);
-      levels[level].push(x + (at % columns) * wide, y + Math.floor(at / columns) * tall, wide, tall);
+      levels[level].push(
+        x + (at % columns) * wide,
+        y + Math.floor(at / columns) * tall,
+        wide,
+        tall,
+      );
     });
   }
-  return levels.slice(1).map((boxes, level) => ({ kind: "cells", boxes, color, alpha: (level + 1) / LEVELS }));
+  return levels
+    .slice(1)
+    .map((boxes, level) => ({ kind: "cells", boxes, color, alpha: (level + 1) / LEVELS }));
 }

@@ -1,22 +1,37 @@
 /**
  * The model view: every layer and head as a thumbnail, one of them enlarged on demand.
  *
- * @typedef {import("../core/data.js").Data} Data
- * @typedef {import("../core/state.js").Store} Store
- * @typedef {import("../core/state.js").State} State
- * @typedef {import("../core/colors.js").Theme} Theme
- * @typedef {import("../app.js").View} View
  */
 
 import { controlBar } from "../core/bar.js";
 import { button, chips, choice, element, toggle } from "../core/controls.js";
 import { isSummary } from "../core/data.js";
-import { hideControls, massControl, pairControl, percent, settingControl, spanControls, stackControl, summaryControl, unitControl, weightsControl, windowControls } from "../core/filters.js";
+import {
+  hideControls,
+  massControl,
+  pairControl,
+  percent,
+  settingControl,
+  spanControls,
+  stackControl,
+  summaryControl,
+  unitControl,
+  weightsControl,
+  windowControls,
+} from "../core/filters.js";
 import { selectionBar } from "../core/selection.js";
 import { Enlarged } from "./enlarged.js";
 import { modelScene } from "./scene.js";
 import { Sheet } from "./sheet.js";
 import { hiddenControl, worthControl } from "../core/worth.js";
+
+/**
+ * @import { View } from "../app.js"
+ * @import { Theme } from "../core/colors.js"
+ * @import { Data } from "../core/data.js"
+ * @import { State } from "../core/settings.js"
+ * @import { Store } from "../core/state.js"
+ */
 
 /**
  * @param {HTMLElement} root
@@ -28,15 +43,41 @@ import { hiddenControl, worthControl } from "../core/worth.js";
 export function modelView(root, data, store, theme) {
   const hide = hideControls(data, store);
   const hidden = hiddenControl(store);
-  const shown = () => ({ layer: store.state.layer, heads: store.state.enlarged && !isSummary(store.state) ? [store.state.head] : [] });
-  const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head, enlarged: true, summary: "each" }));
-  const first = [stackControl(data, store), ...windowControls(data, store), ...numberControls(data, store), summaryControl(data, store), ...spanControls(store)];
-  const rest = [...orderControls(data, store), settingControl(store, "thumbnail"), massControl(store), ...hide.controls, unitControl(store), pairControl(data, store), weightsControl(data, store)];
-  const selection = selectionBar(data, store, theme, (adding) => (enlarged.stage.selecting.adding = adding));
+  const shown = () => ({
+    layer: store.state.layer,
+    heads: store.state.enlarged && !isSummary(store.state) ? [store.state.head] : [],
+  });
+  const worth = worthControl(data, store, shown, ({ layer, head }) =>
+    store.set({ layer, head, enlarged: true, summary: "each" }),
+  );
+  const first = [
+    stackControl(data, store),
+    ...windowControls(data, store),
+    ...numberControls(data, store),
+    summaryControl(data, store),
+    ...spanControls(store),
+  ];
+  const rest = [
+    ...orderControls(data, store),
+    settingControl(store, "thumbnail"),
+    massControl(store),
+    ...hide.controls,
+    unitControl(store),
+    pairControl(data, store),
+    weightsControl(data, store),
+  ];
+  const selection = selectionBar(
+    data,
+    store,
+    theme,
+    (adding) => (enlarged.stage.selecting.adding = adding),
+  );
   const body = element("div", { class: "hs-model-body" });
   root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, body);
   // Where the enlarged head stands below the grid, a click leads to it.
-  const sheet = new Sheet(body, data, store, () => enlarged.root.scrollIntoView({ block: "nearest" }));
+  const sheet = new Sheet(body, data, store, () =>
+    enlarged.root.scrollIntoView({ block: "nearest" }),
+  );
   const enlarged = new Enlarged(body, data, store);
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && store.state.enlarged) store.set({ enlarged: false });
@@ -69,25 +110,48 @@ export function modelView(root, data, store, theme) {
   };
 }
 
-/** The shares of all heads in the grid, once all are drawn. @param {Sheet} sheet @param {{showShares: (toFirst: string, toSpecial: string) => void}} hide @param {{say: (share: string) => void}} hidden @param {boolean} bySpan */
+/**
+ * The shares of all heads in the grid, once all are drawn.
+ * @param {Sheet} sheet
+ * @param {{showShares: (toFirst: string, toSpecial: string) => void}} hide
+ * @param {{say: (share: string) => void}} hidden
+ * @param {boolean} bySpan
+ */
 function showShares({ shares, thumbs }, hide, hidden, bySpan) {
   if (shares.length === 0 || shares.length !== thumbs.length) return;
-  const mean = (/** @type {"first" | "special" | "hidden"} */ name) => percent(shares.reduce((sum, one) => sum + one[name], 0) / shares.length);
-  hide.showShares(...(bySpan ? /** @type {const} */ (["", ""]) : /** @type {const} */ ([mean("first"), mean("special")])));
+  const mean = (/** @type {"first" | "special" | "hidden"} */ name) =>
+    percent(shares.reduce((sum, one) => sum + one[name], 0) / shares.length);
+  hide.showShares(
+    ...(bySpan
+      ? /** @type {const} */ (["", ""])
+      : /** @type {const} */ ([mean("first"), mean("special")])),
+  );
   hidden.say(`${mean("hidden")} of the attention of these heads goes there.`);
 }
 
 /** What the thumbnails depend on. @param {State} state */
 function gridState(state) {
-  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, summary, ...rest } = state;
+  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, summary, ...rest } =
+    state;
   return rest;
 }
 
 /** @param {Data} data @param {Store} store */
 function orderControls(data, store) {
-  const names = () => ["number", ...Object.keys(data.stack(store.state.stack).scores)].map((name) => ({ value: name, text: name }));
-  const order = choice("Order by", names, () => store.state.order, (value) => store.set({ order: value }));
-  const turn = button("", "Turn the order round", () => store.set({ ascending: !store.state.ascending }));
+  const names = () =>
+    ["number", ...Object.keys(data.stack(store.state.stack).scores)].map((name) => ({
+      value: name,
+      text: name,
+    }));
+  const order = choice(
+    "Order by",
+    names,
+    () => store.state.order,
+    (value) => store.set({ order: value }),
+  );
+  const turn = button("", "Turn the order round", () =>
+    store.set({ ascending: !store.state.ascending }),
+  );
   order.node.append(turn);
   const update = order.update;
   order.update = () => {
@@ -95,7 +159,11 @@ function orderControls(data, store) {
     turn.hidden = store.state.order === "number";
     turn.textContent = store.state.ascending ? "low first" : "high first";
   };
-  const ranked = toggle("Across layers", () => store.state.ranked, (on) => store.set({ ranked: on }));
+  const ranked = toggle(
+    "Across layers",
+    () => store.state.ranked,
+    (on) => store.set({ ranked: on }),
+  );
   const follow = ranked.update;
   ranked.update = () => {
     follow();
@@ -108,7 +176,19 @@ function orderControls(data, store) {
 function numberControls(data, store) {
   const stack = () => data.stack(store.state.stack);
   return [
-    chips("Layers", () => stack().layers, () => store.state.layers, (layers) => store.set({ layers }), () => null),
-    chips("Heads", () => stack().heads, () => store.state.heads, (heads) => store.set({ heads }), () => null),
+    chips(
+      "Layers",
+      () => stack().layers,
+      () => store.state.layers,
+      (layers) => store.set({ layers }),
+      () => null,
+    ),
+    chips(
+      "Heads",
+      () => stack().heads,
+      () => store.state.heads,
+      (heads) => store.set({ heads }),
+      () => null,
+    ),
   ];
 }

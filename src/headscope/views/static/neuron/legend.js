@@ -1,9 +1,11 @@
 /** What the colours of the vectors mean: sign and strength. */
 
-/** @typedef {import("../core/colors.js").Theme} Theme */
-/** @typedef {import("../core/scene.js").Shape} Shape */
-
 import { COLORS } from "../core/theme.js";
+
+/**
+ * @import { Theme } from "../core/colors.js"
+ * @import { Shape } from "../core/scene.js"
+ */
 
 const STEPS = 24; // colours on each side of zero
 const WIDE = 4;
@@ -23,17 +25,41 @@ export function legendShapes(name, most, [x, y], theme) {
   const cells = [];
   for (let step = 1; step <= STEPS; step++) {
     const alpha = Math.sqrt(step / STEPS);
-    cells.push({ kind: "cells", boxes: [middle + (step - 1) * WIDE, y, WIDE, 10], color: ink.positive, alpha });
-    cells.push({ kind: "cells", boxes: [middle - step * WIDE, y, WIDE, 10], color: ink.negative, alpha });
+    cells.push({
+      kind: "cells",
+      boxes: [middle + (step - 1) * WIDE, y, WIDE, 10],
+      color: ink.positive,
+      alpha,
+    });
+    cells.push({
+      kind: "cells",
+      boxes: [middle - step * WIDE, y, WIDE, 10],
+      color: ink.negative,
+      alpha,
+    });
   }
-  const number = (/** @type {number} */ value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(2))}`;
+  const number = (/** @type {number} */ value) =>
+    `${value > 0 ? "+" : value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(2))}`;
   const mono = { size: 11, color: ink.faint, mono: true };
   return [
     ...cells,
     { kind: "text", at: [x + 46, y + 5], text: number(-most), anchor: "end", ...mono },
-    { kind: "text", at: [middle + STEPS * WIDE + 6, y + 5], text: number(most), anchor: "start", ...mono },
+    {
+      kind: "text",
+      at: [middle + STEPS * WIDE + 6, y + 5],
+      text: number(most),
+      anchor: "start",
+      ...mono,
+    },
     { kind: "text", at: [middle, y + 19], text: "0", anchor: "middle", ...mono },
-    { kind: "text", at: [middle + STEPS * WIDE + 52, y + 5], text: name, anchor: "start", size: 11, color: ink.faint },
+    {
+      kind: "text",
+      at: [middle + STEPS * WIDE + 52, y + 5],
+      text: name,
+      anchor: "start",
+      size: 11,
+      color: ink.faint,
+    },
   ];
 }
 

@@ -1,9 +1,6 @@
 /**
  * One row of weights taken apart: query × key, summed, scaled, capped, biased, through the softmax.
  *
- * @typedef {import("../core/data.js").Data} Data
- * @typedef {import("../core/data.js").Stack} Stack
- * @typedef {import("../core/data.js").Floats} Floats
  *
  * @typedef {object} Head
  * @property {Float32Array} query  query × dim
@@ -26,7 +23,15 @@
  * @property {number} sink  weight of the sink
  */
 
-/** @param {Data} data @param {Stack} stack @param {number} layer @param {number} head @returns {Promise<Head>} */
+/** @import { Data, Floats, Stack } from "../core/data.js" */
+
+/**
+ * @param {Data} data
+ * @param {Stack} stack
+ * @param {number} layer
+ * @param {number} head
+ * @returns {Promise<Head>}
+ */
 export async function loadHead(data, stack, layer, head) {
   const all = stack.neurons;
   if (!all) throw new Error("query and key vectors were not captured");
@@ -64,7 +69,8 @@ function part(floats, index) {
 function reader({ values, shape }, place) {
   const [heads, queries, keys] = [1, 1, 1, ...shape].slice(-3);
   const start = heads === 1 ? 0 : place * queries * keys;
-  return (query, key) => values[start + (queries === 1 ? 0 : query * keys) + (keys === 1 ? 0 : key)];
+  return (query, key) =>
+    values[start + (queries === 1 ? 0 : query * keys) + (keys === 1 ? 0 : key)];
 }
 
 /** @param {Head} head @param {number} query @returns {Parts} */
@@ -81,12 +87,17 @@ export function takeApart(head, query) {
   }
   const scaled = dots.map((dot) => dot * head.scaling);
   const { softcap, bias } = head;
-  const capped = softcap === null ? scaled : scaled.map((score) => softcap * Math.tanh(score / softcap));
+  const capped =
+    softcap === null ? scaled : scaled.map((score) => softcap * Math.tanh(score / softcap));
   const scores = bias === null ? capped : capped.map((score, key) => score + bias(query, key));
   return { products, dots, scaled, capped, scores, ...softmax(scores, head.sink) };
 }
 
-/** @param {Float64Array} scores @param {number | null} sink @returns {{weights: Float64Array, sink: number}} */
+/**
+ * @param {Float64Array} scores
+ * @param {number | null} sink
+ * @returns {{weights: Float64Array, sink: number}}
+ */
 function softmax(scores, sink) {
   const most = scores.reduce((a, b) => Math.max(a, b), sink ?? -Infinity);
   const powers = scores.map((score) => Math.exp(score - most));
@@ -105,6 +116,8 @@ function softmax(scores, sink) {
 export function neuronOrder(parts, dim, order) {
   const neurons = Array.from({ length: dim }, (_, d) => d);
   if (order === "number") return neurons;
-  const sums = neurons.map((d) => parts.weights.reduce((sum, weight, key) => sum + weight * parts.products[key * dim + d], 0));
+  const sums = neurons.map((d) =>
+    parts.weights.reduce((sum, weight, key) => sum + weight * parts.products[key * dim + d], 0),
+  );
   return neurons.sort((a, b) => sums[b] - sums[a] || a - b);
 }

@@ -2,8 +2,6 @@
  * The tokens from which the neuron view takes its query, each with its query vector, and the lines
  * from the chosen one to the keys.
  *
- * @typedef {import("./table.js").Rows} Rows
- * @typedef {import("../core/scene.js").Shape} Shape
  */
 
 import { headColor, lineWidth } from "../core/colors.js";
@@ -11,17 +9,39 @@ import { element } from "../core/controls.js";
 import { paintAll } from "../core/scene.js";
 import { paintStrips } from "./strips.js";
 
+/**
+ * @import { Shape } from "../core/scene.js"
+ * @import { Rows } from "./table.js"
+ */
+
 const VISIBLE = 1 / 255;
 
 export class QueryList {
   /** @param {HTMLElement} parent @param {(query: number) => void} choose */
   constructor(parent, choose) {
     this.choose = choose;
-    this.root = element("div", { class: "hs-query-list", role: "listbox", "aria-label": "Query token" });
-    this.vectors = element("canvas", { class: "hs-query-vectors", "aria-hidden": "true", "data-strip": "queries" });
+    this.root = element("div", {
+      class: "hs-query-list",
+      role: "listbox",
+      "aria-label": "Query token",
+    });
+    this.vectors = element("canvas", {
+      class: "hs-query-vectors",
+      "aria-hidden": "true",
+      "data-strip": "queries",
+    });
     this.lines = element("canvas", { class: "hs-query-lines", "aria-hidden": "true" });
     this.names = "";
-    parent.append(element("div", { class: "hs-query-side" }, element("span", { class: "hs-faint" }, "queries"), this.root, this.vectors), this.lines);
+    parent.append(
+      element(
+        "div",
+        { class: "hs-query-side" },
+        element("span", { class: "hs-faint" }, "queries"),
+        this.root,
+        this.vectors,
+      ),
+      this.lines,
+    );
     this.root.addEventListener("click", (event) => {
       const found = event.target instanceof Element ? event.target.closest("[data-index]") : null;
       if (found instanceof HTMLElement) choose(Number(found.dataset.index));
@@ -43,7 +63,14 @@ export class QueryList {
     const { sizes, head, order, theme, most } = rows;
     this.root.parentElement?.style.setProperty("--pitch", `${sizes.pitch}px`);
     if (sizes.own === 0) return;
-    paintStrips(this.vectors, head.query, order, { ...sizes, cell: sizes.own }, theme, most.vectors);
+    paintStrips(
+      this.vectors,
+      head.query,
+      order,
+      { ...sizes, cell: sizes.own },
+      theme,
+      most.vectors,
+    );
     this.paintLines(rows);
   }
 
@@ -72,18 +99,41 @@ export class QueryList {
   }
 }
 
-/** The weights as lines from the chosen query to every key. @param {Rows} rows @param {[number, number]} at @returns {Shape[]} */
+/**
+ * The weights as lines from the chosen query to every key.
+ * @param {Rows} rows
+ * @param {[number, number]} at
+ * @returns {Shape[]}
+ */
 export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) {
   const { pitch, link } = sizes;
   const middle = (/** @type {number} */ row) => top + (row + 0.5) * pitch;
   return [...parts.weights].flatMap((weight, key) =>
-    Math.sqrt(weight) < VISIBLE ? [] : [/** @type {Shape} */ ({ kind: "curve", from: [left, middle(query)], to: [left + link, middle(key)], across: true, color: headColor(theme, number), alpha: Math.sqrt(weight), width: lineWidth(weight) })],
+    Math.sqrt(weight) < VISIBLE
+      ? []
+      : [
+          /** @type {Shape} */ ({
+            kind: "curve",
+            from: [left, middle(query)],
+            to: [left + link, middle(key)],
+            across: true,
+            color: headColor(theme, number),
+            alpha: Math.sqrt(weight),
+            width: lineWidth(weight),
+          }),
+        ],
   );
 }
 
 /** @param {string} text @param {number} index @returns {HTMLElement} */
 function option(text, index) {
-  const made = element("div", { class: "hs-option", role: "option", dir: "auto", title: text, "data-index": String(index) });
+  const made = element("div", {
+    class: "hs-option",
+    role: "option",
+    dir: "auto",
+    title: text,
+    "data-index": String(index),
+  });
   made.textContent = text;
   return made;
 }

@@ -1,10 +1,12 @@
 /** Vectors as strips of coloured cells: blue positive, orange negative, saturation by magnitude. */
 
-/** @typedef {import("../core/colors.js").Theme} Theme */
-/** @typedef {import("../core/scene.js").Shape} Shape */
-
 import { rgb } from "../core/colors.js";
 import { COLORS } from "../core/theme.js";
+
+/**
+ * @import { Theme } from "../core/colors.js"
+ * @import { Shape } from "../core/scene.js"
+ */
 
 const LEVELS = 12;
 
@@ -31,7 +33,8 @@ export function paintStrips(canvas, values, order, size, theme, most) {
   pen.imageSmoothingEnabled = false;
   pen.scale(sharp, sharp);
   const inset = (size.pitch - size.tall) / 2;
-  for (let row = 0; row < rows; row++) pen.drawImage(pixels, 0, row, dim, 1, 0, row * size.pitch + inset, dim * size.cell, size.tall);
+  for (let row = 0; row < rows; row++)
+    pen.drawImage(pixels, 0, row, dim, 1, 0, row * size.pitch + inset, dim * size.cell, size.tall);
 }
 
 /** @param {HTMLCanvasElement} canvas @returns {CanvasRenderingContext2D} */
@@ -39,17 +42,29 @@ function context(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/** @param {ArrayLike<number>} values @param {number[]} order @param {number} rows @param {Theme} theme @param {number} most @returns {ImageData} */
+/**
+ * @param {ArrayLike<number>} values
+ * @param {number[]} order
+ * @param {number} rows
+ * @param {Theme} theme
+ * @param {number} most
+ * @returns {ImageData}
+ */
 function image(values, order, rows, theme, most) {
   const dim = order.length;
   const made = new ImageData(dim, rows);
-  const [paper, blue, orange] = [COLORS[theme].paper, COLORS[theme].positive, COLORS[theme].negative].map(rgb);
+  const [paper, blue, orange] = [
+    COLORS[theme].paper,
+    COLORS[theme].positive,
+    COLORS[theme].negative,
+  ].map(rgb);
   for (let row = 0; row < rows; row++) {
     order.forEach((neuron, at) => {
       const value = values[row * dim + neuron];
       const share = strength(value, most);
       const color = value >= 0 ? blue : orange;
-      for (let i = 0; i < 3; i++) made.data[(row * dim + at) * 4 + i] = paper[i] + (color[i] - paper[i]) * share;
+      for (let i = 0; i < 3; i++)
+        made.data[(row * dim + at) * 4 + i] = paper[i] + (color[i] - paper[i]) * share;
       made.data[(row * dim + at) * 4 + 3] = 255;
     });
   }
@@ -94,6 +109,8 @@ export function stripShapes(values, order, size, at, theme, most) {
     const level = i - LEVELS;
     if (level === 0 || each.length === 0) return [];
     const color = level > 0 ? COLORS[theme].positive : COLORS[theme].negative;
-    return [/** @type {Shape} */ ({ kind: "cells", boxes: each, color, alpha: Math.abs(level) / LEVELS })];
+    return [
+      /** @type {Shape} */ ({ kind: "cells", boxes: each, color, alpha: Math.abs(level) / LEVELS }),
+    ];
   });
 }
