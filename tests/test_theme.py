@@ -120,7 +120,7 @@ LITERAL = re.compile(
     r"|\b(?:rgb|hsl)a?\(\s*\d"
     rf"|(?:colou?rs?|background|fill|stroke|border)[\w-]*\s*[=:]\s*[\"']?(?:{NAMED})\b",
 )
-GENERATED = {"views/static/theme.css", "views/static/core/theme.js"}  # held by tests/views
+GENERATED = {"static/kinds/theme.css", "static/ui/theme.js"}  # held by tests/views
 SOURCES = sorted(
     path.relative_to(PACKAGE).as_posix()
     for ending in ("py", "js", "css", "html")

@@ -157,7 +157,7 @@ def test_a_rectangle_becomes_conditions(visit: Visit, vig: xr.Dataset) -> None:
 
 def test_r_and_p_are_pearsons_for_few_and_many_heads(visit: Visit, vig: xr.Dataset) -> None:
     script = """async pairs => {
-      const { pearson } = await import("/explorer/static/charts/relation.js");
+      const { pearson } = await import("/static/charts/relation.js");
       return pairs.map((points) => pearson(points.map(([x, y]) => ({ x, y }))));
     }"""
     visit.open("/finder?run=vig&x=distance&y=entropy")

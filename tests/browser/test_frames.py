@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headscope.views import head_view, model_view, neuron_view
-from headscope.views.page import script
+from headscope.views.bundle import script
 from headscope.views.view import View
 from tests.browser.conftest import Watched
 from tests.browser.frames import HOME, Framed, framed, open_host
@@ -164,7 +164,10 @@ def test_a_listener_that_throws_stops_no_other(watched: Watched) -> None:
           store.set({ layer: 2 });
           return heard;
         }""",
-        [script("core/state"), json.loads(json.dumps(head_view(random_trace()).payload.header))],
+        [
+            script("kinds/shared/state"),
+            json.loads(json.dumps(head_view(random_trace()).payload.header)),
+        ],
     )
     assert heard == [2]
     assert watched.console == ["not allowed here"]

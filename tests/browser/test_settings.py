@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext
 
 from headscope.head import name_head
-from headscope.views.page import static
+from headscope.views.bundle import static
 from headscope.views.state import KINDS, SETTINGS, Kind, settings_of
 from headscope.views.view import open_view
 from tests.browser.conftest import Watched
@@ -29,7 +29,7 @@ def modules(context: BrowserContext) -> Callable[[str, str], Any]:
 
 
 def test_javascript_has_pythons_settings(modules: Callable[[str, str], Any]) -> None:
-    assert modules("core/settings.js", "it.SETTINGS") == {
+    assert modules("kinds/shared/settings.js", "it.SETTINGS") == {
         name: {
             "title": one.title,
             "meaning": one.meaning,
@@ -61,4 +61,6 @@ def test_a_page_takes_every_choice_and_no_other(
 
 def test_a_head_has_one_name(modules: Callable[[str, str], Any]) -> None:
     for layer, head in [(0, 0), (4, 11), (31, 7)]:
-        assert modules("core/heads.js", f"it.nameHead({layer}, {head})") == name_head(layer, head)
+        assert modules("kinds/shared/heads.js", f"it.nameHead({layer}, {head})") == name_head(
+            layer, head
+        )

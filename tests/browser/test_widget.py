@@ -12,8 +12,8 @@ from jupyter_client.manager import start_new_kernel
 from playwright.sync_api import Route
 
 from headscope.views import View, head_view, model_view, neuron_view
+from headscope.views.bundle import script, style
 from headscope.views.cell import outputs
-from headscope.views.page import script, style
 from headscope.views.state import SETTINGS
 from tests.browser.conftest import Watched
 from tests.references.traces import known_trace, random_trace
@@ -65,7 +65,7 @@ def cell(watched: Watched) -> Iterator[Watched]:
     files = {
         "": (f'{PAGE}<script type=module src="host.js"></script>', "text/html"),
         "host.js": (HOST, "text/javascript"),
-        "widget.js": (script("widget"), "text/javascript"),
+        "widget.js": (script("entry/widget"), "text/javascript"),
     }
     for name, (body, kind) in files.items():
         watched.page.route(HOME + name, partial(_answer, body, kind))

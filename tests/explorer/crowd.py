@@ -14,7 +14,7 @@ import httpx
 Wish = tuple[str, str, dict]
 GOOD: tuple[Wish, ...] = (
     ("GET", "/", {}),
-    ("GET", "/explorer/static/shell/main.js", {}),
+    ("GET", "/static/explorer/main.js", {}),
     ("GET", "/api/session", {}),
     ("GET", "/api/runs/{run}", {}),
     ("GET", "/api/runs/{run}/measures/entropy", {}),
@@ -24,7 +24,7 @@ GOOD: tuple[Wish, ...] = (
 )
 BAD: tuple[Wish, ...] = (
     ("GET", "/api/runs/..%2f..%2fetc%2fpasswd", {}),
-    ("GET", "/explorer/static/../../../etc/passwd", {}),
+    ("GET", "/static/../../../etc/passwd", {}),
     ("GET", "/api/session", {"headers": {"host": "evil.example"}}),
     ("POST", "/api/trace", {"json": {"text": "a"}, "headers": {"origin": "http://evil.example"}}),
     ("POST", "/api/trace", {"content": b"{", "headers": {"content-type": "application/json"}}),

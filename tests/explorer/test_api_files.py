@@ -10,24 +10,24 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
-from headscope.explorer.api import PackageFiles
+from headscope.explorer.api import StaticTree
 from headscope.explorer.schemas import PAGES
 
 PATHS = [
     "/etc/passwd",
-    "/explorer/static/../../../../etc/passwd",
-    "/explorer/static/%2e%2e/%2e%2e/errors.py",
-    "/explorer/static/..%2f..%2ferrors.py",
-    "/explorer/static//etc/passwd",
-    "/views/static/../view.py",
+    "/static/../../../etc/passwd",
+    "/static/%2e%2e/%2e%2e/errors.py",
+    "/static/..%2f..%2ferrors.py",
+    "/static//etc/passwd",
+    "/static/../views/view.py",
     "/explorer/api.py",
-    "/explorer/static/",
-    "/explorer/static/pages",
-    "/explorer/static/pages/",
-    "/explorer/static/main%00.js",
-    "/explorer/static/" + "a" * 300 + ".js",
-    "/explorer/staticfiles",
-    "/static/explorer.css",
+    "/static/",
+    "/static/pages",
+    "/static/pages/",
+    "/static/main%00.js",
+    "/static/" + "a" * 300 + ".js",
+    "/staticfiles",
+    "/explorer/static/explorer.css",
     "/api/runs/../../etc/passwd",
     "/api/runs/..%2f..%2fetc/measures/entropy",
     "/api/runs/%2fetc%2fpasswd",
@@ -52,7 +52,7 @@ def test_a_name_that_no_file_of_ours_has_is_not_looked_up(
     """A look at the disk is enough: Windows would ask a stranger's machine for its share."""
     asked: list[str] = []
     monkeypatch.setattr(StaticFiles, "lookup_path", lambda _, name: asked.append(name))
-    files_of_ours = PackageFiles("headscope.explorer")
+    files_of_ours = StaticTree()
     assert (files_of_ours.lookup_path(path), asked) == (("", None), [])
     files_of_ours.lookup_path("main.js")
     assert asked == ["main.js"]
@@ -66,15 +66,14 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("package", ["explorer", "views"])
 def test_every_module_that_a_page_imports_is_served_as_it_lies_in_the_package(
-    visitor: TestClient, package: str
+    visitor: TestClient,
 ) -> None:
-    folder = Path(str(files(f"headscope.{package}") / "static"))
+    folder = Path(str(files("headscope") / "static"))
     served = [path for path in folder.rglob("*") if path.suffix in KINDS]
-    assert len(served) > 20
+    assert len(served) > 60
     for path in served:
-        answer = visitor.get(f"/{package}/static/{path.relative_to(folder)}")
+        answer = visitor.get(f"/static/{path.relative_to(folder)}")
         assert (answer.status_code, answer.content) == (200, path.read_bytes())
         assert answer.headers["content-type"] == KINDS[path.suffix]
         assert answer.headers["cache-control"] == "no-cache"
@@ -83,7 +82,7 @@ def test_every_module_that_a_page_imports_is_served_as_it_lies_in_the_package(
 def test_a_link_out_of_the_package_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served = PackageFiles("headscope.explorer")
+    served = StaticTree()
     outside = tmp_path / "secret.js"
     outside.write_text("secret")
     inside = tmp_path / "static"
@@ -103,18 +102,24 @@ def test_the_theme_is_a_sheet_of_variables(visitor: TestClient) -> None:
 
 
 def test_no_colour_is_written_outside_the_theme() -> None:
-    folder = Path(str(files("headscope.explorer") / "static"))
+    static = Path(str(files("headscope") / "static"))
+    folders = [static / name for name in ("charts", "explorer", "pages")]
     literal = re.compile(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl|oklab|oklch)a?\(")
-    sources = [path for path in folder.rglob("*") if path.suffix in (".js", ".css", ".html")]
+    sources = [
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".js", ".css", ".html")
+    ]
     assert sources
     found = {path.name: literal.findall(path.read_text(encoding="utf-8")) for path in sources}
     assert {name: colours for name, colours in found.items() if colours} == {}
 
 
 def test_an_unchanged_file_is_not_sent_twice(visitor: TestClient) -> None:
-    first = visitor.get("/explorer/static/shell/main.js")
+    first = visitor.get("/static/explorer/main.js")
     again = visitor.get(
-        "/explorer/static/shell/main.js", headers={"if-none-match": first.headers["etag"]}
+        "/static/explorer/main.js", headers={"if-none-match": first.headers["etag"]}
     )
     assert (again.status_code, again.content) == (304, b"")
 

@@ -105,7 +105,7 @@ def test_another_sites_script_is_refused_but_its_link_is_followed(visitor: TestC
 
 
 def test_every_answer_forbids_scripts_from_elsewhere(visitor: TestClient) -> None:
-    for path in ("/", "/api/session", "/no/such/page", "/explorer/static/shell/main.js"):
+    for path in ("/", "/api/session", "/no/such/page", "/static/explorer/main.js"):
         headers = visitor.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -124,7 +124,7 @@ def test_an_open_address_has_a_token_and_loopback_has_none() -> None:
 
 
 def test_without_the_token_nothing_is_shown(guarded: TestClient) -> None:
-    for path in ("/", "/api/session", "/explorer/static/shell/main.js", "/?token=wrong"):
+    for path in ("/", "/api/session", "/static/explorer/main.js", "/?token=wrong"):
         assert guarded.get(path).status_code == 401
     assert guarded.get("/", headers={"authorization": "Bearer wrong"}).status_code == 401
     assert guarded.get("/", headers={"cookie": "headscope_token=wrong"}).status_code == 401

@@ -78,7 +78,9 @@ def _names(path: str, place: str) -> list[str]:
 
 
 def test_the_pages_types_are_those_of_the_api() -> None:
-    kept = files("headscope.explorer").joinpath("static", "types.d.ts").read_text(encoding="utf-8")
+    kept = (
+        files("headscope").joinpath("static", "explorer", "types.d.ts").read_text(encoding="utf-8")
+    )
     assert kept == declarations(), "python -m headscope.explorer.api > …/static/types.d.ts"
 
 

@@ -179,7 +179,7 @@ class Requests(Fuzzer):
 
     name = "API"
     paths = (
-        "/", "/overview", "/theme.css", "/explorer/static/{}", "/views/static/{}", "/api/session",
+        "/", "/overview", "/theme.css", "/static/{}", "/api/session",
         "/api/openapi.json", "/api/runs/{}", "/api/runs/{}/measures/{}", "/api/runs/{}/heads/{}",
         "/api/runs/{}/records/{}", "/api/runs/{}/inputs/{}", "/api/runs/{}/clusters",
         "/api/runs/{}/statements",

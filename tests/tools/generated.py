@@ -7,12 +7,14 @@ from pathlib import Path
 from headscope import theme
 from headscope.views import state
 
-STATIC = Path(str(files("headscope.views").joinpath("static")))
+STATIC = Path(str(files("headscope").joinpath("static")))
 
 
 def view_colours() -> str:
     """The custom properties that view.css uses, for a view and for its page."""
-    used = re.findall(r"var\(--hs-([\w-]+)\)", (STATIC / "view.css").read_text(encoding="utf-8"))
+    used = re.findall(
+        r"var\(--hs-([\w-]+)\)", (STATIC / "kinds/view.css").read_text(encoding="utf-8")
+    )
     wanted = {*used, "accent"}  # a script sets the colour of chips to the accent
     root = ":is(.hs-root, .hs-page)"
     said = "/* Generated from theme.py: change colours there. */\n"
@@ -20,10 +22,10 @@ def view_colours() -> str:
 
 
 GENERATED = {
-    "core/theme.js": theme.javascript,
-    "core/settings.js": state.javascript,
-    "views.js": state.javascript_of_kinds,
-    "theme.css": view_colours,
+    "ui/theme.js": theme.javascript,
+    "kinds/shared/settings.js": state.javascript,
+    "kinds/index.js": state.javascript_of_kinds,
+    "kinds/theme.css": view_colours,
 }
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The explorer as an ASGI app: guard, pages, files, and the API.
 
 Questions are answered in JSON, and in binary for the weights of a typed text.
-`python -m headscope.explorer.api` prints their types, which the pages have as static/types.d.ts.
+`python -m headscope.explorer.api` prints their types, which the pages have as
+static/explorer/types.d.ts.
 """
 
 import asyncio
@@ -232,15 +233,11 @@ def _asked(request: Request, names: Sequence[str]) -> list[str]:
     return [request.query_params[name] for name in names]
 
 
-class PackageFiles(StaticFiles):
-    """The files in the `static` folder of a package; a browser asks each time if one changed.
+class StaticTree(StaticFiles):
+    """The files in `static/`; a browser asks each time if one changed."""
 
-    They keep the paths they have in the package, so that the explorer's modules import those of
-    the views by the same relative path on disk and in the browser.
-    """
-
-    def __init__(self, package: str) -> None:
-        super().__init__(packages=[(package, "static")])
+    def __init__(self) -> None:
+        super().__init__(packages=[("headscope", "static")])
 
     def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
         """As Starlette's; what cannot be the name of a file of ours never reaches the disk.
@@ -276,13 +273,13 @@ def create_app(library: Library, texts: Texts, access: Access | None = None) -> 
 
 
 def file_routes() -> list[BaseRoute]:
-    """The one document under every page's address, the theme, and the files of both packages."""
+    """The one document under every page's address, the theme, and the static tree."""
     for ending, kind in TYPES.items():
         mimetypes.add_type(kind, ending)
-    own = PackageFiles("headscope.explorer")
+    own = StaticTree()
 
     async def page(request: Request) -> Response:
-        return await own.get_response("index.html", request.scope)
+        return await own.get_response("explorer/index.html", request.scope)
 
     def colors(request: Request) -> Response:
         headers = {"cache-control": "no-cache"}
@@ -291,8 +288,7 @@ def file_routes() -> list[BaseRoute]:
     return [
         *(Route(f"/{name}", page) for name in ("", *PAGES)),
         Route("/theme.css", colors),
-        Mount("/explorer/static", own),
-        Mount("/views/static", PackageFiles("headscope.views")),
+        Mount("/static", own),
     ]
 
 
@@ -300,7 +296,7 @@ def _http_error(request: Request, error: Exception) -> Response:
     """A sentence as JSON; whoever follows a wrong link with a browser gets a page."""
     assert isinstance(error, HTTPException)
     if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
-        page = files("headscope.explorer").joinpath("static", "lost.html")
+        page = files("headscope").joinpath("static", "explorer", "lost.html")
         return HTMLResponse(page.read_text(encoding="utf-8"), 404)
     said = {404: "There is nothing at this address.", 405: "This address takes another method."}
     answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))

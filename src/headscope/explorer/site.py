@@ -2,7 +2,7 @@
 
 ```
 index.html overview.html head.html …   one document under every page's name
-explorer/static views/static theme.css   what a server would send
+static theme.css                         what a server would send
 data/session.json                        the runs
 data/runs/RUN.json                       a run and its measures
 data/runs/RUN/measures/NAME.json         all slices of a measure
@@ -39,7 +39,6 @@ from headscope.progress import show_progress
 from headscope.results.measure import heads_of
 
 MARKER = "site.json"
-PACKAGES = ("explorer", "views")
 NO_MODEL = (
     "These pages are plain files; tracing a text needs a model: "
     "`headscope serve RUN --model M` on your own machine."
@@ -103,21 +102,21 @@ def _claim(folder: Path) -> None:
 
 
 def _write_files(folder: Path) -> None:
-    """The modules and styles of both packages, under the paths that they have to each other."""
-    for package in PACKAGES:
-        source = Path(str(files(f"headscope.{package}").joinpath("static")))
-        for file in sorted(path for path in source.rglob("*") if path.is_file()):
-            if file.name.endswith((".d.ts", ".html")):
-                continue
-            target = folder / package / "static" / file.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.read_bytes())
+    """The modules and styles, under the paths that they have to each other."""
+    source = Path(str(files("headscope").joinpath("static")))
+    for file in sorted(path for path in source.rglob("*") if path.is_file()):
+        if file.name.endswith((".d.ts", ".html")):
+            continue
+        target = folder / "static" / file.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
     (folder / "theme.css").write_text(theme.css_variables(), encoding="utf-8")
 
 
 def _document() -> str:
     """The page of a server, with the policy that a server would send."""
-    page = files("headscope.explorer").joinpath("static", "index.html").read_text(encoding="utf-8")
+    source = files("headscope").joinpath("static", "explorer", "index.html")
+    page = source.read_text(encoding="utf-8")
     policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     page = page.replace("<html ", '<html data-site="files" ', 1)
     return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)

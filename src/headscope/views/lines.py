@@ -1,7 +1,6 @@
 """Which lines a view draws: units, hidden tokens, sentence pairs and the mass threshold.
 
-The browser does the same in `static/units.js` and `static/lines.js`; the browser tests compare the
-two.
+The browser does the same in `static/kinds/shared/`; the browser tests compare the two.
 """
 
 from collections.abc import Sequence

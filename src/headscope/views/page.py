@@ -1,26 +1,12 @@
-"""A view as one HTML file: code, style and data inside, nothing fetched, ever.
-
-The code in `static/` is plain ES modules that a server can hand out as they are. A page and a
-notebook widget need a single text, so imports are resolved here: each module becomes a function
-that returns its exports, placed after the modules it imports.
-"""
+"""A view as one HTML file: code, style and data inside, nothing fetched, ever."""
 
 import base64
 import html
 import json
-import posixpath
-import re
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 
+from headscope.views.bundle import script, style
 from headscope.views.payload import Payload
-from headscope.views.state import KINDS, Kind, javascript_of_kinds
-
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-_INDENT = re.compile(r"^ +", re.MULTILINE)
-_COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 
 _FRAME_HEIGHT = 640  # pixels
 
@@ -64,7 +50,7 @@ def page(payload: Payload, unscripted: str) -> str:
         style=style(),
         unscripted=unscripted,
         data="\n".join(_data("headscope", payload)),
-        code=script("page", (header["kind"],)),
+        code=script("entry/page", (header["kind"],)),
     )
 
 
@@ -77,10 +63,10 @@ def gallery_page(title: str, texts: Sequence[tuple[str, str, Payload, str]]) -> 
     return _PAGE.format(
         policy=_POLICY,
         title=html.escape(title),
-        style=style() + static("gallery.css"),
+        style=style("entry/gallery.css"),
         unscripted="".join(unscripted for *_, unscripted in texts),
         data="\n".join(parts),
-        code=script("gallery"),
+        code=script("entry/gallery"),
     )
 
 
@@ -126,69 +112,3 @@ def embedded_json(value: object) -> str:
 def _block(name: str, number: int, data: bytes) -> str:
     encoded = base64.b64encode(data).decode("ascii")
     return f'<script type="text/plain" id="{name}-block-{number}">{encoded}</script>'
-
-
-def style() -> str:
-    """The style sheet of the views, colours first."""
-    return static("theme.css") + static("view.css")
-
-
-@cache
-def script(entry: str, kinds: tuple[Kind, ...] = KINDS) -> str:
-    """The module `entry` and all it imports, as one module, with the views of these kinds.
-
-    Comments and indentation are left behind: they are most of what a reader would not miss.
-    """
-    *imported, last = in_order(entry, kinds)
-    parts = [*(_wrapped(name, kinds) for name in imported), _linked(last, kinds)]
-    return _INDENT.sub("", _COMMENT.sub("", "\n".join(parts)))
-
-
-@cache
-def static(name: str) -> str:
-    """The text of one file in `static/`."""
-    return files("headscope.views").joinpath("static", name).read_text(encoding="utf-8")
-
-
-def in_order(entry: str, kinds: tuple[Kind, ...] = KINDS) -> list[str]:
-    """`entry` and what it imports, each after its own imports."""
-    order: list[str] = []
-    _visit(entry, kinds, order, ())
-    return order
-
-
-def _module(name: str, kinds: tuple[Kind, ...]) -> str:
-    """The text of a module; the one that knows the kinds knows these alone."""
-    return javascript_of_kinds(kinds) if name == "views" else static(f"{name}.js")
-
-
-def _visit(name: str, kinds: tuple[Kind, ...], order: list[str], path: tuple[str, ...]) -> None:
-    if name in path:
-        raise ImportError(f"static modules import in a circle: {' → '.join((*path, name))}")
-    if name in order:
-        return
-    for _, imported in _IMPORT.findall(_module(name, kinds)):
-        _visit(_resolved(name, imported), kinds, order, (*path, name))
-    order.append(name)
-
-
-def _wrapped(name: str, kinds: tuple[Kind, ...]) -> str:
-    text = _linked(name, kinds)
-    exports = ", ".join(found[1] for found in _EXPORT.findall(text))
-    body = _EXPORT.sub(r"\1", text)
-    return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
-
-
-def _linked(name: str, kinds: tuple[Kind, ...]) -> str:
-    return _IMPORT.sub(
-        lambda found: f"const {found[1]} = {_variable(_resolved(name, found[2]))};\n",
-        _module(name, kinds),
-    )
-
-
-def _resolved(name: str, imported: str) -> str:
-    return posixpath.normpath(posixpath.join(posixpath.dirname(name), imported))
-
-
-def _variable(name: str) -> str:
-    return "$" + name.replace("/", "$")

@@ -1,8 +1,8 @@
 """The kinds of views and their settings, declared once.
 
 Keyword arguments, the widget's traits, options of the command line, the explorer's API, the names
-in a page's URL and the module `static/core/settings.js` derive from the declarations here. A new
-view is a kind here, `static/KIND/view.js` and `figures/KIND.py`.
+in a page's URL and the module `static/kinds/shared/settings.js` derive from the declarations here.
+A new view is a kind here, `static/kinds/KIND/view.js` and `figures/KIND.py`.
 """
 
 import json

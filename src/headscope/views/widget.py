@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 from anywidget import AnyWidget
 
+from headscope.views.bundle import script, style
 from headscope.views.opening import check_setting
-from headscope.views.page import script, style
 from headscope.views.payload import Payload
 from headscope.views.state import SETTINGS, ViewState, chosen_stack
 
@@ -37,7 +37,7 @@ class ViewWidget(AnyWidget):
     its kernel shows what the cell kept. The page asks for them, of a long input for its window.
     """
 
-    _esm = script("widget")
+    _esm = script("entry/widget")
     _css = style()
 
     header = traitlets.Dict().tag(sync=True)

@@ -1,0 +1,172 @@
+/** An exemplar: the sentence on one line, an arc from the attending to the attended token. */
+
+import { canvasOf } from "./figure.js";
+import { s } from "../ui/dom.js";
+import { number } from "../ui/format.js";
+import { ink } from "../explorer/look.js";
+
+/** @import { Exemplar } from "../explorer/types.js" */
+
+const SIZE = 14;
+const SPACE = 4.5;
+const LONGEST = 24;
+const EDGE = 6; // room at both ends
+const BASE = 40; // where arcs stand on the words
+const FAMILY = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+/** @type {CanvasRenderingContext2D | null} */
+let ruler = null;
+
+/** @param {string} text @param {string} [style] @returns {number} */
+function widthOf(text, style = "600") {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return text.length * 7.5;
+  ruler.font = `${style} ${SIZE}px ${FAMILY}`;
+  return ruler.measureText(text).width;
+}
+
+/** @param {string} text @returns {string} */
+function cut(text) {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+}
+
+/**
+ * Pieces side by side as the text reads, the pair marked, an arc between the two.
+ * @param {Exemplar} exemplar
+ * @returns {{drawing: SVGSVGElement, middle: number}}  `middle`: where the arc is
+ */
+export function sentenceArc({ pieces, spaces, rtl, query, key, weight }) {
+  const words = pieces.map(cut);
+  const { ink: dark, faint, mark } = ink();
+  const looks = words.map(
+    (_, i) =>
+      /** @type {Record<string, string | number>} */ (
+        i === query
+          ? { "font-weight": 700, fill: dark }
+          : i === key
+            ? { "font-style": "italic", "font-weight": 600, fill: mark }
+            : { fill: faint }
+      ),
+  );
+  const { places, width } = line(words, spaces, looks, rtl);
+  const [from, to] = [places[query], places[key]];
+  const texts = words.map((word, i) =>
+    s(
+      "text",
+      { x: places[i], y: BASE + 14, "text-anchor": "middle", "font-size": SIZE, ...looks[i] },
+      word,
+    ),
+  );
+  const said = `${words[query]} attends to ${words[key]} with weight ${number(weight)}`;
+  const drawing = s(
+    "svg",
+    canvasOf(width, BASE + 24, { class: "sentence", role: "img", "aria-label": said }),
+    ...arc(from, to, weight),
+    ...texts,
+  );
+  return { drawing, middle: (from + to) / 2 };
+}
+
+/**
+ * The middle of every word, and the width of all.
+ * @param {string[]} words
+ * @param {boolean[]} spaces
+ * @param {Record<string, string | number>[]} looks
+ * @param {boolean} rtl
+ */
+function line(words, spaces, looks, rtl) {
+  let x = EDGE;
+  const middles = words.map((word, i) => {
+    const wide = widthOf(word, `${looks[i]["font-style"] ?? ""} ${looks[i]["font-weight"] ?? 400}`);
+    const start = x + (spaces[i] ? SPACE : 0);
+    x = start + wide;
+    return start + wide / 2;
+  });
+  const width = x + EDGE;
+  return { places: rtl ? middles.map((middle) => width - middle) : middles, width };
+}
+
+/** @param {number} from @param {number} to @param {number} weight */
+function arc(from, to, weight) {
+  const { accent } = ink();
+  const rise = 1.33 * Math.min(34, 14 + Math.abs(from - to) * 0.12);
+  const path =
+    from === to
+      ? `M${from - 7} ${BASE}` +
+        `C${from - 12} ${BASE - 26} ${from + 12} ${BASE - 26} ${from + 7} ${BASE}`
+      : `M${from} ${BASE}C${from} ${BASE - rise} ${to} ${BASE - rise} ${to} ${BASE - 2}`;
+  const tip = from === to ? from + 7 : to;
+  return [
+    s("path", { d: path, fill: "none", stroke: accent, "stroke-width": 1 + 2 * weight }),
+    s("path", {
+      d: `M${tip - 4} ${BASE - 6}L${tip} ${BASE}L${tip + 4} ${BASE - 6}`,
+      fill: "none",
+      stroke: accent,
+      "stroke-width": 1.5,
+    }),
+  ];
+}
+
+/**
+ * The same pair as two columns, for when nothing but the pair is known.
+ * @param {Exemplar} exemplar
+ * @returns {SVGSVGElement}
+ */
+export function pairDrawing({ labels, query, key, weight }) {
+  const { ink: dark, faint, accent, mark } = ink();
+  const words = labels.map(cut);
+  const side = Math.max(60, ...words.map((word) => widthOf(word))) + 16;
+  const [pitch, span] = [23, 260];
+  const y = (/** @type {number} */ i) => 30 + (i + 0.5) * pitch;
+  const column = (
+    /** @type {number} */ x,
+    /** @type {"start" | "end"} */ anchor,
+    /** @type {number} */ chosen,
+    /** @type {Record<string, string | number>} */ look,
+  ) =>
+    words.map((word, i) =>
+      s(
+        "text",
+        {
+          x,
+          y: y(i),
+          "text-anchor": anchor,
+          "dominant-baseline": "central",
+          "font-size": 13,
+          ...(i === chosen ? look : { fill: faint }),
+        },
+        word,
+      ),
+    );
+  const [left, right] = [side, side + span];
+  const line =
+    `M${left + 6} ${y(query)}C${(left + right) / 2} ${y(query)} ${(left + right) / 2} ` +
+    `${y(key)} ${right - 6} ${y(key)}`;
+  const heads = [
+    ["attending", left, "end"],
+    ["attended", right, "start"],
+  ].map(([text, x, anchor]) =>
+    s("text", { x, y: 14, "text-anchor": anchor, fill: faint, "font-size": 11 }, text),
+  );
+  const label = s(
+    "text",
+    {
+      x: (left + right) / 2,
+      y: (y(query) + y(key)) / 2 - 8,
+      "text-anchor": "middle",
+      fill: dark,
+      "font-size": 12,
+    },
+    number(weight),
+  );
+  const said = `${words[query]} attends to ${words[key]} with weight ${number(weight)}`;
+  return s(
+    "svg",
+    canvasOf(right + side, y(words.length) + 4, { role: "img", "aria-label": said }),
+    ...heads,
+    ...column(left, "end", query, { fill: dark, "font-weight": 700 }),
+    ...column(right, "start", key, { fill: mark, "font-weight": 600, "font-style": "italic" }),
+    s("path", { d: line, fill: "none", stroke: accent, "stroke-width": 1 + 2 * weight }),
+    label,
+  );
+}

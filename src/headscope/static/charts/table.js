@@ -1,0 +1,194 @@
+/** A table that sorts by any column; numbers sort downward first. */
+
+import { saveRows } from "./download.js";
+import { h } from "../ui/dom.js";
+import { figureBar, saveButton } from "./figure.js";
+import { headIn, number } from "../ui/format.js";
+
+/** @import { Child } from "../ui/dom.js" */
+
+/** @typedef {string | number | boolean | null} Value */
+/**
+ * @typedef {{name: string, title?: string, show?: (value: Value, row: Value[]) => Child, numeric?:
+ *   boolean, hidden?: boolean}} Column  `show` gives undefined for what is shown as it is; hidden
+ *   ones are in the file only
+ */
+
+const LONG = 40; // characters of a text that takes some width
+
+/**
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {string} [parts.note]
+ * @param {Column[]} parts.columns
+ * @param {Value[][]} parts.rows
+ * @param {string} parts.sort  "" or a column's name, with a minus for downward
+ * @param {(sort: string) => void} parts.onSort
+ * @param {string} [parts.kind]
+ * @param {number} [parts.most]  rows that are drawn
+ * @returns {HTMLElement}
+ */
+export function sortable({ title, note, columns, rows, sort, onSort, kind = "", most = Infinity }) {
+  const body = h("tbody");
+  const head = h("tr");
+  let order = sort;
+  const numeric = columns.map(
+    (column, place) =>
+      column.numeric ?? rows.every((row) => row[place] === null || typeof row[place] === "number"),
+  );
+  const draw = () => {
+    head.replaceChildren(
+      ...columns
+        .filter((one) => !one.hidden)
+        .map((column) => heading(column, numeric[columns.indexOf(column)], order, choose)),
+    );
+    body.replaceChildren(
+      ...sorted(columns, rows, order)
+        .slice(0, most)
+        .map((row) => line(columns, row, numeric)),
+    );
+  };
+  const choose = (/** @type {string} */ next) => {
+    order = next;
+    draw();
+    onSort(next);
+    /** @type {HTMLElement | null} */ (
+      head.querySelector(`[data-column="${CSS.escape(next.replace(/^-/, ""))}"]`)
+    )?.focus();
+  };
+  draw();
+  const csv = saveButton("CSV", `Download “${title}” as CSV`, () =>
+    saveRows([columns.map((one) => one.name), ...sorted(columns, rows, order)], title),
+  );
+  const bar = figureBar(title, [csv]);
+  const table = h(
+    "table",
+    {},
+    h("caption", { class: "hidden" }, title),
+    h("thead", {}, head),
+    body,
+  );
+  const cut =
+    rows.length > most
+      ? h("p", { class: "caption" }, `The first ${most} of ${rows.length} rows in this order.`)
+      : null;
+  return h(
+    "section",
+    { class: `figure ${kind}` },
+    bar,
+    scrolling(table, title),
+    cut,
+    note ? h("p", { class: "caption" }, note) : null,
+  );
+}
+
+/**
+ * A table that may be wider or longer than its place: where it is, a line says so.
+ * @param {HTMLElement} table
+ * @param {string} title
+ * @returns {HTMLElement}
+ */
+export function scrolling(table, title) {
+  const scroll = h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": title },
+    table,
+  );
+  const hint = h("p", { class: "scroll-hint", "aria-hidden": "true" });
+  const look = () => {
+    const wide = scroll.scrollWidth > scroll.clientWidth + 1;
+    const long = scroll.scrollHeight > scroll.clientHeight + 1;
+    scroll.dataset.wide = String(
+      wide && scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1,
+    );
+    hint.textContent = wide
+      ? `More columns: scroll sideways →${long ? "  More rows: scroll down ↓" : ""}`
+      : long
+        ? "More rows: scroll down ↓"
+        : "";
+  };
+  scroll.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(scroll);
+  return h("div", { class: "scroll-frame" }, scroll, hint);
+}
+
+/**
+ * @param {Column} column
+ * @param {boolean} numeric
+ * @param {string} order
+ * @param {(order: string) => void} choose
+ */
+function heading(column, numeric, order, choose) {
+  const up = order === column.name;
+  const down = order === `-${column.name}`;
+  const next = down
+    ? column.name
+    : up
+      ? `-${column.name}`
+      : numeric
+        ? `-${column.name}`
+        : column.name;
+  const title = column.title ?? column.name;
+  const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, up ? "▲" : down ? "▼" : "");
+  const button = h(
+    "button",
+    { type: "button", "data-column": column.name, click: () => choose(next) },
+    ...(numeric ? [arrow, title] : [title, arrow]),
+  );
+  return h(
+    "th",
+    {
+      scope: "col",
+      class: numeric ? "numeric" : "",
+      "aria-sort": up ? "ascending" : down ? "descending" : null,
+    },
+    button,
+  );
+}
+
+/** @param {Column[]} columns @param {Value[][]} rows @param {string} order @returns {Value[][]} */
+function sorted(columns, rows, order) {
+  const place = columns.findIndex((column) => column.name === order.replace(/^-/, ""));
+  if (place < 0) return rows;
+  const sign = order.startsWith("-") ? -1 : 1;
+  return [...rows].sort((a, b) => compare(a[place], b[place], sign));
+}
+
+/**
+ * Missing values come last whichever way.
+ * @param {Value} a
+ * @param {Value} b
+ * @param {number} sign
+ */
+function compare(a, b, sign) {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+  return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
+}
+
+/** @param {Column[]} columns @param {Value[]} row @param {boolean[]} numeric */
+function line(columns, row, numeric) {
+  const cells = columns.flatMap((column, i) => {
+    if (column.hidden) return [];
+    const value = row[i];
+    const kind = numeric[i]
+      ? "numeric"
+      : typeof value === "string" && headIn(value) === value.split(" ")[0]
+        ? "head"
+        : typeof value === "string" && value.length > LONG
+          ? "long"
+          : "";
+    return h("td", { class: kind }, column.show?.(value, row) ?? plainly(value));
+  });
+  return h("tr", {}, ...cells);
+}
+
+/** @param {Value} value @returns {number | null} */
+export const numberIn = (value) => (typeof value === "number" ? value : null);
+
+/** @param {Value} value @returns {string} */
+function plainly(value) {
+  if (typeof value === "number")
+    return Number.isInteger(value) ? value.toLocaleString("en") : number(value);
+  return value === null ? "–" : String(value);
+}

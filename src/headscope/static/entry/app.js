@@ -1,0 +1,151 @@
+/**
+ * One view in an element: chooses the view by its kind, adds the title line, theme and print
+ * buttons.
+ *
+ *
+ * @typedef {object} View
+ * @property {() => Promise<void>} update  draw the current state
+ * @property {() => Scene} scene  what is on screen, for print
+ * @property {() => Line[]} lines  what is drawn
+ * @property {() => string} title
+ * @property {() => void} remove  stop listening to the page
+ * @property {() => Promise<void>} [finished]  settles when what is off screen is drawn too
+ *
+ * @typedef {object} App
+ * @property {Promise<void>} ready  settles when the first picture is drawn
+ * @property {() => Promise<void>} idle  settles when nothing is left to draw
+ * @property {Store} store
+ * @property {View} view
+ * @property {() => void} remove
+ */
+
+import { button, element, segments } from "../ui/controls.js";
+import { options } from "../kinds/shared/filters.js";
+import { keepKeys, themeOf, watchTheme } from "../ui/host.js";
+import { savePdf, savePng, saveSvg } from "../draw/print.js";
+import { VIEWS } from "../kinds/index.js";
+
+/**
+ * @import { Theme } from "../ui/colors.js"
+ * @import { Data } from "../kinds/shared/data.js"
+ * @import { Line } from "../kinds/shared/lines.js"
+ * @import { Scene } from "../draw/scene.js"
+ * @import { Store } from "../kinds/shared/state.js"
+ */
+
+/**
+ * @param {HTMLElement} el
+ * @param {Data} data
+ * @param {Store} store
+ * @returns {App}
+ */
+export function mount(el, data, store) {
+  const root = element("div", { class: "hs-root" });
+  el.append(root);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const theme = () => themeOf(store.state.theme, el, dark);
+  const top = element("header", { class: "hs-top" });
+  const note = element("div", { class: "hs-note", role: "status" });
+  note.hidden = true;
+  root.append(top, note);
+  const stopKeys = keepKeys(root);
+  const view = VIEWS[data.header.kind](root, data, store, theme);
+  const themeControl = fillTop(top, note, data, store, view);
+
+  let work = Promise.resolve();
+  let drawnTheme = "";
+  const draw = () => {
+    drawnTheme = theme();
+    for (const one of [root, root.closest(".hs-page")]) one?.setAttribute("data-theme", drawnTheme);
+    themeControl.update();
+    work = view.update().catch((error) => showFailure(root, error));
+    return work;
+  };
+  const stop = store.subscribe(() => void draw());
+  const redraw = () => void draw();
+  const stopTheme = watchTheme(root, dark, () => {
+    if (theme() !== drawnTheme) redraw();
+  });
+  const watch = watchWidth(el, redraw);
+  const remove = () => {
+    stop();
+    stopTheme();
+    stopKeys();
+    watch.disconnect();
+    view.remove();
+    root.remove();
+  };
+  const idle = () => work.then(() => view.finished?.());
+  return { ready: draw(), idle, store, view, remove };
+}
+
+/**
+ * @param {HTMLElement} top
+ * @param {HTMLElement} note
+ * @param {Data} data
+ * @param {Store} store
+ * @param {View} view
+ */
+function fillTop(top, note, data, store, view) {
+  const control = segments(
+    "Theme",
+    options("theme"),
+    () => store.state.theme,
+    (theme) => store.set({ theme }),
+  );
+  const { kind } = data.header;
+  const title = element("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
+  const model = element("span", { class: "hs-model" });
+  model.textContent = data.header.model;
+  const tell = (/** @type {string} */ text, /** @type {Blob | undefined} */ picture) =>
+    showNote(note, text, picture);
+  top.append(
+    title,
+    model,
+    element("span", { class: "hs-space" }),
+    control.node,
+    button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title(), tell)),
+    button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title(), tell)),
+    button("PDF", "Print what is shown; choose “Save as PDF”", () =>
+      savePdf(view.scene(), view.title(), tell),
+    ),
+  );
+  return control;
+}
+
+/**
+ * Say what the host does not allow; a picture that cannot be saved is shown.
+ * @param {HTMLElement} note
+ * @param {string} text
+ * @param {Blob} [picture]
+ */
+function showNote(note, text, picture) {
+  const before = note.querySelector("img");
+  if (before) URL.revokeObjectURL(before.src);
+  const close = button("Close", "Close this note", () => (note.hidden = true));
+  note.replaceChildren(element("p", {}, text, " ", close));
+  if (picture)
+    note.append(element("img", { alt: "What is shown", src: URL.createObjectURL(picture) }));
+  note.hidden = false;
+}
+
+/** @param {HTMLElement} root @param {unknown} error */
+function showFailure(root, error) {
+  const note = element("p", { class: "hs-failure", role: "alert" });
+  const reason = error instanceof Error ? error.message : String(error);
+  note.textContent = `This view cannot be drawn: ${reason}`;
+  root.append(note);
+  console.error(error);
+}
+
+/** @param {HTMLElement} el @param {() => void} redraw @returns {ResizeObserver} */
+function watchWidth(el, redraw) {
+  let width = el.clientWidth;
+  const watch = new ResizeObserver(() => {
+    if (Math.abs(el.clientWidth - width) < 2) return;
+    width = el.clientWidth;
+    redraw();
+  });
+  watch.observe(el);
+  return watch;
+}

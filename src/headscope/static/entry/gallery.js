@@ -1,0 +1,125 @@
+/**
+ * Several texts in one page: a list of them, and the view of the chosen one.
+ *
+ * @typedef {{title: string, text: string}} Entry
+ */
+
+import { mount } from "./app.js";
+import { element } from "../ui/controls.js";
+import { embedded, embeddedData } from "./embedded.js";
+import { keepHash, keepKeys, reportHeight } from "../ui/host.js";
+import { printPage } from "../draw/print.js";
+import { fromHash, Store, toHash } from "../kinds/shared/state.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { State } from "../kinds/shared/settings.js"
+ */
+
+/** One view at a time; what the reader changed is kept from text to text. */
+class Gallery {
+  /** @param {HTMLElement} main @param {{title: string, texts: Entry[]}} said */
+  constructor(main, { title, texts }) {
+    this.texts = texts;
+    this.chosen = -1;
+    /** @type {App | null} */
+    this.app = null;
+    this.list = element(
+      "ol",
+      {},
+      ...texts.map((entry, index) => element("li", {}, this.entry(entry, index))),
+    );
+    this.place = element("div", { class: "hs-gallery-view" });
+    const heading = element("h1", {}, title);
+    const nav = element(
+      "nav",
+      { class: "hs-gallery-list", "aria-label": "Texts" },
+      heading,
+      this.list,
+    );
+    nav.addEventListener("keydown", (event) => this.onKey(event));
+    keepKeys(nav);
+    main.append(element("div", { class: "hs-gallery" }, nav, this.place));
+  }
+
+  /** @param {Entry} entry @param {number} index @returns {HTMLElement} */
+  entry({ title, text }, index) {
+    const made = element("button", { type: "button", dir: "auto", title: text });
+    if (title) made.append(element("strong", {}, title));
+    made.append(element("span", {}, text));
+    made.addEventListener("click", () => this.open(index));
+    return made;
+  }
+
+  /**
+   * @param {number} index
+   * @param {string} [hash]  settings other than those of the view shown before
+   */
+  open(index, hash) {
+    const data = embeddedData(`headscope-${index}`);
+    const store = new Store(data.header);
+    const before = this.app?.store;
+    const kept =
+      hash ??
+      (before
+        ? toHash(
+            {
+              ...before.state,
+              pinned: before.initial.pinned,
+              window: before.initial.window,
+              stack: before.initial.stack,
+            },
+            before.initial,
+          )
+        : "");
+    store.set({ ...store.initial, ...fromHash(kept, store.initial) });
+    this.app?.remove();
+    this.chosen = index;
+    this.app = mount(this.place, data, store);
+    [...this.list.querySelectorAll("button")].forEach((one, place) =>
+      one.setAttribute("aria-current", String(place === index)),
+    );
+    const keep = () =>
+      keepHash([`text=${index}`, toHash(store.state, store.initial)].filter(Boolean).join("&"));
+    store.subscribe(keep);
+    keep();
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const next = this.chosen + (step ?? 0);
+    if (!step || !this.texts[next]) return;
+    event.preventDefault();
+    this.open(next);
+    this.list.querySelectorAll("button")[next].focus();
+  }
+}
+
+const main = /** @type {HTMLElement} */ (document.getElementById("headscope"));
+main.replaceChildren();
+const gallery = new Gallery(main, JSON.parse(embedded("headscope-gallery")));
+
+function follow() {
+  const hash = window.location.hash.replace(/^#/, "");
+  const asked = Number(new URLSearchParams(hash).get("text"));
+  gallery.open(gallery.texts[asked] ? asked : 0, hash);
+}
+
+follow();
+window.addEventListener("hashchange", follow);
+reportHeight(main);
+
+const shown = () => /** @type {App} */ (gallery.app);
+Object.assign(window, {
+  headscope: {
+    ready: shown().ready,
+    idle: () => shown().idle(),
+    state: () => shown().store.state,
+    set: (/** @type {Partial<State>} */ patch) => shown().store.set(patch),
+    lines: () => shown().view.lines(),
+    scene: () => shown().view.scene(),
+    printPage: () => printPage(shown().view.scene(), shown().view.title()),
+    open: (/** @type {number} */ index) => gallery.open(index),
+  },
+});

@@ -1,0 +1,175 @@
+/**
+ * Asking the server, or the files of a site, which hold the same answers.
+ * Answers are kept: a run does not change under a visitor's eyes until a reload.
+ */
+
+import { fileBeside, isSite } from "./home.js";
+
+/**
+ * @import { Header } from "../kinds/shared/data.js"
+ * @import { Card, Clusters, Comparison, Difference, HeadRecords, Heads, InputText, Picture,
+ *   RunDetail, Said, Session, TextRequest } from "./types.js"
+ */
+
+/** @type {Map<string, Promise<unknown>>} */
+const known = new Map();
+
+/** What the server said no to, in its own sentence. */
+export class Refused extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** @returns {Promise<Session>} */
+export const askSession = () => ask(["session"]);
+
+/** @returns {Promise<Session>} the session as it is now */
+export function askSessionAgain() {
+  known.delete(addressOf(["session"], {}));
+  return askSession();
+}
+
+/** @param {string} run @returns {Promise<RunDetail>} */
+export const askRun = (run) => ask(["runs", run]);
+
+/** @param {string} run @param {string} spec @returns {Promise<Picture>} */
+export const askPicture = (run, spec) =>
+  isSite ? askSlice(["runs", run, "measures"], spec) : ask(["runs", run, "measures", spec]);
+
+/** @param {string} run @returns {Promise<Heads>} */
+export const askHeads = (run) => ask(["runs", run, "heads"]);
+
+/** @param {string} run @param {string} head @returns {Promise<Card>} */
+export const askCard = (run, head) => ask(["runs", run, "heads", head]);
+
+/** @param {string} run @param {string} head @returns {Promise<HeadRecords>} */
+export const askRecords = (run, head) => ask(["runs", run, "records", head]);
+
+/** @param {string} run @param {number} input @returns {Promise<InputText>} */
+export const askInput = (run, input) => ask(["runs", run, "inputs", String(input)]);
+
+/** @param {string} run @returns {Promise<Clusters>} */
+export const askClusters = (run) => ask(["runs", run, "clusters"]);
+
+/** @param {string} run @returns {Promise<Said>} */
+export const askStatements = (run) => ask(["runs", run, "statements"]);
+
+/** @param {string} a @param {string} b @returns {Promise<Comparison>} */
+export const askComparison = (a, b) =>
+  isSite ? ask(["compare", a, b]) : ask(["compare"], { a, b });
+
+/** @param {string} a @param {string} b @param {string} spec @returns {Promise<Difference>} */
+export const askDifference = (a, b, spec) =>
+  isSite ? askSlice(["compare", a, b], spec) : ask(["compare", spec], { a, b });
+
+/**
+ * A file of a site holds all slices of a measure.
+ * @template Answer
+ * @param {string[]} path
+ * @param {string} spec
+ * @returns {Promise<Answer>}
+ */
+async function askSlice(path, spec) {
+  const all = /** @type {Record<string, Answer>} */ (await ask([...path, spec.split("~")[0]]));
+  if (!(spec in all)) throw new Refused(404, `This site has no ${spec}.`);
+  return all[spec];
+}
+
+/**
+ * @template Answer
+ * @param {string[]} path  parts, escaped here
+ * @param {Record<string, string>} [query]
+ * @returns {Promise<Answer>}
+ */
+function ask(path, query = {}) {
+  const address = addressOf(path, query);
+  const answer = known.get(address) ?? fetch(address).then(read);
+  known.set(address, answer);
+  answer.catch(() => known.delete(address));
+  return /** @type {Promise<Answer>} */ (answer);
+}
+
+/** @param {string[]} path @param {Record<string, string>} query @returns {string} */
+function addressOf(path, query) {
+  const parts = path.map(encodeURIComponent).join("/");
+  const search = new URLSearchParams(query).toString();
+  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}${search ? `?${search}` : ""}`;
+}
+
+/**
+ * A site's files have lists of equal things as tables; see `compact` in site.py.
+ * @param {any} value
+ * @returns {any}
+ */
+function unpacked(value) {
+  if (Array.isArray(value)) return value.map(unpacked);
+  if (value === null || typeof value !== "object") return value;
+  const { $same: same, $names: names, $rows: rows } = value;
+  if (rows)
+    return rows.map((/** @type {unknown[]} */ row) => ({
+      ...unpacked(same),
+      ...Object.fromEntries(row.map((part, i) => [names[i], unpacked(part)])),
+    }));
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
+}
+
+/** @param {Response} response @returns {Promise<unknown>} */
+async function read(response) {
+  if (isSite && response.status === 404)
+    throw new Refused(404, "This site has no file for what the address names.");
+  const body = await response.json().then(isSite ? unpacked : (whole) => whole, () => ({
+    error: `The server answered ${response.status}.`,
+  }));
+  // A site's file may hold a refusal.
+  if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error);
+  return body;
+}
+
+/**
+ * @param {TextRequest} request
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{header: Header, blocks: Uint8Array[]}>}
+ */
+export async function askTrace(request, signal) {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch("/api/trace", {
+    method: "POST",
+    headers,
+    body: JSON.stringify(request),
+    signal,
+  });
+  if (!response.ok) await read(response);
+  return unframe(await response.arrayBuffer());
+}
+
+/**
+ * Some blocks of a long text, whose trace comes without any.
+ * @param {TextRequest} request
+ * @param {number[]} blocks
+ * @returns {Promise<Uint8Array[]>}
+ */
+export async function askBlocks(request, blocks) {
+  // The same blocks as of the model view.
+  const answer = await askTrace({ ...request, kind: "head", blocks });
+  return answer.blocks;
+}
+
+/** @param {ArrayBuffer} buffer @returns {{header: Header, blocks: Uint8Array[]}} */
+function unframe(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  /** @type {{header: Header, blocks: number[]}} */
+  const { header, blocks } = JSON.parse(
+    new TextDecoder().decode(new Uint8Array(buffer, 4, length)),
+  );
+  let at = 4 + length;
+  return {
+    header,
+    blocks: blocks.map((size) => {
+      at += size;
+      return new Uint8Array(buffer, at - size, size);
+    }),
+  };
+}

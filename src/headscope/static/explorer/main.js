@@ -1,0 +1,165 @@
+/** The shell: top bar, the page that the address names, and what to do when it cannot be shown. */
+
+import { askSession, Refused } from "./api.js";
+import { h } from "../ui/dom.js";
+import { applyTheme, onSystemTheme } from "./look.js";
+import { failure, modelNote, runNotes, startPage } from "./messages.js";
+import { here, watchPlace } from "./place.js";
+import { fillTop, HELP, PAGE_NAMES } from "./top.js";
+
+/** @import { RunSummary, Session } from "./types.js" */
+
+/**
+ *
+ * @typedef {object} Context
+ * @property {Record<string, string>} params
+ * @property {Session} session
+ * @property {RunSummary | null} run
+ * @property {number} room  width of the content in pixels
+ *
+ * @typedef {object} Page
+ * @property {boolean} needsRun
+ * @property {boolean} [fluid]  drawn again when the window changes its width
+ * @property {(context: Context) => Promise<Shown>} render
+ *
+ * @typedef {object} Shown
+ * @property {Node[]} nodes
+ * @property {() => void} [ready]  called when the nodes are in the document
+ * @property {() => void} [leave]  called before they are taken out
+ */
+
+/** Loaded when they are first opened. @type {Record<string, () => Promise<Page>>} */
+const PAGES = {
+  overview: async () => (await import("../pages/overview.js")).overviewPage,
+  finder: async () => (await import("../pages/finder.js")).finderPage,
+  head: async () => (await import("../pages/head.js")).headPage,
+  embed: async () => (await import("../pages/embed.js")).embedPage,
+  clusters: async () => (await import("../pages/clusters.js")).clustersPage,
+  findings: async () => (await import("../pages/findings.js")).findingsPage,
+  tables: async () => (await import("../pages/tables.js")).tablesPage,
+  text: async () => (await import("../pages/text.js")).textPage,
+  compare: async () => (await import("../pages/compare.js")).comparePage,
+};
+
+const content = /** @type {HTMLElement} */ (document.getElementById("content"));
+const top_ = /** @type {HTMLElement} */ (document.getElementById("top"));
+let turn = 0;
+let shownPage = "";
+let fluid = false;
+/** @type {(() => void) | undefined} */
+let leave;
+
+async function show() {
+  const mine = ++turn;
+  const { page, params } = here();
+  content.setAttribute("aria-busy", "true");
+  const shown = await render(page, params).catch((error) => ({ nodes: [failure(error)] }));
+  if (mine !== turn) return;
+  leave?.();
+  leave = /** @type {Shown} */ (shown).leave;
+  swap(page, shown.nodes);
+  /** @type {Shown} */ (shown).ready?.();
+  content.removeAttribute("aria-busy");
+}
+
+/** @param {string} page @param {Record<string, string>} params @returns {Promise<Shown>} */
+async function render(page, params) {
+  const [session, found] = await Promise.all([askSession(), (PAGES[page] ?? PAGES.overview)()]);
+  const run = chosenRun(session, params.run);
+  const unknown = found.needsRun && params.run && run?.slug !== params.run;
+  fillTop(top_, session, run, page in PAGES ? page : "overview", redrawAll);
+  document.title =
+    `${page === "embed" ? `Head ${params.head ?? ""}` : (PAGE_NAMES[page] ?? "Overview")} · ` +
+    `${run?.slug ?? "Headscope"}`;
+  document.documentElement.toggleAttribute("data-embedded", page === "embed");
+  fluid = found.fluid ?? false;
+  if (found.needsRun && !run) return { nodes: [startPage(session)] };
+  if (unknown)
+    throw new Refused(
+      404,
+      `There is no run ${params.run} here; choose one of ` +
+        `${session.runs.map((one) => one.slug).join(", ")}.`,
+    );
+  const room = Math.max(
+    280,
+    content.clientWidth - 2 * parseFloat(getComputedStyle(content).paddingLeft),
+  );
+  if (found.needsRun && run?.state !== "complete")
+    return { nodes: [h("div", { class: "title" }, h("h1", {}, run?.slug ?? "")), runNotes(run)] };
+  const shown = await found.render({ params, session, run, room });
+  const notes = found.needsRun && run && run.notes.length ? [runNotes(run)] : [];
+  const other = page === "compare" || page === "embed" ? null : modelNote(session, run);
+  return { ...shown, nodes: [...notes, ...(other ? [other] : []), ...withHelp(page, shown.nodes)] };
+}
+
+/**
+ * The line that says what the page is for, under its title.
+ * @param {string} page
+ * @param {Node[]} nodes
+ * @returns {Node[]}
+ */
+function withHelp(page, nodes) {
+  const place = nodes.findIndex(
+    (node) => node instanceof HTMLElement && node.classList.contains("title"),
+  );
+  if (page === "embed") return nodes;
+  const help = h("p", { class: "help" }, HELP[page] ?? HELP.overview);
+  return [...nodes.slice(0, place + 1), help, ...nodes.slice(place + 1)];
+}
+
+/**
+ * The named run, else one of the model that is loaded.
+ * @param {Session} session
+ * @param {string | undefined} slug
+ * @returns {RunSummary | null}
+ */
+function chosenRun(session, slug) {
+  const complete = session.runs.filter((one) => one.state === "complete");
+  const named = session.runs.find((one) => one.slug === slug);
+  return (
+    named ??
+    complete.find((one) => one.model === session.model.name) ??
+    complete[0] ??
+    session.runs[0] ??
+    null
+  );
+}
+
+/**
+ * Put the page in place; the focus stays on the control that was used.
+ * @param {string} page
+ * @param {Node[]} nodes
+ */
+function swap(page, nodes) {
+  const focused = document.activeElement?.id;
+  const moved = page !== shownPage;
+  content.replaceChildren(...nodes);
+  if (moved) window.scrollTo(0, 0);
+  shownPage = page;
+  const again = focused ? document.getElementById(focused) : null;
+  if (again && again !== document.activeElement) again.focus({ preventScroll: true });
+}
+
+function redrawAll() {
+  applyTheme();
+  void show();
+}
+
+function watchWidth() {
+  let width = window.innerWidth;
+  let timer = 0;
+  window.addEventListener("resize", () => {
+    window.clearTimeout(timer);
+    timer = window.setTimeout(() => {
+      if (Math.abs(window.innerWidth - width) < 24) return;
+      width = window.innerWidth;
+      if (fluid) void show();
+    }, 150);
+  });
+}
+
+applyTheme();
+onSystemTheme(redrawAll);
+watchPlace(() => void show());
+watchWidth();
+void show();

@@ -1,0 +1,173 @@
+/** The bar at the top: where one can go, which run, which theme. */
+
+import { h } from "../ui/dom.js";
+import { isSite } from "./home.js";
+import { chosenTheme, chooseTheme } from "./look.js";
+import { address, here, go } from "./place.js";
+
+/**
+ * @import { RunSummary, Session } from "./types.js"
+ * @import { Choice } from "./look.js"
+ */
+
+const NO_MODEL = "No model is loaded; start headscope serve with --model.";
+const ICON = new URL("./icon.svg", import.meta.url).href;
+
+/** @type {Record<string, string>} */
+export const PAGE_NAMES = {
+  overview: "Overview",
+  finder: "Find heads",
+  head: "Head card",
+  clusters: "Clusters",
+  findings: "Findings",
+  tables: "Tables",
+  text: "Try a text",
+  compare: "Compare",
+};
+
+/** What each page is for, in a line. @type {Record<string, string>} */
+export const HELP = {
+  overview:
+    "Every square is a head; its colour says how large the measure is. Choose a measure, " +
+    "point at a head, click it for its card.",
+  finder:
+    "Keep the heads whose measures lie where you want them; any two measures are the axes, a " +
+    "third the colour. The address holds all of it.",
+  head:
+    "Everything the run measured about one head, and the sentences in which it is surest; " +
+    "click a sentence to see all of its weights.",
+  clusters:
+    "Heads that attend alike lie close together. Point at one for its name, click it for its card.",
+  findings: "What the paper claims, beside what this run measured, and whether it holds here.",
+  tables: "The study's tables. Click a heading to sort; a head's name leads to its card.",
+  text: "Type a text and see what each head of the loaded model looks at.",
+  compare:
+    "Two runs of one study side by side: which heads differ, and whether by more than chance.",
+};
+
+/**
+ * Why a page would be empty.
+ * @param {string} name
+ * @param {Session} session
+ * @param {RunSummary | null} run
+ * @returns {string | undefined}
+ */
+export function whyClosed(name, session, run) {
+  if (name === "text")
+    return session.model.state === "none"
+      ? ((isSite && session.model.reason) || NO_MODEL).replaceAll("`", "")
+      : undefined;
+  if (name === "compare") return whyNoPair(session);
+  if (!run) return "No run is open.";
+  return run.closed[name]?.replaceAll("`", "");
+}
+
+/** Why there is nothing to compare. @param {Session} session @returns {string | undefined} */
+export function whyNoPair(session) {
+  const studies = session.runs.filter((one) => one.state === "complete").map((one) => one.study);
+  if (studies.length < 2) return "Comparing needs two finished runs of one study.";
+  return new Set(studies).size === studies.length
+    ? `No two of these runs are of one study: ${studies.join(", ")}.`
+    : undefined;
+}
+
+/**
+ * @param {HTMLElement} top
+ * @param {Session} session
+ * @param {RunSummary | null} run
+ * @param {string} page
+ * @param {() => void} onTheme
+ */
+export function fillTop(top, session, run, page, onTheme) {
+  const focused = document.activeElement?.id;
+  const brand = h(
+    "a",
+    { class: "brand", href: address("overview", {}) },
+    h("img", { src: ICON, alt: "", width: 26, height: 26 }),
+    "Headscope",
+  );
+  const links = Object.entries(PAGE_NAMES).map(([name, text]) => {
+    const closed = whyClosed(name, session, run);
+    const about = { "aria-current": name === page ? "page" : null, id: `nav-${name}` };
+    if (closed && name !== "overview")
+      return h(
+        "a",
+        {
+          ...about,
+          role: "link",
+          "aria-disabled": "true",
+          tabindex: 0,
+          title: closed,
+          "aria-label": `${text}: ${closed}`,
+        },
+        text,
+      );
+    return h("a", { ...about, href: address(name, carried(name, run)) }, text);
+  });
+  const nav = h("nav", { "aria-label": "Pages" }, ...links);
+  top.replaceChildren(
+    h(
+      "div",
+      { class: "top-inner" },
+      brand,
+      nav,
+      h("span", { class: "space" }),
+      runMenu(session, run, page),
+      themeMenu(onTheme),
+    ),
+  );
+  revealCurrent(nav);
+  if (focused && top.querySelector(`#${CSS.escape(focused)}`))
+    document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/** On a phone the pages do not fit side by side. @param {HTMLElement} nav */
+function revealCurrent(nav) {
+  const current = nav.querySelector("[aria-current]");
+  if (current instanceof HTMLElement)
+    nav.scrollLeft = current.offsetLeft - nav.clientWidth / 2 + current.offsetWidth / 2;
+}
+
+/**
+ * The settings that go along to another page.
+ * @param {string} name
+ * @param {RunSummary | null} run
+ */
+function carried(name, run) {
+  const { head, measure } = here().params;
+  const common = { run: run?.slug };
+  if (name === "head") return { ...common, head };
+  if (name === "overview") return { ...common, measure };
+  return common;
+}
+
+/** @param {Session} session @param {RunSummary | null} run @param {string} page */
+function runMenu(session, run, page) {
+  if (!session.runs.length) return null;
+  const options = session.runs.map((one) => {
+    const state = one.state === "complete" ? "" : ` (${one.state})`;
+    return h(
+      "option",
+      { value: one.slug, selected: one.slug === run?.slug },
+      `${one.slug}${state}`,
+    );
+  });
+  const title = run ? [run.study, run.model, run.corpus].filter(Boolean).join(" · ") : "";
+  const select = h("select", { id: "run", title }, ...options);
+  select.addEventListener("change", () => go(page, { ...here().params, run: select.value }));
+  return h("div", { class: "control" }, h("label", { for: "run" }, "Run"), select);
+}
+
+/** @param {() => void} onTheme */
+function themeMenu(onTheme) {
+  const names = { auto: "Auto", light: "Light", dark: "Dark" };
+  const options = Object.entries(names).map(([value, text]) =>
+    h("option", { value, selected: value === chosenTheme() }, text),
+  );
+  const select = h("select", { id: "theme" }, ...options);
+  select.addEventListener("change", () => {
+    chooseTheme(/** @type {Choice} */ (select.value));
+    onTheme();
+  });
+  return h("div", { class: "control" }, h("label", { for: "theme" }, "Theme"), select);
+}

@@ -1,0 +1,211 @@
+/**
+ * Where tokens, lines and numbers go. Everything is laid out along two axes: `along` the tokens and
+ * in `depth` from the attending to the attended side; the layout only decides which axis is which.
+ *
+ *
+ * @typedef {object} Geometry
+ * @property {boolean} vertical
+ * @property {boolean} flipped  horizontal layout of a right-to-left script
+ * @property {number} pitch
+ * @property {number} size  font size
+ * @property {number} margin  room before the first token, for the headings of the numbers
+ * @property {number} numbers  depth of the numbers beside each side
+ * @property {number} columns  numbers side by side, one for each head; 0 where only the largest is
+ *   written
+ * @property {number} cell  width of a head's cell beside the largest number; 0 without cells
+ * @property {number} label  depth of the labels
+ * @property {number} span  depth of the lines
+ * @property {number} length  along
+ * @property {number} depth
+ * @property {number} width
+ * @property {number} height
+ */
+
+/** @import { Drawing } from "../shared/units.js" */
+
+const COLUMN = 46;
+const GAP = 8;
+const LARGEST = 78; // "H11 0.123"
+const LARGE = 1800; // pixels from which on everything is drawn larger
+const NARROW = 560;
+export const NAME = 11; // size of the names of spans
+
+/**
+ * @param {Drawing} drawing
+ * @param {string} direction
+ * @param {number} room  pixels across the page
+ * @param {(text: string, size: number) => number} measure
+ * @param {boolean} touched  by fingers, which need room
+ * @param {string[]} names  of spans, which stand beside the tokens where there is room
+ * @returns {Geometry}
+ */
+export function geometryOf(drawing, direction, room, measure, touched, names) {
+  const count = Math.max(drawing.queries.labels.length, drawing.keys.labels.length);
+  const vertical = direction === "vertical";
+  const close = Math.round(
+    (count <= 48 ? 23 : count <= 160 ? 19 : 16) * (room >= LARGE ? 1.25 : 1),
+  );
+  const pitch = touched ? Math.max(close, count <= 160 ? 40 : 28) : close;
+  const size = close >= 28 ? 16 : close >= 23 ? 13 : close >= 19 ? 12 : 11;
+  const label = labelDepth(drawing, size, measure, vertical ? Math.max(96, room * 0.3) : 180);
+  const least = room < NARROW ? 56 : 160;
+  const beside = vertical ? (room - least) / 2 - label - GAP : Infinity;
+  const { columns, cell, ...found } = numberRoom(drawing.heads.length, beside, vertical);
+  const wanted = names.reduce(
+    (most, name) => Math.max(most, Math.ceil(measure(name, NAME)) + 14),
+    0,
+  );
+  const numbers =
+    vertical && found.numbers
+      ? Math.max(found.numbers, Math.min(wanted, 140, beside))
+      : found.numbers;
+  const free = vertical ? room - 2 * (numbers + label + GAP) : 260;
+  const span = Math.max(least, Math.min(room >= LARGE ? 640 : 420, free));
+  const margin = pitch * 1.5;
+  const length = margin + count * pitch + pitch / 2;
+  const depth = 2 * (numbers + label + GAP) + span;
+  const flipped = !vertical && drawing.queries.rtl;
+  const [width, height] = vertical ? [depth, length] : [length, depth];
+  return {
+    vertical,
+    flipped,
+    pitch,
+    size,
+    margin,
+    numbers,
+    columns,
+    cell,
+    label,
+    span,
+    length,
+    depth,
+    width,
+    height,
+  };
+}
+
+/**
+ * A number for each head where there is room, else a cell for each and the largest as a number;
+ * where there
+ * is no room at all the largest is written over the lines.
+ * @param {number} heads
+ * @param {number} room
+ * @param {boolean} vertical
+ * @returns {{columns: number, cell: number, numbers: number}}
+ */
+function numberRoom(heads, room, vertical) {
+  const columns = Math.max(1, heads);
+  if (columns <= (vertical ? 4 : 2) && columns * COLUMN + GAP <= room)
+    return { columns, cell: 0, numbers: columns * COLUMN + GAP };
+  if (LARGEST + GAP > room) return { columns: columns === 1 ? 1 : 0, cell: 0, numbers: 0 };
+  const cell = vertical ? Math.min(8, Math.floor((room - LARGEST - GAP) / heads)) : 0;
+  const kept = cell >= 3 ? cell : 0;
+  return { columns: 0, cell: kept, numbers: LARGEST + kept * heads + GAP };
+}
+
+/**
+ * @param {Drawing} drawing
+ * @param {number} size
+ * @param {(text: string, size: number) => number} measure
+ * @param {number} most
+ */
+function labelDepth(drawing, size, measure, most) {
+  const limit = Math.min(180, most);
+  let widest = 40;
+  for (const text of new Set([...drawing.queries.labels, ...drawing.keys.labels])) {
+    widest = Math.max(widest, text.length > 60 ? limit : measure(text, size) + 14);
+    if (widest >= limit) return Math.floor(limit);
+  }
+  return Math.ceil(widest);
+}
+
+/** @param {Geometry} g @param {number} along @param {number} depth @returns {[number, number]} */
+export function place(g, along, depth) {
+  if (g.vertical) return [depth, along];
+  return [g.flipped ? g.length - along : along, depth];
+}
+
+/** @param {Geometry} g @param {number} index @returns {number} middle of a token along the axis */
+export function middle(g, index) {
+  return g.margin + (index + 0.5) * g.pitch;
+}
+
+/**
+ * Heads side by side across a token, so that lines of the same pair stay apart.
+ * @param {Geometry} g
+ * @param {number} place
+ * @param {number} heads
+ * @returns {number}
+ */
+export function headShift(g, place, heads) {
+  const spread = Math.min(g.pitch * 0.6, 2.5 * (heads - 1));
+  return heads < 2 ? 0 : spread * (place / (heads - 1) - 0.5);
+}
+
+/**
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @returns {number} depth at which the side's lines end
+ */
+export function lineEnd(g, side) {
+  const start = g.numbers + g.label + GAP;
+  return side === "q" ? start : start + g.span;
+}
+
+/**
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @returns {number} depth at which the side's labels begin
+ */
+export function labelStart(g, side) {
+  return side === "q" ? g.numbers : g.numbers + g.label + 2 * GAP + g.span;
+}
+
+/**
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @param {number} index
+ * @returns {{left: number, top: number, width: number, height: number}}
+ */
+export function labelBox(g, side, index) {
+  const along = g.margin + index * g.pitch;
+  const start = labelStart(g, side);
+  if (g.vertical) return { left: start, top: along, width: g.label, height: g.pitch };
+  const left = g.flipped ? g.length - along - g.pitch : along;
+  return { left, top: start, width: g.pitch, height: g.label };
+}
+
+/**
+ * Right edge (vertical) or middle (horizontal) of a number beside a side's label.
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @param {number} index
+ * @param {number} column
+ * @returns {[number, number]}
+ */
+export function numberAt(g, side, index, column) {
+  const wide = g.columns ? COLUMN : LARGEST;
+  if (g.numbers === 0)
+    return place(
+      g,
+      middle(g, index),
+      side === "q" ? lineEnd(g, "q") + wide : lineEnd(g, "k") - GAP,
+    );
+  const start = side === "q" ? 0 : labelStart(g, "k") + g.label;
+  const inset = g.vertical ? wide - 4 : wide / 2;
+  return place(g, middle(g, index), start + column * COLUMN + inset);
+}
+
+/**
+ * Where the cell of a head begins, beside the largest number.
+ * @param {Geometry} g
+ * @param {"q" | "k"} side
+ * @param {number} index
+ * @param {number} head  its place among the drawn ones
+ * @returns {number[]} x, y, width, height
+ */
+export function cellBox(g, side, index, head) {
+  const start = (side === "q" ? 0 : labelStart(g, "k") + g.label) + LARGEST;
+  const tall = Math.min(14, g.pitch - 6);
+  return [start + head * g.cell, middle(g, index) - tall / 2, g.cell - 1, tall];
+}

@@ -1,0 +1,194 @@
+/**
+ * The model view: every layer and head as a thumbnail, one of them enlarged on demand.
+ *
+ */
+
+import { controlBar } from "../../ui/bar.js";
+import { button, chips, choice, element, toggle } from "../../ui/controls.js";
+import { isSummary } from "../shared/data.js";
+import {
+  hideControls,
+  massControl,
+  pairControl,
+  percent,
+  settingControl,
+  spanControls,
+  stackControl,
+  summaryControl,
+  unitControl,
+  weightsControl,
+  windowControls,
+} from "../shared/filters.js";
+import { selectionBar } from "../shared/selection.js";
+import { Enlarged } from "./enlarged.js";
+import { modelScene } from "./scene.js";
+import { Sheet } from "./sheet.js";
+import { hiddenControl, worthControl } from "../shared/worth.js";
+
+/**
+ * @import { View } from "../../entry/app.js"
+ * @import { Theme } from "../../ui/colors.js"
+ * @import { Data } from "../shared/data.js"
+ * @import { State } from "../shared/settings.js"
+ * @import { Store } from "../shared/state.js"
+ */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Store} store
+ * @param {() => Theme} theme
+ * @returns {View}
+ */
+export function modelView(root, data, store, theme) {
+  const hide = hideControls(data, store);
+  const hidden = hiddenControl(store);
+  const shown = () => ({
+    layer: store.state.layer,
+    heads: store.state.enlarged && !isSummary(store.state) ? [store.state.head] : [],
+  });
+  const worth = worthControl(data, store, shown, ({ layer, head }) =>
+    store.set({ layer, head, enlarged: true, summary: "each" }),
+  );
+  const first = [
+    stackControl(data, store),
+    ...windowControls(data, store),
+    ...numberControls(data, store),
+    summaryControl(data, store),
+    ...spanControls(store),
+  ];
+  const rest = [
+    ...orderControls(data, store),
+    settingControl(store, "thumbnail"),
+    massControl(store),
+    ...hide.controls,
+    unitControl(store),
+    pairControl(data, store),
+    weightsControl(data, store),
+  ];
+  const selection = selectionBar(
+    data,
+    store,
+    theme,
+    (adding) => (enlarged.stage.selecting.adding = adding),
+  );
+  const body = element("div", { class: "hs-model-body" });
+  root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, body);
+  // Where the enlarged head stands below the grid, a click leads to it.
+  const sheet = new Sheet(body, data, store, () =>
+    enlarged.root.scrollIntoView({ block: "nearest" }),
+  );
+  const enlarged = new Enlarged(body, data, store);
+  root.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && store.state.enlarged) store.set({ enlarged: false });
+  });
+
+  let drawnWith = "";
+  const update = async () => {
+    for (const control of [...first, ...rest, worth, hidden, selection]) control.update();
+    const state = store.state;
+    body.classList.toggle("hs-split", state.enlarged);
+    enlarged.root.hidden = !state.enlarged;
+    sheet.mark();
+    const wanted = JSON.stringify([gridState(state), theme(), body.clientWidth]);
+    if (wanted !== drawnWith) {
+      drawnWith = wanted;
+      sheet.build(theme());
+      void sheet.finished.then(() => showShares(sheet, hide, hidden, state.unit === "span"));
+    } else {
+      sheet.fit();
+    }
+    await Promise.all([sheet.visible, enlarged.update(theme())]);
+  };
+  return {
+    update,
+    finished: () => sheet.finished,
+    scene: () => modelScene(sheet, store.state.enlarged ? enlarged.scene() : null, theme()),
+    lines: () => (store.state.enlarged ? enlarged.lines() : []),
+    title: () => `${data.header.model} · model view`,
+    remove: () => enlarged.stage.remove(),
+  };
+}
+
+/**
+ * The shares of all heads in the grid, once all are drawn.
+ * @param {Sheet} sheet
+ * @param {{showShares: (toFirst: string, toSpecial: string) => void}} hide
+ * @param {{say: (share: string) => void}} hidden
+ * @param {boolean} bySpan
+ */
+function showShares({ shares, thumbs }, hide, hidden, bySpan) {
+  if (shares.length === 0 || shares.length !== thumbs.length) return;
+  const mean = (/** @type {"first" | "special" | "hidden"} */ name) =>
+    percent(shares.reduce((sum, one) => sum + one[name], 0) / shares.length);
+  hide.showShares(
+    ...(bySpan
+      ? /** @type {const} */ (["", ""])
+      : /** @type {const} */ ([mean("first"), mean("special")])),
+  );
+  hidden.say(`${mean("hidden")} of the attention of these heads goes there.`);
+}
+
+/** What the thumbnails depend on. @param {State} state */
+function gridState(state) {
+  const { layer, head, pinned, theme, enlarged, direction, expanded, neurons, summary, ...rest } =
+    state;
+  return rest;
+}
+
+/** @param {Data} data @param {Store} store */
+function orderControls(data, store) {
+  const names = () =>
+    ["number", ...Object.keys(data.stack(store.state.stack).scores)].map((name) => ({
+      value: name,
+      text: name,
+    }));
+  const order = choice(
+    "Order by",
+    names,
+    () => store.state.order,
+    (value) => store.set({ order: value }),
+  );
+  const turn = button("", "Turn the order round", () =>
+    store.set({ ascending: !store.state.ascending }),
+  );
+  order.node.append(turn);
+  const update = order.update;
+  order.update = () => {
+    update();
+    turn.hidden = store.state.order === "number";
+    turn.textContent = store.state.ascending ? "low first" : "high first";
+  };
+  const ranked = toggle(
+    "Across layers",
+    () => store.state.ranked,
+    (on) => store.set({ ranked: on }),
+  );
+  const follow = ranked.update;
+  ranked.update = () => {
+    follow();
+    ranked.node.hidden = store.state.order === "number";
+  };
+  return [order, ranked];
+}
+
+/** @param {Data} data @param {Store} store */
+function numberControls(data, store) {
+  const stack = () => data.stack(store.state.stack);
+  return [
+    chips(
+      "Layers",
+      () => stack().layers,
+      () => store.state.layers,
+      (layers) => store.set({ layers }),
+      () => null,
+    ),
+    chips(
+      "Heads",
+      () => stack().heads,
+      () => store.state.heads,
+      (heads) => store.set({ heads }),
+      () => null,
+    ),
+  ];
+}

@@ -1,0 +1,139 @@
+/**
+ * The tokens from which the neuron view takes its query, each with its query vector, and the lines
+ * from the chosen one to the keys.
+ *
+ */
+
+import { headColor, lineWidth } from "../../ui/colors.js";
+import { element } from "../../ui/controls.js";
+import { paintAll } from "../../draw/scene.js";
+import { paintStrips } from "./strips.js";
+
+/**
+ * @import { Shape } from "../../draw/scene.js"
+ * @import { Rows } from "./table.js"
+ */
+
+const VISIBLE = 1 / 255;
+
+export class QueryList {
+  /** @param {HTMLElement} parent @param {(query: number) => void} choose */
+  constructor(parent, choose) {
+    this.choose = choose;
+    this.root = element("div", {
+      class: "hs-query-list",
+      role: "listbox",
+      "aria-label": "Query token",
+    });
+    this.vectors = element("canvas", {
+      class: "hs-query-vectors",
+      "aria-hidden": "true",
+      "data-strip": "queries",
+    });
+    this.lines = element("canvas", { class: "hs-query-lines", "aria-hidden": "true" });
+    this.names = "";
+    parent.append(
+      element(
+        "div",
+        { class: "hs-query-side" },
+        element("span", { class: "hs-faint" }, "queries"),
+        this.root,
+        this.vectors,
+      ),
+      this.lines,
+    );
+    this.root.addEventListener("click", (event) => {
+      const found = event.target instanceof Element ? event.target.closest("[data-index]") : null;
+      if (found instanceof HTMLElement) choose(Number(found.dataset.index));
+    });
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** @param {Rows} rows */
+  show(rows) {
+    const { queries, query } = rows;
+    if (this.names !== queries.join("\0")) {
+      this.names = queries.join("\0");
+      this.root.replaceChildren(...queries.map(option));
+    }
+    [...this.root.children].forEach((child, index) => {
+      child.setAttribute("aria-selected", String(index === query));
+      child.setAttribute("tabindex", index === query ? "0" : "-1");
+    });
+    const { sizes, head, order, theme, most } = rows;
+    this.root.parentElement?.style.setProperty("--pitch", `${sizes.pitch}px`);
+    if (sizes.own === 0) return;
+    paintStrips(
+      this.vectors,
+      head.query,
+      order,
+      { ...sizes, cell: sizes.own },
+      theme,
+      most.vectors,
+    );
+    this.paintLines(rows);
+  }
+
+  /** @param {Rows} rows */
+  paintLines(rows) {
+    const { sizes, queries, labels } = rows;
+    const height = Math.max(queries.length, labels.length) * sizes.pitch;
+    const sharp = Math.max(1, window.devicePixelRatio || 1);
+    [this.lines.width, this.lines.height] = [sizes.link * sharp, height * sharp];
+    Object.assign(this.lines.style, { width: `${sizes.link}px`, height: `${height}px` });
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.lines.getContext("2d"));
+    pen.scale(sharp, sharp);
+    paintAll(pen, linkShapes(rows, [0, 0]));
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!step || !(event.target instanceof HTMLElement)) return;
+    const next = Number(event.target.dataset.index) + step;
+    const found = this.root.children[next];
+    if (!(found instanceof HTMLElement)) return;
+    event.preventDefault();
+    this.choose(next);
+    found.focus();
+  }
+}
+
+/**
+ * The weights as lines from the chosen query to every key.
+ * @param {Rows} rows
+ * @param {[number, number]} at
+ * @returns {Shape[]}
+ */
+export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) {
+  const { pitch, link } = sizes;
+  const middle = (/** @type {number} */ row) => top + (row + 0.5) * pitch;
+  return [...parts.weights].flatMap((weight, key) =>
+    Math.sqrt(weight) < VISIBLE
+      ? []
+      : [
+          /** @type {Shape} */ ({
+            kind: "curve",
+            from: [left, middle(query)],
+            to: [left + link, middle(key)],
+            across: true,
+            color: headColor(theme, number),
+            alpha: Math.sqrt(weight),
+            width: lineWidth(weight),
+          }),
+        ],
+  );
+}
+
+/** @param {string} text @param {number} index @returns {HTMLElement} */
+function option(text, index) {
+  const made = element("div", {
+    class: "hs-option",
+    role: "option",
+    dir: "auto",
+    title: text,
+    "data-index": String(index),
+  });
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,272 @@
+/**
+ * The neuron view: how query and keys of one head make the weights of one token.
+ *
+ */
+
+import { controlBar } from "../../ui/bar.js";
+import { choice, element, segments } from "../../ui/controls.js";
+import { keysOf } from "../shared/data.js";
+import { headControl, layerControl, settingControl, stackControl } from "../shared/filters.js";
+import { nameHead } from "../shared/heads.js";
+import { cutoffs, tokenLines } from "../shared/lines.js";
+import { paintAll } from "../../draw/scene.js";
+import { describe, lookOf, nameOf } from "../head/view.js";
+import { LEGEND, legendShapes } from "./legend.js";
+import { loadHead, neuronOrder, takeApart } from "./neurons.js";
+import { neuronScene } from "./scene.js";
+import { largest } from "./strips.js";
+import { softmaxShapes } from "./sums.js";
+import { columnsOf, NeuronTable, sizesOf } from "./table.js";
+import { QueryList } from "./queries.js";
+import { Stage } from "../head/stage.js";
+import { drawingOf } from "../shared/units.js";
+import { worthControl } from "../shared/worth.js";
+
+/**
+ * @import { View } from "../../entry/app.js"
+ * @import { Theme } from "../../ui/colors.js"
+ * @import { Data, Stack } from "../shared/data.js"
+ * @import { Line } from "../shared/lines.js"
+ * @import { Shape } from "../../draw/scene.js"
+ * @import { State } from "../shared/settings.js"
+ * @import { Store } from "../shared/state.js"
+ * @import { Drawing } from "../shared/units.js"
+ * @import { Rows } from "./table.js"
+ */
+
+const PLOT = { width: 420, height: 210 };
+
+/**
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Store} store
+ * @param {() => Theme} theme
+ * @returns {View}
+ */
+export function neuronView(root, data, store, theme) {
+  const { first, rest } = neuronControls(data, store);
+  const readout = element("p", { class: "hs-readout", role: "status" });
+  const body = element("div", { class: "hs-neuron-view" });
+  const steps = element("div", { class: "hs-neuron-steps" });
+  const frame = element("div", { class: "hs-frame" });
+  const shown = () => ({ layer: store.state.layer, heads: [store.state.head] });
+  const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head }));
+  root.append(controlBar(first, rest), worth.node, readout, body, steps, frame);
+  const list = new QueryList(body, (query) => store.set({ pinned: `q${query}` }));
+  const table = new NeuronTable(
+    element("div", {
+      class: "hs-neuron-scroll",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "Weights and what they are made of",
+    }),
+    (key) => plotSoftmax(steps, table.current(), key),
+  );
+  if (table.root.parentElement) body.append(table.root.parentElement);
+  /** @type {Drawing | null} */
+  let drawing = null;
+  /** @type {Line[]} */
+  let linked = [];
+  const stage = new Stage(
+    frame,
+    (pin) => pin?.side === "q" && store.set({ pinned: `q${pin.indices[0]}` }),
+    (focus) =>
+      drawing &&
+      !store.state.expanded &&
+      readout.replaceChildren(
+        ...describe(drawing, focus, nameOf({ ...store.state, weights: "raw" })),
+      ),
+  );
+
+  const update = async () => {
+    for (const control of [...first, ...rest, worth]) control.update();
+    const state = store.state;
+    const stack = data.stack(state.stack);
+    const weights = await data.weights(stack, "raw", state.layer, state.window);
+    if (state !== store.state) return;
+    const query = queryOf(stack, state);
+    body.hidden = steps.hidden = !state.expanded;
+    frame.hidden = state.expanded;
+    drawing = drawingOf(
+      stack,
+      weights,
+      { ...state, unit: "token", pair: "all", hide: [], attending: null, attended: null },
+      [state.head],
+    );
+    if (!state.expanded) {
+      const look = lookOf(data, stack, state, drawing, theme());
+      stage.show({
+        drawing,
+        look,
+        direction: "vertical",
+        mass: state.mass,
+        pin: { side: "q", indices: [query] },
+      });
+      return;
+    }
+    const rows = await rowsOf(
+      data,
+      stack,
+      state,
+      query,
+      theme(),
+      body.clientWidth || root.clientWidth,
+    );
+    if (state !== store.state) return;
+    body.classList.toggle("hs-beside", rows.sizes.own > 0);
+    list.show(rows);
+    table.show(rows);
+    fillSteps(steps, rows);
+    linked = tokenLines(drawing, cutoffs(drawing, state.mass), "q", query);
+    readout.replaceChildren(note(rows, drawing.weights[0]));
+  };
+  return {
+    update,
+    scene: () => (store.state.expanded ? neuronScene(table.current()) : stage.scene()),
+    lines: () => (store.state.expanded ? linked : stage.drawn),
+    title: () =>
+      `${data.header.model} · layer ${store.state.layer} · head ${store.state.head} · neurons`,
+    remove: () => stage.remove(),
+  };
+}
+
+/** @param {Data} data @param {Store} store */
+function neuronControls(data, store) {
+  const shapes = [
+    { value: "true", text: "Expanded" },
+    { value: "false", text: "Collapsed" },
+  ];
+  const stack = () => data.stack(store.state.stack);
+  const tokens = () =>
+    stack().queries.labels.map((text, index) => ({
+      value: String(index),
+      text: `${index} ${text}`,
+    }));
+  const query = choice(
+    "From token",
+    tokens,
+    () => String(queryOf(stack(), store.state)),
+    (index) => store.set({ pinned: `q${index}` }),
+  );
+  query.node.classList.add("hs-narrow");
+  return {
+    first: [stackControl(data, store), layerControl(data, store), headControl(data, store), query],
+    rest: [
+      settingControl(store, "neurons"),
+      segments(
+        "Vectors",
+        shapes,
+        () => String(store.state.expanded),
+        (value) => store.set({ expanded: value === "true" }),
+      ),
+    ],
+  };
+}
+
+/**
+ * The pinned query token, or the last one that is not special.
+ * @param {Stack} stack
+ * @param {State} state
+ */
+function queryOf(stack, state) {
+  // The first of several.
+  if (state.pinned?.startsWith("q")) return parseInt(state.pinned.slice(1), 10);
+  return Math.max(0, stack.queries.special.lastIndexOf(0));
+}
+
+/**
+ * @param {Data} data
+ * @param {Stack} stack
+ * @param {State} state
+ * @param {number} query
+ * @param {Theme} theme
+ * @param {number} room
+ * @returns {Promise<Rows>}
+ */
+async function rowsOf(data, stack, state, query, theme, room) {
+  const head = await loadHead(data, stack, state.layer, state.head);
+  const parts = takeApart(head, query);
+  const order = neuronOrder(parts, head.dim, state.neurons);
+  const name = nameHead(state.layer, state.head);
+  const most = {
+    vectors: Math.max(largest(head.query), largest(head.key)),
+    products: largest(parts.products),
+  };
+  return {
+    head,
+    parts,
+    query,
+    name,
+    number: state.head,
+    queries: stack.queries.labels,
+    labels: keysOf(stack).labels,
+    order,
+    theme,
+    most,
+    sizes: sizesOf(head.dim, columnsOf({ head, parts, query }).length, room),
+  };
+}
+
+/** The legend, and the step from score to weight. @param {HTMLElement} steps @param {Rows} rows */
+function fillSteps(steps, rows) {
+  const { most, theme } = rows;
+  const legend = element("canvas", {
+    role: "img",
+    "aria-label": "Blue is positive, orange negative; stronger is larger",
+    class: "hs-legend",
+  });
+  paint(legend, LEGEND.width, 2 * LEGEND.height, [
+    ...legendShapes("query, key", most.vectors, [0, 4], theme),
+    ...legendShapes("query × key", most.products, [0, 4 + LEGEND.height], theme),
+  ]);
+  const plot = element("canvas", {
+    class: "hs-softmax",
+    role: "img",
+    "aria-label": "Weight against score: e to the score, divided by the sum over all keys",
+  });
+  const caption = element(
+    "p",
+    { class: "hs-faint" },
+    "From score to weight, the softmax: e^score, divided by the sum of all of them. A score " +
+      "larger by 1 means 2.7 times the weight.",
+  );
+  steps.replaceChildren(element("div", {}, plot, caption), element("div", {}, legend));
+  plotSoftmax(steps, rows, null);
+}
+
+/** @param {HTMLElement} steps @param {Rows} rows @param {number | null} key  the one pointed at */
+function plotSoftmax(steps, rows, key) {
+  const plot = /** @type {HTMLCanvasElement | null} */ (steps.querySelector(".hs-softmax"));
+  if (plot) paint(plot, PLOT.width, PLOT.height, softmaxShapes(rows, { x: 0, y: 0, ...PLOT }, key));
+}
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ * @param {Shape[]} shapes
+ */
+function paint(canvas, width, height, shapes) {
+  const sharp = Math.max(1, window.devicePixelRatio || 1);
+  [canvas.width, canvas.height] = [Math.round(width * sharp), Math.round(height * sharp)];
+  Object.assign(canvas.style, { width: `${width}px`, aspectRatio: `${width} / ${height}` });
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.scale(sharp, sharp);
+  paintAll(pen, shapes);
+}
+
+/** @param {Rows} rows @param {Float32Array} recorded  query × key @returns {string} */
+function note({ head, parts, query, name }, recorded) {
+  const difference = parts.weights.reduce(
+    (most, weight, key) => Math.max(most, Math.abs(weight - recorded[query * head.keys + key])),
+    0,
+  );
+  const shared =
+    head.sharing.length > 1 ? ` Heads ${head.sharing.join(", ")} share these keys.` : "";
+  const words =
+    difference < 0.005 ? "" : " The model does something here that these steps do not show.";
+  return (
+    `${name}, computed here from query and keys; the recorded weights differ by at most ` +
+    `${difference.toExponential(0)}.${words}${shared}`
+  );
+}

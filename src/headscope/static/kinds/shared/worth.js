@@ -1,0 +1,106 @@
+/**
+ * Which heads of this text are worth a look, and why; each one click away. Also says what is
+ * hidden.
+ *
+ */
+
+import { button, element } from "../../ui/controls.js";
+import { nameHead } from "./heads.js";
+import { SETTINGS } from "./settings.js";
+
+/**
+ * @import { Control } from "../../ui/controls.js"
+ * @import { Data, Worth } from "./data.js"
+ * @import { Store } from "./state.js"
+ */
+
+/**
+ * @param {Data} data
+ * @param {Store} store
+ * @param {() => {layer: number, heads: number[]}} shown
+ * @param {(one: Worth) => void} open
+ * @returns {Control}
+ */
+export function worthControl(data, store, shown, open) {
+  const why = element("span", { class: "hs-why" });
+  const others = element("span", {
+    class: "hs-worth-others",
+    role: "group",
+    "aria-label": "Heads worth a look",
+  });
+  const node = element("p", { class: "hs-worth" }, why, others);
+  const update = () => {
+    const worth =
+      store.state.weights === "rollout" ? [] : (data.stack(store.state.stack).worth ?? []);
+    const { layer, heads } = shown();
+    const current =
+      heads.length === 1 ? worth.filter((one) => one.layer === layer && one.head === heads[0]) : [];
+    why.replaceChildren(
+      ...(current.length
+        ? [element("strong", {}, nameHead(layer, heads[0])), ` ${sentence(current)}`]
+        : []),
+    );
+    others.replaceChildren(
+      ...distinct(worth).map((one) =>
+        suggestion(
+          one,
+          current.some((now) => now.layer === one.layer && now.head === one.head),
+          open,
+        ),
+      ),
+    );
+    node.hidden = worth.length === 0;
+  };
+  return { node, update };
+}
+
+/** @param {Worth[]} ways @returns {string} */
+function sentence(ways) {
+  const described = ways.map(
+    ({ words, share }) => `${words} (${Math.round(100 * share)} % where there is one)`,
+  );
+  return `looks at ${described.join(" and ")}. `;
+}
+
+/** One button for each head. @param {Worth[]} worth @returns {Worth[]} */
+function distinct(worth) {
+  return worth.filter(
+    (one, i) =>
+      worth.findIndex((other) => other.layer === one.layer && other.head === one.head) === i,
+  );
+}
+
+/** @param {Worth} one @param {boolean} on @param {(one: Worth) => void} open */
+function suggestion(one, on, open) {
+  const name = nameHead(one.layer, one.head);
+  const made = button(
+    "",
+    `${name} looks at ${one.words}: ${Math.round(100 * one.share)} % of its attention where ` +
+      "that is possible",
+    () => open(one),
+  );
+  made.append(element("strong", {}, name), ` ${one.words}`);
+  made.classList.add("hs-suggestion");
+  made.setAttribute("aria-pressed", String(on));
+  return made;
+}
+
+/**
+ * Says which tokens are left out and how much attention goes to them; a click shows them again.
+ * @param {Store} store
+ * @returns {Control & {say: (text: string) => void}}
+ */
+export function hiddenControl(store) {
+  const text = element("span", {});
+  const show = button("Show", "Show what is hidden", () => store.set({ hide: [] }));
+  const node = element("p", { class: "hs-hidden-note" }, text, show);
+  const say = (/** @type {string} */ share) =>
+    (text.textContent = `${names(store.state.hide)} hidden: ${share} `);
+  return { node, say, update: () => (node.hidden = store.state.hide.length === 0) };
+}
+
+/** @param {string[]} hide @returns {string} */
+function names(hide) {
+  const said = hide.map((one) => SETTINGS.hide.choices[one].replace(/^Hide /, "")).join(" and ");
+  return said.charAt(0).toUpperCase() + said.slice(1);
+}

@@ -1,0 +1,102 @@
+/**
+ * Findings: the paper's claims held against the run, and the heads that it names as worth a look.
+ */
+
+import { scrolling } from "../charts/table.js";
+import { askStatements } from "../explorer/api.js";
+import { h } from "../ui/dom.js";
+import { headName, plain } from "../ui/format.js";
+import { address } from "../explorer/place.js";
+
+/**
+ * @import { Child } from "../ui/dom.js"
+ * @import { Page } from "../explorer/main.js"
+ * @import { Choice, JudgedClaim } from "../explorer/types.js"
+ */
+
+/** @type {Page} */
+export const findingsPage = {
+  needsRun: true,
+  async render({ run }) {
+    const slug = run?.slug ?? "";
+    const { findings, choices } = await askStatements(slug);
+    const title = h("div", { class: "title" }, h("h1", {}, "Does it hold here?"));
+    const claims = findings.length
+      ? claimTable(findings)
+      : h("p", { class: "note" }, "The study makes no claims to be judged.");
+    return { nodes: choices.length ? [title, claims, chosen(slug, choices)] : [title, claims] };
+  },
+};
+
+/** @param {JudgedClaim[]} findings */
+function claimTable(findings) {
+  const head = h(
+    "tr",
+    {},
+    ...["Claim", "Published", "Measured", "Holds", "Rule"].map((name) =>
+      h("th", { scope: "col", class: "plain" }, name),
+    ),
+  );
+  const rows = findings.map((one) =>
+    h(
+      "tr",
+      {},
+      h("td", {}, one.claim),
+      cell("Published", one.published),
+      cell("Measured", one.measured),
+      cell("Holds", h("span", { class: "verdict", "data-holds": one.holds }, one.holds)),
+      cell("Rule", one.rule, "faint"),
+    ),
+  );
+  const table = h(
+    "table",
+    { class: "claims" },
+    h("caption", { class: "hidden" }, "Claims of the paper"),
+    h("thead", {}, head),
+    h("tbody", {}, ...rows),
+  );
+  const scroll = scrolling(table, "Claims of the paper");
+  return h(
+    "section",
+    { class: "figure" },
+    h("div", { class: "figure-bar" }, h("h2", {}, "Claims of the paper")),
+    scroll,
+    h(
+      "p",
+      { class: "caption" },
+      "Measured with 95 % intervals and judged by them when the run was finished: yes or no " +
+        "if the whole interval lies on one side of the threshold, else unclear. The report has " +
+        "the same verdicts.",
+    ),
+  );
+}
+
+/**
+ * On a phone every cell is a line that begins with its label.
+ * @param {string} label
+ * @param {Child} content
+ * @param {string} [kind]
+ */
+function cell(label, content, kind = "") {
+  return h("td", { class: kind, "data-label": label }, content);
+}
+
+/** @param {string} run @param {Choice[]} choices */
+function chosen(run, choices) {
+  const items = choices.map((one) => {
+    const name = headName(one.layer, one.head);
+    return h(
+      "li",
+      {},
+      h("a", { href: address("head", { run, head: name }) }, name),
+      h("span", {}, ` ${one.why} `),
+      h("span", { class: "faint" }, plain(one.table)),
+    );
+  });
+  return h(
+    "section",
+    { class: "figure" },
+    h("div", { class: "figure-bar" }, h("h2", {}, "Heads worth a look")),
+    h("ul", { class: "choices" }, ...items),
+  );
+}

@@ -1,0 +1,151 @@
+/** A view of a traced text inside a page: the same modules as in a notebook, fed by the server. */
+
+import { mount } from "../entry/app.js";
+import { Data, keysOf } from "../kinds/shared/data.js";
+import { fromHash, Store, toHash } from "../kinds/shared/state.js";
+import { askBlocks, askTrace } from "../explorer/api.js";
+import { saveRows } from "../charts/download.js";
+import { saveButton } from "../charts/figure.js";
+import { counted as several } from "../ui/format.js";
+import { chosenTheme } from "../explorer/look.js";
+
+/**
+ * @import { Header, Stack } from "../kinds/shared/data.js"
+ * @import { State } from "../kinds/shared/settings.js"
+ * @import { TextRequest } from "../explorer/types.js"
+ */
+
+/** The sentence that stands in the box before anything is typed. */
+export const EXAMPLE = "The lawyer met the doctor because she needed advice.";
+
+/** Shows one view at a time; a newer text replaces an older one that is still on its way. */
+export class ViewHost {
+  /**
+   * @param {HTMLElement} el  where the view goes
+   * @param {(text: string, wrong: boolean) => void} tell
+   */
+  constructor(el, tell) {
+    this.el = el;
+    this.tell = tell;
+    /** @type {ReturnType<typeof mount> | null} */
+    this.app = null;
+    /** @type {AbortController | null} */
+    this.waiting = null;
+  }
+
+  /**
+   * @param {TextRequest} request
+   * @param {{start?: (header: Header) => Record<string, unknown>, address?: boolean}} [how]  start:
+   *   what the view opens with; address: keep its state in the hash
+   */
+  async show(request, { start = () => ({}), address = false } = {}) {
+    this.waiting?.abort();
+    const mine = (this.waiting = new AbortController());
+    this.tell("Tracing …", false);
+    try {
+      const { header, blocks } = await askTrace(request, mine.signal);
+      if (mine.signal.aborted) return;
+      await this.put(request, header, blocks, start(header), address);
+      this.tell(`${header.model}: ${counted(header.stacks)}.`, false);
+    } catch (error) {
+      if (!mine.signal.aborted)
+        this.tell(error instanceof Error ? error.message : String(error), true);
+    }
+  }
+
+  /**
+   * @param {TextRequest} request
+   * @param {Header} header
+   * @param {Uint8Array[]} blocks  none of a long text: they are asked for
+   * @param {Record<string, unknown>} start
+   * @param {boolean} address
+   */
+  async put(request, header, blocks, start, address) {
+    const before = header.kind === this.kind ? this.app?.store.state : undefined;
+    const store = new Store(header);
+    const kept = before ? { ...before, pinned: null } : {};
+    const asked = address ? fromHash(window.location.hash, store.initial) : {};
+    store.set({ ...start, ...kept, ...asked, theme: chosenTheme() });
+    this.remove();
+    this.kind = header.kind;
+    const data = new Data(header, (indices) =>
+      blocks.length ? indices.map((index) => blocks[index]) : askBlocks(request, indices),
+    );
+    this.app = mount(this.el, data, store);
+    this.el
+      .querySelector(".hs-top")
+      ?.append(
+        saveButton(
+          "CSV",
+          "Download the weights of the shown layer as CSV",
+          () => void saveWeights(data, store),
+        ),
+      );
+    if (address) store.subscribe((state) => keepInAddress(state, store.initial));
+    await this.app.ready;
+  }
+
+  remove() {
+    this.app?.remove();
+    this.app = null;
+  }
+
+  leave() {
+    this.waiting?.abort();
+    this.remove();
+  }
+}
+
+/** @param {Stack[]} stacks @returns {string} */
+function counted(stacks) {
+  const count = (/** @type {string} */ name) =>
+    stacks.find((stack) => stack.name === name)?.queries.labels.length;
+  const [source, target] = [count("encoder"), count("decoder")];
+  if (source === undefined) return several(stacks[0].queries.labels.length, "token");
+  return target === undefined
+    ? `${source} source tokens; without a target only the encoder is shown`
+    : `${source} source and ${target} target tokens`;
+}
+
+/** @param {Data} data @param {Store} store */
+async function saveWeights(data, store) {
+  const { stack: name, layer, weights, heads, window } = store.state;
+  const stack = data.stack(name);
+  const {
+    levels,
+    scales,
+    start,
+    rows,
+    columns,
+    heads: known,
+    factors,
+  } = await data.weights(stack, weights, layer, window);
+  const labels = [stack.queries.labels, keysOf(stack).labels];
+  const lines = known.flatMap((head, place) => {
+    if (known.length > 1 && !heads.includes(head)) return [];
+    return Array.from({ length: rows * columns }, (_, i) => {
+      const factor = factors ? factors[place * columns + (i % columns)] : 1;
+      const [query, key] = [start[0] + Math.floor(i / columns), start[1] + (i % columns)];
+      return [
+        layer,
+        head,
+        query,
+        labels[0][query],
+        key,
+        labels[1][key],
+        levels[place * rows * columns + i] * scales[place] * factor,
+      ];
+    });
+  });
+  saveRows(
+    [["layer", "head", "query", "attending", "key", "attended", "weight"], ...lines],
+    `${data.header.model} layer ${layer}`,
+  );
+}
+
+/** @param {State} state @param {State} initial */
+function keepInAddress(state, initial) {
+  const hash = toHash({ ...state, theme: initial.theme }, initial);
+  const { pathname, search } = window.location;
+  window.history.replaceState(null, "", `${pathname}${search}${hash ? `#${hash}` : ""}`);
+}
