@@ -5,6 +5,7 @@
 import { at } from "./axes.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
+import { textWidth } from "../ui/fonts.js";
 import { number, plain, withError } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
 
@@ -16,7 +17,6 @@ import { ink } from "../explorer/look.js";
 const ROW = 22;
 
 /**
- *
  * @param {Line[]} lines
  * @param {{width: number, label: string}} options
  * @returns {SVGSVGElement}
@@ -26,7 +26,7 @@ export function labelBars(lines, { width, label }) {
     ...lines.map((line) => Math.max(line.value, line.baseline?.value ?? 0)),
     1e-12,
   );
-  const widest = Math.max(...lines.map((line) => widthOf(plain(line.label))));
+  const widest = Math.max(...lines.map((line) => textWidth(plain(line.label), 12)));
   const x = { low: 0, high: most, from: Math.min(width * 0.6, 14 + widest), to: width - 92 };
   const whole = lines.every((line) => Number.isInteger(line.value));
   const rows = lines.map((line, i) =>
@@ -37,18 +37,6 @@ export function labelBars(lines, { width, label }) {
     canvasOf(width, lines.length * ROW + 8, { role: "img", "aria-label": label }),
     ...rows,
   );
-}
-
-/** @type {CanvasRenderingContext2D | null} */
-let ruler = null;
-
-/** @param {string} text @returns {number} pixels that the name of a bar takes */
-function widthOf(text) {
-  ruler ??= document.createElement("canvas").getContext("2d");
-  if (!ruler) return text.length * 7.2;
-  ruler.font =
-    "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
-  return ruler.measureText(text).width;
 }
 
 /**

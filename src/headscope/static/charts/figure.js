@@ -1,11 +1,12 @@
 /** The frame around every figure: title, what it says, and the buttons that take it home. */
 
-import { saveDrawing, saveRows } from "./download.js";
+import { saveDrawing, saveRows } from "./export.js";
 import { h } from "../ui/dom.js";
+import { SANS } from "../ui/fonts.js";
 
 /**
  * @import { Attributes, Child } from "../ui/dom.js"
- * @import { Rows } from "./download.js"
+ * @import { Rows } from "./export.js"
  */
 
 /**
@@ -76,8 +77,7 @@ export function canvasOf(width, height, more = {}) {
     viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`,
     width: Math.ceil(width),
     height: Math.ceil(height),
-    "font-family":
-      'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif',
+    "font-family": SANS,
     "font-size": 12,
     ...more,
   };

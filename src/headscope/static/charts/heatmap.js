@@ -5,10 +5,13 @@
 
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
-import { brief, finite, headName, headNames, tickLabel, withError } from "../ui/format.js";
+import { headNames } from "../explorer/heads.js";
+import { brief, finite, tickLabel, withError } from "../ui/format.js";
+import { nameHead } from "../ui/heads.js";
 import { diverging, ink, inkOn, sequential } from "../explorer/look.js";
+import { focusOne, placeInRows, stepOf } from "../ui/roving.js";
 
-/** @import { Rows } from "./download.js" */
+/** @import { Rows } from "./export.js" */
 
 /**
  * @typedef {object} Grid
@@ -111,7 +114,7 @@ function row(grid, options, domain, place, wide, pitch) {
   );
   const cells = grid.heads.map((head, column) => {
     const error = grid.errors?.[place]?.[column];
-    return cell(headName(layer, head), grid.values[place][column], error, options, domain, {
+    return cell(nameHead(layer, head), grid.values[place][column], error, options, domain, {
       x: LEFT + column * wide,
       y,
       wide,
@@ -191,7 +194,7 @@ function figures(grid, options, domain, wide, pitch) {
     grid.heads.map((head, column) => {
       const value = grid.values[row][column];
       if (value === null) return null;
-      const ground = options.dimmed?.(headName(layer, head)) ? ink().paper : colorOf(value, domain);
+      const ground = options.dimmed?.(nameHead(layer, head)) ? ink().paper : colorOf(value, domain);
       const at = { x: LEFT + (column + 0.5) * wide, y: TOP + (row + 0.5) * pitch + 0.5 };
       return s(
         "text",
@@ -318,25 +321,11 @@ function press(drawing, event, name, options) {
  */
 function move(drawing, event, name) {
   const rows = [...drawing.querySelectorAll("[role=row]")]
-    .map((row) => [...row.querySelectorAll("[role=gridcell]")])
+    .map((row) => [.../** @type {NodeListOf<SVGElement>} */ (row.querySelectorAll(".cell"))])
     .filter((row) => row.length);
-  const at = rows.findIndex((row) => row.some((one) => one.getAttribute("data-head") === name));
-  const column = rows[at].findIndex((one) => one.getAttribute("data-head") === name);
-  const steps = {
-    ArrowUp: [-1, 0],
-    ArrowDown: [1, 0],
-    ArrowLeft: [0, -1],
-    ArrowRight: [0, 1],
-    Home: [0, -column],
-    End: [0, rows[at].length - 1 - column],
-  };
-  const step = steps[/** @type {"Home"} */ (event.key)];
-  const next = step && rows[at + step[0]]?.[column + step[1]];
-  if (!(next instanceof SVGElement)) return Boolean(step);
-  drawing.querySelector("[role=gridcell][tabindex='0']")?.setAttribute("tabindex", "-1");
-  next.setAttribute("tabindex", "0");
-  next.focus();
-  return true;
+  const next = placeInRows(event, rows, (one) => one.dataset.head === name);
+  if (next) focusOne(drawing.querySelectorAll(".cell[tabindex='0']"), next);
+  return next !== null || stepOf(event) !== null;
 }
 
 /**
@@ -356,7 +345,7 @@ export function lookUp(grid, name) {
 export function gridRows(grid) {
   const rows = grid.layers.flatMap((layer, i) =>
     grid.heads.map((head, j) => [
-      headName(layer, head),
+      nameHead(layer, head),
       layer,
       head,
       grid.values[i][j],

@@ -12,7 +12,6 @@ import { ink } from "../explorer/look.js";
  */
 
 /**
- *
  * @param {Profile} profile
  * @param {number[]} layers
  * @param {{pitch: number, top: number, width: number, baseline: number | null, label: string}}

@@ -5,6 +5,7 @@ import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { withError } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
+import { focusOne, placeInList } from "../ui/roving.js";
 
 /** @import { Scale } from "./axes.js" */
 
@@ -196,14 +197,13 @@ function listen(drawing, options) {
   });
   drawing.addEventListener("keydown", (event) => {
     const name = nameAt(event);
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (name && event.key === "Enter") options.onOpen(name);
-    if (!name || !step) return;
+    if (!name) return;
+    if (event.key === "Enter") options.onOpen(name);
+    const at = dots.findIndex((one) => one.dataset.head === name);
+    const place = placeInList(event, at, dots.length);
+    if (place === null) return;
     event.preventDefault();
-    const next = dots[dots.findIndex((one) => one.dataset.head === name) + step];
-    if (!next) return;
-    dots.forEach((one) => one.setAttribute("tabindex", one === next ? "0" : "-1"));
-    next.focus();
+    if (dots[place]) focusOne(dots, dots[place]);
   });
 }
 

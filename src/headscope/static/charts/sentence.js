@@ -2,6 +2,7 @@
 
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
+import { textWidth } from "../ui/fonts.js";
 import { number } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
 
@@ -12,18 +13,6 @@ const SPACE = 4.5;
 const LONGEST = 24;
 const EDGE = 6; // room at both ends
 const BASE = 40; // where arcs stand on the words
-const FAMILY = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
-
-/** @type {CanvasRenderingContext2D | null} */
-let ruler = null;
-
-/** @param {string} text @param {string} [style] @returns {number} */
-function widthOf(text, style = "600") {
-  ruler ??= document.createElement("canvas").getContext("2d");
-  if (!ruler) return text.length * 7.5;
-  ruler.font = `${style} ${SIZE}px ${FAMILY}`;
-  return ruler.measureText(text).width;
-}
 
 /** @param {string} text @returns {string} */
 function cut(text) {
@@ -77,7 +66,11 @@ export function sentenceArc({ pieces, spaces, rtl, query, key, weight }) {
 function line(words, spaces, looks, rtl) {
   let x = EDGE;
   const middles = words.map((word, i) => {
-    const wide = widthOf(word, `${looks[i]["font-style"] ?? ""} ${looks[i]["font-weight"] ?? 400}`);
+    const wide = textWidth(
+      word,
+      SIZE,
+      `${looks[i]["font-style"] ?? ""} ${looks[i]["font-weight"] ?? 400}`,
+    );
     const start = x + (spaces[i] ? SPACE : 0);
     x = start + wide;
     return start + wide / 2;
@@ -115,7 +108,7 @@ function arc(from, to, weight) {
 export function pairDrawing({ labels, query, key, weight }) {
   const { ink: dark, faint, accent, mark } = ink();
   const words = labels.map(cut);
-  const side = Math.max(60, ...words.map((word) => widthOf(word))) + 16;
+  const side = Math.max(60, ...words.map((word) => textWidth(word, SIZE, "600"))) + 16;
   const [pitch, span] = [23, 260];
   const y = (/** @type {number} */ i) => 30 + (i + 0.5) * pitch;
   const column = (

@@ -1,9 +1,10 @@
 /** A table that sorts by any column; numbers sort downward first. */
 
-import { saveRows } from "./download.js";
+import { saveRows } from "./export.js";
 import { h } from "../ui/dom.js";
 import { figureBar, saveButton } from "./figure.js";
-import { headIn, number } from "../ui/format.js";
+import { headIn } from "../explorer/heads.js";
+import { number } from "../ui/format.js";
 
 /** @import { Child } from "../ui/dom.js" */
 

@@ -5,6 +5,7 @@
 
 import { h } from "../ui/dom.js";
 import { number } from "../ui/format.js";
+import { placeInList } from "../ui/roving.js";
 
 /** @import { InputText } from "../explorer/types.js" */
 
@@ -105,28 +106,10 @@ export function tokenText(input, rows, { label, start }) {
   text.addEventListener("pointerleave", () => look(pinned));
   text.addEventListener("click", (event) => look((pinned = at(event) ?? pinned)));
   text.addEventListener("keydown", (event) => {
-    const step = {
-      ArrowRight: 1,
-      ArrowDown: 1,
-      ArrowLeft: -1,
-      ArrowUp: -1,
-      Home: -pinned,
-      End: spans.length - 1 - pinned,
-    }[event.key];
-    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    const place = placeInList(event, pinned, spans.length, input.rtl);
+    if (place === null) return;
     event.preventDefault();
-    look(
-      (pinned = Math.max(
-        0,
-        Math.min(
-          spans.length - 1,
-          pinned +
-            (input.rtl && event.key.startsWith("Arrow") && /Left|Right/.test(event.key)
-              ? -step
-              : step),
-        ),
-      )),
-    );
+    if (spans[place]) look((pinned = place));
     spans[pinned].scrollIntoView({ block: "nearest", inline: "nearest" });
   });
   const ready = () => {

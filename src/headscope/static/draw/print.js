@@ -1,8 +1,8 @@
 /**
  * Taking the current picture along: SVG and PNG as files, PDF through the browser's own printing.
- *
  */
 
+import { download, fileName } from "../ui/download.js";
 import { mayUse } from "../ui/host.js";
 import { escape, toCanvas, toSvg } from "./scene.js";
 
@@ -18,14 +18,18 @@ const MOST_PNG_PIXELS = 60e6;
 
 /** @param {Scene} scene @param {string} name @param {Tell} tell */
 export function saveSvg(scene, name, tell) {
-  save(new Blob([toSvg(scene)], { type: "image/svg+xml" }), `${fileName(name)}.svg`, tell);
+  save(
+    new Blob([toSvg(scene)], { type: "image/svg+xml" }),
+    `${fileName(name, "attention")}.svg`,
+    tell,
+  );
 }
 
 /** @param {Scene} scene @param {string} name @param {Tell} tell */
 export function savePng(scene, name, tell) {
   const scale = Math.min(PNG_SCALE, Math.sqrt(MOST_PNG_PIXELS / (scene.width * scene.height)));
   toCanvas(scene, scale).toBlob(
-    (blob) => blob && save(blob, `${fileName(name)}.png`, tell),
+    (blob) => blob && save(blob, `${fileName(name, "attention")}.png`, tell),
     "image/png",
   );
 }
@@ -67,7 +71,7 @@ export function printPage(scene, name) {
     `@page{size:${size};margin:0}body{margin:0}` +
     "svg{display:block;print-color-adjust:exact;-webkit-print-color-adjust:exact}";
   return (
-    `<!doctype html><meta charset="utf-8"><title>${escape(fileName(name))}</title>` +
+    `<!doctype html><meta charset="utf-8"><title>${escape(fileName(name, "attention"))}</title>` +
     `<style>${style}</style>${toSvg(scene)}`
   );
 }
@@ -88,18 +92,4 @@ function save(blob, name, tell) {
         "below by its own menu (right click, or a long press).",
       blob,
     );
-}
-
-/** @param {Blob} blob @param {string} name */
-function download(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-/** @param {string} name @returns {string} */
-function fileName(name) {
-  return name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "attention";
 }

@@ -14,10 +14,7 @@
  * @typedef {{width: number, height: number, paper: string, shapes: Shape[]}} Scene
  */
 
-export const SANS =
-  'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
-export const MONO =
-  'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+import { MONO, SANS } from "../ui/fonts.js";
 
 const WEAK = 0.4;
 const WEAK_STEPS = 256;

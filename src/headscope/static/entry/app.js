@@ -2,7 +2,6 @@
  * One view in an element: chooses the view by its kind, adds the title line, theme and print
  * buttons.
  *
- *
  * @typedef {object} View
  * @property {() => Promise<void>} update  draw the current state
  * @property {() => Scene} scene  what is on screen, for print
@@ -19,7 +18,8 @@
  * @property {() => void} remove
  */
 
-import { button, element, segments } from "../ui/controls.js";
+import { button, segments } from "../ui/controls.js";
+import { h } from "../ui/dom.js";
 import { options } from "../kinds/shared/filters.js";
 import { keepKeys, themeOf, watchTheme } from "../ui/host.js";
 import { savePdf, savePng, saveSvg } from "../draw/print.js";
@@ -40,12 +40,12 @@ import { VIEWS } from "../kinds/index.js";
  * @returns {App}
  */
 export function mount(el, data, store) {
-  const root = element("div", { class: "hs-root" });
+  const root = h("div", { class: "hs-root" });
   el.append(root);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const theme = () => themeOf(store.state.theme, el, dark);
-  const top = element("header", { class: "hs-top" });
-  const note = element("div", { class: "hs-note", role: "status" });
+  const top = h("header", { class: "hs-top" });
+  const note = h("div", { class: "hs-note", role: "status" });
   note.hidden = true;
   root.append(top, note);
   const stopKeys = keepKeys(root);
@@ -94,15 +94,15 @@ function fillTop(top, note, data, store, view) {
     (theme) => store.set({ theme }),
   );
   const { kind } = data.header;
-  const title = element("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
-  const model = element("span", { class: "hs-model" });
+  const title = h("h1", {}, `${kind[0].toUpperCase()}${kind.slice(1)} view`);
+  const model = h("span", { class: "hs-model" });
   model.textContent = data.header.model;
   const tell = (/** @type {string} */ text, /** @type {Blob | undefined} */ picture) =>
     showNote(note, text, picture);
   top.append(
     title,
     model,
-    element("span", { class: "hs-space" }),
+    h("span", { class: "hs-space" }),
     control.node,
     button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title(), tell)),
     button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title(), tell)),
@@ -123,15 +123,14 @@ function showNote(note, text, picture) {
   const before = note.querySelector("img");
   if (before) URL.revokeObjectURL(before.src);
   const close = button("Close", "Close this note", () => (note.hidden = true));
-  note.replaceChildren(element("p", {}, text, " ", close));
-  if (picture)
-    note.append(element("img", { alt: "What is shown", src: URL.createObjectURL(picture) }));
+  note.replaceChildren(h("p", {}, text, " ", close));
+  if (picture) note.append(h("img", { alt: "What is shown", src: URL.createObjectURL(picture) }));
   note.hidden = false;
 }
 
 /** @param {HTMLElement} root @param {unknown} error */
 function showFailure(root, error) {
-  const note = element("p", { class: "hs-failure", role: "alert" });
+  const note = h("p", { class: "hs-failure", role: "alert" });
   const reason = error instanceof Error ? error.message : String(error);
   note.textContent = `This view cannot be drawn: ${reason}`;
   root.append(note);

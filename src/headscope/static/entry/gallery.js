@@ -5,7 +5,8 @@
  */
 
 import { mount } from "./app.js";
-import { element } from "../ui/controls.js";
+import { h } from "../ui/dom.js";
+import { placeInList } from "../ui/roving.js";
 import { embedded, embeddedData } from "./embedded.js";
 import { keepHash, keepKeys, reportHeight } from "../ui/host.js";
 import { printPage } from "../draw/print.js";
@@ -24,29 +25,20 @@ class Gallery {
     this.chosen = -1;
     /** @type {App | null} */
     this.app = null;
-    this.list = element(
-      "ol",
-      {},
-      ...texts.map((entry, index) => element("li", {}, this.entry(entry, index))),
-    );
-    this.place = element("div", { class: "hs-gallery-view" });
-    const heading = element("h1", {}, title);
-    const nav = element(
-      "nav",
-      { class: "hs-gallery-list", "aria-label": "Texts" },
-      heading,
-      this.list,
-    );
+    this.list = h("ol", {}, ...texts.map((entry, index) => h("li", {}, this.entry(entry, index))));
+    this.place = h("div", { class: "hs-gallery-view" });
+    const heading = h("h1", {}, title);
+    const nav = h("nav", { class: "hs-gallery-list", "aria-label": "Texts" }, heading, this.list);
     nav.addEventListener("keydown", (event) => this.onKey(event));
     keepKeys(nav);
-    main.append(element("div", { class: "hs-gallery" }, nav, this.place));
+    main.append(h("div", { class: "hs-gallery" }, nav, this.place));
   }
 
   /** @param {Entry} entry @param {number} index @returns {HTMLElement} */
   entry({ title, text }, index) {
-    const made = element("button", { type: "button", dir: "auto", title: text });
-    if (title) made.append(element("strong", {}, title));
-    made.append(element("span", {}, text));
+    const made = h("button", { type: "button", dir: "auto", title: text });
+    if (title) made.append(h("strong", {}, title));
+    made.append(h("span", {}, text));
     made.addEventListener("click", () => this.open(index));
     return made;
   }
@@ -87,9 +79,8 @@ class Gallery {
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const next = this.chosen + (step ?? 0);
-    if (!step || !this.texts[next]) return;
+    const next = placeInList(event, this.chosen, this.texts.length);
+    if (next === null || !this.texts[next]) return;
     event.preventDefault();
     this.open(next);
     this.list.querySelectorAll("button")[next].focus();

@@ -1,7 +1,6 @@
 /**
  * The notebook widget (anywidget): the state is its traits; what is drawn comes from the kernel
- * when asked for, so
- * that a saved notebook does not hold it a second time.
+ * when asked for, so that a saved notebook does not hold it a second time.
  *
  * @typedef {object} Model
  * @property {(name: string) => any} get
@@ -34,8 +33,7 @@ function render({ model, el }) {
 
 /**
  * All blocks at once, of a long input none: the kernel's answer says that it is there. Without a
- * kernel nothing is
- * shown, and the outputs that were kept stay in sight.
+ * kernel nothing is shown, and the outputs that were kept stay in sight.
  * @param {Model} model
  * @param {(indices: number[]) => Promise<Uint8Array[]>} read
  * @returns {Promise<(indices: number[]) => Uint8Array[] | Promise<Uint8Array[]>>}

@@ -24,7 +24,6 @@ export function menu({ id, label, options, value, onChange }) {
 }
 
 /**
- *
  * The measure and a label for each of its further dimensions.
  * @param {string} id
  * @param {string} label

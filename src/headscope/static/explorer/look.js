@@ -1,5 +1,6 @@
 /** Light and dark: the chosen theme, its colours, and the colour scales of the figures. */
 
+import { rgb } from "../ui/colors.js";
 import { COLORS, DIVERGING, GROUPS, ON_COLOR, SEQUENTIAL } from "../ui/theme.js";
 
 const KEY = "headscope-theme";
@@ -92,14 +93,9 @@ export function inkOn(color) {
 function between(stops, share) {
   const at = Math.min(1, Math.max(0, share)) * (stops.length - 1);
   const low = Math.min(stops.length - 2, Math.floor(at));
-  const from = channels(stops[low]);
-  const to = channels(stops[low + 1]);
+  const from = rgb(stops[low]);
+  const to = rgb(stops[low + 1]);
   return `#${from.map((value, i) => hex(value + (to[i] - value) * (at - low))).join("")}`;
-}
-
-/** @param {string} color @returns {number[]} */
-function channels(color) {
-  return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 }
 
 /** @param {number} value @returns {string} */
@@ -115,7 +111,7 @@ export function contrast(a, b) {
 
 /** @param {string} color @returns {number} */
 function luminance(color) {
-  const [r, g, b] = channels(color).map((value) => {
+  const [r, g, b] = rgb(color).map((value) => {
     const share = value / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });

@@ -10,7 +10,6 @@ import { fillTop, HELP, PAGE_NAMES } from "./top.js";
 /** @import { RunSummary, Session } from "./types.js" */
 
 /**
- *
  * @typedef {object} Context
  * @property {Record<string, string>} params
  * @property {Session} session

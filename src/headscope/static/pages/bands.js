@@ -1,6 +1,6 @@
 /** Examples of a head, from inputs in which it hardly moves to those in which it is surest. */
 
-import { saveRows } from "../charts/download.js";
+import { saveRows } from "../charts/export.js";
 import { saveButton } from "../charts/figure.js";
 import { tokenText } from "../charts/tokens.js";
 import { askInput } from "../explorer/api.js";

@@ -5,7 +5,8 @@
 import { sortable } from "../charts/table.js";
 import { askCard, askRecords, askRun } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
-import { PLUS_MINUS, headNames, withError } from "../ui/format.js";
+import { headNames } from "../explorer/heads.js";
+import { PLUS_MINUS, withError } from "../ui/format.js";
 import { address } from "../explorer/place.js";
 import { bandSection } from "./bands.js";
 import { histogramPair } from "./records.js";

@@ -2,7 +2,7 @@
 
 import { h } from "../ui/dom.js";
 import { figure, saveButton } from "../charts/figure.js";
-import { saveDrawing, saveRows } from "../charts/download.js";
+import { saveDrawing, saveRows } from "../charts/export.js";
 import { number } from "../ui/format.js";
 import { change, here } from "../explorer/place.js";
 import { pairDrawing, sentenceArc } from "../charts/sentence.js";

@@ -5,7 +5,8 @@
 import { scrolling } from "../charts/table.js";
 import { askStatements } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
-import { headName, plain } from "../ui/format.js";
+import { plain } from "../ui/format.js";
+import { nameHead } from "../ui/heads.js";
 import { address } from "../explorer/place.js";
 
 /**
@@ -84,7 +85,7 @@ function cell(label, content, kind = "") {
 /** @param {string} run @param {Choice[]} choices */
 function chosen(run, choices) {
   const items = choices.map((one) => {
-    const name = headName(one.layer, one.head);
+    const name = nameHead(one.layer, one.head);
     return h(
       "li",
       {},

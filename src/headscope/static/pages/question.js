@@ -5,7 +5,6 @@ import { defaultSpec, validSpec } from "../explorer/controls.js";
 /** @import { MeasureEntry as Measure } from "../explorer/types.js" */
 
 /**
- *
  * @typedef {{spec: string, sign: ">=" | "<=", value: number}} Filter  a measure, at least or at
  *   most a number
  *

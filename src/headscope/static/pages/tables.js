@@ -3,7 +3,8 @@
 import { numberIn, sortable } from "../charts/table.js";
 import { askStatements } from "../explorer/api.js";
 import { h } from "../ui/dom.js";
-import { headIn, withError } from "../ui/format.js";
+import { headIn } from "../explorer/heads.js";
+import { withError } from "../ui/format.js";
 import { address, change } from "../explorer/place.js";
 
 /**

@@ -4,7 +4,7 @@ import { mount } from "../entry/app.js";
 import { Data, keysOf } from "../kinds/shared/data.js";
 import { fromHash, Store, toHash } from "../kinds/shared/state.js";
 import { askBlocks, askTrace } from "../explorer/api.js";
-import { saveRows } from "../charts/download.js";
+import { saveRows } from "../charts/export.js";
 import { saveButton } from "../charts/figure.js";
 import { counted as several } from "../ui/format.js";
 import { chosenTheme } from "../explorer/look.js";

@@ -18,8 +18,8 @@ export function rgb(hex) {
 
 /**
  * Opacity of a line. Of one head the square root keeps weak lines visible; where several heads lie
- * over
- * each other it is the weight divided by their number, so that only what they share gets strong.
+ * over each other it is the weight divided by their number, so that only what they share gets
+ * strong.
  * @param {number} weight
  * @param {number} [heads]
  * @returns {number}

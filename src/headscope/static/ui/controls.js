@@ -1,18 +1,7 @@
 /** The small parts controls are made of. Text only ever goes in as text. */
 
-/**
- * @template {keyof HTMLElementTagNameMap} Name
- * @param {Name} name
- * @param {Record<string, string>} attributes
- * @param {(Node | string)[]} children
- * @returns {HTMLElementTagNameMap[Name]}
- */
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
+import { h } from "./dom.js";
+import { placeInList } from "./roving.js";
 
 /**
  * @typedef {{node: HTMLElement, update: () => void}} Control  `update` brings it in step with the
@@ -27,17 +16,15 @@ export function element(name, attributes = {}, ...children) {
  * @returns {Control}
  */
 export function choice(name, options, read, write) {
-  const select = element("select", { "aria-label": name });
-  const node = element("label", { class: "hs-control" }, element("span", {}, name), select);
+  const select = h("select", { "aria-label": name });
+  const node = h("label", { class: "hs-control" }, h("span", {}, name), select);
   select.addEventListener("change", () => write(select.value));
   let shown = "";
   const update = () => {
     const wanted = options();
     const key = JSON.stringify(wanted);
     if (key !== shown) {
-      select.replaceChildren(
-        ...wanted.map(({ value, text }) => element("option", { value }, text)),
-      );
+      select.replaceChildren(...wanted.map(({ value, text }) => h("option", { value }, text)));
       shown = key;
     }
     select.value = read();
@@ -56,9 +43,9 @@ export function choice(name, options, read, write) {
  * @returns {Control}
  */
 export function segments(name, options, read, write, blocked = () => undefined) {
-  const group = element("div", { class: "hs-segments", role: "radiogroup", "aria-label": name });
+  const group = h("div", { class: "hs-segments", role: "radiogroup", "aria-label": name });
   const buttons = options.map(({ value, text }) => {
-    const button = element(
+    const button = h(
       "button",
       { type: "button", role: "radio", "aria-checked": "false", "data-value": value },
       text,
@@ -70,7 +57,7 @@ export function segments(name, options, read, write, blocked = () => undefined) 
   });
   group.append(...buttons);
   group.addEventListener("keydown", (event) => moveAmong(buttons, event));
-  const node = element("div", { class: "hs-control" }, element("span", {}, name), group);
+  const node = h("div", { class: "hs-control" }, h("span", {}, name), group);
   const update = () =>
     buttons.forEach((button) => showChoice(button, read(), blocked(button.dataset.value ?? "")));
   return { node, update };
@@ -88,11 +75,11 @@ function showChoice(button, chosen, reason) {
 
 /** @param {HTMLButtonElement[]} buttons @param {KeyboardEvent} event */
 function moveAmong(buttons, event) {
-  const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-  if (!step) return;
   const free = buttons.filter((button) => !button.hasAttribute("aria-disabled"));
   const at = free.findIndex((button) => button === event.target);
-  const next = free[(at + step + free.length) % free.length];
+  const place = placeInList(event, at, free.length);
+  if (place === null) return;
+  const next = free[(place + free.length) % free.length];
   next.focus();
   next.click();
   event.preventDefault();
@@ -106,15 +93,9 @@ function moveAmong(buttons, event) {
  * @returns {Control & {note: HTMLElement}}  `note` stands after the name
  */
 export function toggle(name, read, write) {
-  const box = element("input", { type: "checkbox" });
-  const note = element("span", { class: "hs-number" });
-  const node = element(
-    "label",
-    { class: "hs-control hs-check" },
-    box,
-    element("span", {}, name),
-    note,
-  );
+  const box = h("input", { type: "checkbox" });
+  const note = h("span", { class: "hs-number" });
+  const node = h("label", { class: "hs-control hs-check" }, box, h("span", {}, name), note);
   box.addEventListener("change", () => write(box.checked));
   return { node, note, update: () => (box.checked = read()) };
 }
@@ -128,15 +109,15 @@ export function toggle(name, read, write) {
  * @returns {Control}
  */
 export function slider(name, range, read, write, text) {
-  const input = element("input", {
+  const input = h("input", {
     type: "range",
     "aria-label": name,
     min: String(range.min),
     max: String(range.max),
     step: String(range.step),
   });
-  const shown = element("output", { class: "hs-number" });
-  const node = element("label", { class: "hs-control" }, element("span", {}, name), input, shown);
+  const shown = h("output", { class: "hs-number" });
+  const node = h("label", { class: "hs-control" }, h("span", {}, name), input, shown);
   input.addEventListener("input", () => write(Number(input.value)));
   const update = () => {
     input.value = String(read());
@@ -153,7 +134,7 @@ export function slider(name, range, read, write, text) {
  * @returns {HTMLButtonElement}
  */
 export function button(text, title, act) {
-  const made = element("button", { type: "button", class: "hs-button", title }, text);
+  const made = h("button", { type: "button", class: "hs-button", title }, text);
   made.addEventListener("click", act);
   return made;
 }
@@ -169,17 +150,10 @@ export function button(text, title, act) {
  * @returns {Control}
  */
 export function chips(name, available, read, write, color) {
-  const row = element("div", { class: "hs-chips", role: "group", "aria-label": name });
+  const row = h("div", { class: "hs-chips", role: "group", "aria-label": name });
   const all = button("All", `Show all ${name.toLowerCase()}`, () => write(available()));
   const none = button("None", `Hide all ${name.toLowerCase()}`, () => write([]));
-  const node = element(
-    "div",
-    { class: "hs-control hs-chip-row" },
-    element("span", {}, name),
-    row,
-    all,
-    none,
-  );
+  const node = h("div", { class: "hs-control hs-chip-row" }, h("span", {}, name), row, all, none);
   let shown = "";
   const update = () => {
     const wanted = available();
@@ -206,7 +180,7 @@ export function chips(name, available, read, write, color) {
  */
 function chip(name, number, read, write) {
   const one = name.replace(/s$/, "");
-  const made = element(
+  const made = h(
     "button",
     {
       type: "button",

@@ -1,6 +1,6 @@
 /** Numbers and labels for readers. */
 
-const MINUS = "\u2212";
+import { fixed, MINUS } from "./numbers.js";
 
 /**
  * @param {number | null | undefined} value
@@ -12,7 +12,7 @@ export function number(value) {
   if (value === 0) return "0";
   if (size < 0.001 || size >= 100000) return value.toExponential(1).replaceAll("-", MINUS);
   const places = size < 0.1 ? 4 : size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0;
-  return value.toFixed(places).replace("-", MINUS);
+  return fixed(value, places);
 }
 
 /**
@@ -26,8 +26,8 @@ export function brief(value, most) {
   if (value === 0) return "0";
   if (most < 0.02) return value.toExponential(0).replaceAll("-", MINUS);
   const places = most < 0.1 ? 3 : most < 2 ? 2 : most < 20 ? 1 : 0;
-  const text = value.toFixed(places);
-  return Number(text) === 0 ? "0" : text.replace("-", MINUS).replace(/^(\u2212?)0\./, "$1.");
+  const text = fixed(value, places);
+  return Number(value.toFixed(places)) === 0 ? "0" : text.replace(/^(\u2212?)0\./, "$1.");
 }
 
 /** @param {number | null} value @returns {string} with its sign */
@@ -113,32 +113,6 @@ export function finite(values) {
   return /** @type {number[]} */ (
     values.filter((value) => value !== null && Number.isFinite(value))
   );
-}
-
-/**
- * The one spelling of a head's name.
- * @param {number} layer
- * @param {number} head
- * @returns {string}
- */
-export function headName(layer, head) {
-  return `L${layer}H${head}`;
-}
-
-/**
- * @param {{layers: number[], heads: number[]}} grid
- * @returns {string[]} every head, by the numbers its layers have
- */
-export function headNames({ layers, heads }) {
-  return layers.flatMap((layer) => heads.map((head) => headName(layer, head)));
-}
-
-/**
- * @param {string} text
- * @returns {string | null} the head that a text begins with: L7H9 (paper 8-10)
- */
-export function headIn(text) {
-  return /^L\d+H\d+(?= \(|$)/.exec(text)?.[0] ?? null;
 }
 
 /** @param {number} count @param {string} noun @returns {string} 1 head, 2 heads */

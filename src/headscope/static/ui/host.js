@@ -1,7 +1,6 @@
 /**
  * Where a view stands: a page of its own, a frame, a notebook. What a host forbids is asked here,
- * and
- * nothing that it forbids may stop the drawing.
+ * and nothing that it forbids may stop the drawing.
  *
  * @typedef {"yes" | "no" | "unknown"} Leave
  */
@@ -58,12 +57,11 @@ export function keepHash(hash) {
 
 /**
  * Keys pressed inside the view are not the host's: a notebook would move to the next cell or cut
- * it. Combinations
- * with Ctrl, Alt and ⌘, and Shift+Enter, which runs a cell, stay the host's.
+ * it. Combinations with Ctrl, Alt and ⌘, and Shift+Enter, which runs a cell, stay the host's.
  *
  * JupyterLab hears keys on their way up, Jupyter Notebook on their way down: the one is kept from
- * them by stopping the
- * event, the other by a mark that both look for, on the very element that has the focus.
+ * them by stopping the event, the other by a mark that both look for, on the very element that has
+ * the focus.
  * @param {HTMLElement} root
  * @returns {() => void} stop
  */
@@ -204,8 +202,8 @@ export function reportHeight(el) {
 
 /**
  * In a notebook the outputs before this one show the same view, only poorer: a picture, a page
- * without its kernel.
- * Where the better one works they are hidden. `key` is how the data of the picture ends.
+ * without its kernel. Where the better one works they are hidden. `key` is how the data of the
+ * picture ends.
  * @param {Element | null} el  the widget; without it this page's own frame
  * @param {string} key
  */

@@ -2,7 +2,6 @@
  * Where tokens, lines and numbers go. Everything is laid out along two axes: `along` the tokens and
  * in `depth` from the attending to the attended side; the layout only decides which axis is which.
  *
- *
  * @typedef {object} Geometry
  * @property {boolean} vertical
  * @property {boolean} flipped  horizontal layout of a right-to-left script
@@ -21,6 +20,8 @@
  * @property {number} height
  */
 
+import { textWidth } from "../../ui/fonts.js";
+
 /** @import { Drawing } from "../shared/units.js" */
 
 const COLUMN = 46;
@@ -34,12 +35,11 @@ export const NAME = 11; // size of the names of spans
  * @param {Drawing} drawing
  * @param {string} direction
  * @param {number} room  pixels across the page
- * @param {(text: string, size: number) => number} measure
  * @param {boolean} touched  by fingers, which need room
  * @param {string[]} names  of spans, which stand beside the tokens where there is room
  * @returns {Geometry}
  */
-export function geometryOf(drawing, direction, room, measure, touched, names) {
+export function geometryOf(drawing, direction, room, touched, names) {
   const count = Math.max(drawing.queries.labels.length, drawing.keys.labels.length);
   const vertical = direction === "vertical";
   const close = Math.round(
@@ -47,12 +47,12 @@ export function geometryOf(drawing, direction, room, measure, touched, names) {
   );
   const pitch = touched ? Math.max(close, count <= 160 ? 40 : 28) : close;
   const size = close >= 28 ? 16 : close >= 23 ? 13 : close >= 19 ? 12 : 11;
-  const label = labelDepth(drawing, size, measure, vertical ? Math.max(96, room * 0.3) : 180);
+  const label = labelDepth(drawing, size, vertical ? Math.max(96, room * 0.3) : 180);
   const least = room < NARROW ? 56 : 160;
   const beside = vertical ? (room - least) / 2 - label - GAP : Infinity;
   const { columns, cell, ...found } = numberRoom(drawing.heads.length, beside, vertical);
   const wanted = names.reduce(
-    (most, name) => Math.max(most, Math.ceil(measure(name, NAME)) + 14),
+    (most, name) => Math.max(most, Math.ceil(textWidth(name, NAME)) + 14),
     0,
   );
   const numbers =
@@ -86,8 +86,7 @@ export function geometryOf(drawing, direction, room, measure, touched, names) {
 
 /**
  * A number for each head where there is room, else a cell for each and the largest as a number;
- * where there
- * is no room at all the largest is written over the lines.
+ * where there is no room at all the largest is written over the lines.
  * @param {number} heads
  * @param {number} room
  * @param {boolean} vertical
@@ -106,14 +105,13 @@ function numberRoom(heads, room, vertical) {
 /**
  * @param {Drawing} drawing
  * @param {number} size
- * @param {(text: string, size: number) => number} measure
  * @param {number} most
  */
-function labelDepth(drawing, size, measure, most) {
+function labelDepth(drawing, size, most) {
   const limit = Math.min(180, most);
   let widest = 40;
   for (const text of new Set([...drawing.queries.labels, ...drawing.keys.labels])) {
-    widest = Math.max(widest, text.length > 60 ? limit : measure(text, size) + 14);
+    widest = Math.max(widest, text.length > 60 ? limit : textWidth(text, size) + 14);
     if (widest >= limit) return Math.floor(limit);
   }
   return Math.ceil(widest);

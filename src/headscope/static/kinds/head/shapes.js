@@ -1,7 +1,6 @@
 /**
  * The head view as shapes: lines, labels, numbers and marks, for the canvas and for print.
  *
- *
  * @typedef {object} Look
  * @property {Theme} theme
  * @property {number | null} prompt  unit at which generated text begins
@@ -13,7 +12,7 @@
  */
 
 import { headColor, lineWidth, opacity } from "../../ui/colors.js";
-import { nameWithinLayer } from "../shared/heads.js";
+import { nameWithinLayer } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
 import {
   cellBox,
@@ -63,8 +62,7 @@ export function curveOf(line, drawing, g, look, sharing) {
 
 /**
  * The weight of one head between the pinned units and another: of several attending ones the mean,
- * of several attended
- * ones the sum.
+ * of several attended ones the sum.
  * @param {Float32Array} values
  * @param {number} columns
  * @param {Pin} pin

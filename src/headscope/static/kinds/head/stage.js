@@ -1,7 +1,6 @@
 /**
  * Where a head view is drawn: two columns of tokens, the lines between them, numbers on hover.
  *
- *
  * @typedef {object} Picture
  * @property {Drawing} drawing
  * @property {Look} look
@@ -14,13 +13,14 @@
 
 import { COLORS } from "../../ui/theme.js";
 import { isTouched } from "../../ui/bar.js";
-import { element } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { geometryOf, labelBox } from "./geometry.js";
 import { curveOf, labelShapes, markShapes, numberShapes } from "./shapes.js";
 import { cutoffs, overviewLines, tokenLines } from "../shared/lines.js";
-import { paintAll, SANS } from "../../draw/scene.js";
+import { paintAll } from "../../draw/scene.js";
 import { Selecting } from "../shared/select.js";
 import { samePin } from "../shared/spans.js";
+import { focusOne, stepOf } from "../../ui/roving.js";
 
 /**
  * @import { Line } from "../shared/lines.js"
@@ -44,18 +44,18 @@ export class Stage {
   constructor(parent, onPin, onFocus) {
     this.onPin = onPin;
     this.onFocus = onFocus;
-    this.root = element("div", { class: "hs-stage" });
-    this.overview = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
-    this.detail = element("canvas", { class: "hs-lines", "aria-hidden": "true" });
+    this.root = h("div", { class: "hs-stage" });
+    this.overview = h("canvas", { class: "hs-lines", "aria-hidden": "true" });
+    this.detail = h("canvas", { class: "hs-lines", "aria-hidden": "true" });
     this.columns = {
-      q: element("div", {
+      q: h("div", {
         class: "hs-tokens",
         role: "listbox",
         "aria-multiselectable": "true",
         "aria-label": "Attending tokens",
         "data-side": "q",
       }),
-      k: element("div", {
+      k: h("div", {
         class: "hs-tokens",
         role: "listbox",
         "aria-multiselectable": "true",
@@ -83,7 +83,7 @@ export class Stage {
       pinned: () => this.picture?.pin ?? null,
       onHover: (hover) => this.setHover(hover),
       onPin: (pin) => this.onPin(pin),
-      next: (event, at) => this.nextPlace(event.key, at),
+      next: (event, at) => this.nextPlace(event, at),
       focus: ({ side, index }) => this.focusToken(side, index),
     });
     window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
@@ -97,14 +97,7 @@ export class Stage {
     this.hover = null;
     const room = this.root.parentElement?.clientWidth || 900;
     const names = picture.look.runs.q.map(({ name }) => name);
-    const geometry = geometryOf(
-      picture.drawing,
-      picture.direction,
-      room,
-      measure,
-      isTouched(),
-      names,
-    );
+    const geometry = geometryOf(picture.drawing, picture.direction, room, isTouched(), names);
     const moved = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
     const renamed = !before || !sameLabels(before.drawing, picture.drawing);
     this.geometry = geometry;
@@ -242,15 +235,16 @@ export class Stage {
     this.drawDetail();
   }
 
-  /** @param {string} key @param {Place} at @returns {Place | null} */
-  nextPlace(key, { side, index }) {
-    const [back, forth, left, right] = this.placed().vertical
-      ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
-      : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
-    if (key === back) return { side, index: index - 1 };
-    if (key === forth) return { side, index: index + 1 };
-    if (key === left) return { side: "q", index };
-    return key === right ? { side: "k", index } : null;
+  /** Along the tokens, or to the token opposite. @param {KeyboardEvent} event @param {Place} at */
+  nextPlace(event, { side, index }) {
+    const step = stepOf(event);
+    if (!step) return null;
+    const [along, over] = this.placed().vertical
+      ? [step.down, step.across]
+      : [step.across, step.down];
+    /** @type {Place} */
+    const next = { side: over < 0 ? "q" : over > 0 ? "k" : side, index: index + along };
+    return next;
   }
 
   /**
@@ -261,11 +255,7 @@ export class Stage {
   focusToken(side, index) {
     const next = this.columns[side].children[index];
     if (!(next instanceof HTMLElement)) return false;
-    this.root
-      .querySelectorAll(".hs-token[tabindex='0']")
-      .forEach((one) => one.setAttribute("tabindex", "-1"));
-    next.tabIndex = 0;
-    next.focus();
+    focusOne(this.root.querySelectorAll(".hs-token[tabindex='0']"), next);
     return true;
   }
 
@@ -320,7 +310,7 @@ export class Stage {
 /** @param {"q" | "k"} side @param {number} index @param {string} text @param {Geometry} g */
 function token(side, index, text, g) {
   const box = labelBox(g, side, index);
-  const label = element("div", {
+  const label = h("div", {
     class: "hs-token",
     role: "option",
     "data-index": String(index),
@@ -328,7 +318,7 @@ function token(side, index, text, g) {
     dir: "auto",
   });
   label.tabIndex = side === "q" && index === 0 ? 0 : -1;
-  const name = element("span", {});
+  const name = h("span", {});
   name.textContent = text;
   label.append(name);
   Object.assign(label.style, {
@@ -364,15 +354,4 @@ function fit(canvas, width, height) {
   canvas.width = across;
   canvas.height = down;
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-}
-
-/** @type {CanvasRenderingContext2D | null} */
-let ruler = null;
-
-/** @param {string} text @param {number} size @returns {number} */
-export function measure(text, size) {
-  ruler ??= document.createElement("canvas").getContext("2d");
-  if (!ruler) return text.length * size * 0.6;
-  ruler.font = `${size}px ${SANS}`;
-  return ruler.measureText(text).width;
 }

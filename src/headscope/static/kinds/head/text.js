@@ -1,19 +1,21 @@
 /**
  * The head view as running text: the chosen tokens' attention as a shade behind every token that
- * gets it. Several heads
- * are averaged, several chosen tokens too; without any it is the generated tokens, or all.
+ * gets it. Several heads are averaged, several chosen tokens too; without any it is the generated
+ * tokens, or all.
  *
  * @typedef {Picture & {stack: Stack, layer: LayerWeights}} TextPicture
  */
 
 import { headColor, opacity, rgb } from "../../ui/colors.js";
-import { element, segments } from "../../ui/controls.js";
+import { textWidth } from "../../ui/fonts.js";
+import { segments } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { keysOf } from "../shared/data.js";
 import { COLORS } from "../../ui/theme.js";
 import { Selecting } from "../shared/select.js";
 import { samePin } from "../shared/spans.js";
 import { isShown } from "../shared/units.js";
-import { measure } from "./stage.js";
+import { focusOne, stepOf } from "../../ui/roving.js";
 
 /**
  * @import { LayerWeights, Side, Stack } from "../shared/data.js"
@@ -49,8 +51,8 @@ export class TextStage {
       () => this.asking,
       (side) => this.ask(/** @type {"q" | "k"} */ (side)),
     );
-    this.body = element("div", {});
-    this.root = element("div", { class: "hs-text-stage" }, this.turn.node, this.body);
+    this.body = h("div", {});
+    this.root = h("div", { class: "hs-text-stage" }, this.turn.node, this.body);
     parent.append(this.root);
     /** @type {TextPicture | null} */
     this.picture = null;
@@ -66,7 +68,7 @@ export class TextStage {
       pinned: () => this.picture?.pin ?? null,
       onHover: (hover) => this.setHover(this.turned(hover)),
       onPin: (pin) => this.onPin(this.turned(pin)),
-      next: (event, at) => nextPlace(event.key, at),
+      next: (event, at) => nextPlace(event, at),
       focus: ({ side, index }) => this.focusToken(side, index),
     });
   }
@@ -108,7 +110,7 @@ export class TextStage {
       const made = tokensOf(side === "q" ? stack.queries : keysOf(stack), units, look.runs[side]);
       this.tokens[side] = made.tokens;
       const name = stack.keys ? (side === "q" ? "Attending text" : "Attended text") : "Text";
-      return element(
+      return h(
         "div",
         {
           class: "hs-text",
@@ -199,11 +201,7 @@ export class TextStage {
   focusToken(side, index) {
     const next = this.tokens[side].find((token) => Number(token.dataset.index) === index);
     if (!next) return false;
-    this.body
-      .querySelectorAll(".hs-token[tabindex='0']")
-      .forEach((one) => one.setAttribute("tabindex", "-1"));
-    next.tabIndex = 0;
-    next.focus();
+    focusOne(this.body.querySelectorAll(".hs-token[tabindex='0']"), next);
     return true;
   }
 
@@ -223,7 +221,7 @@ export class TextStage {
     unitOf.forEach((unit, token) => {
       const label = side.labels[units.start + token];
       const gap = side.gaps[units.start + token];
-      const wide = measure(label, size);
+      const wide = textWidth(label, size);
       const after = token > 0 && side.labels[units.start + token - 1].endsWith("⏎");
       x += gap === 1 ? 4 : 0;
       if (token > 0 && (gap === 2 || after || x + wide > width - margin))
@@ -295,15 +293,14 @@ function tokensOf(side, units, runs) {
   const tokens = unitOfTokens(units).map((unit, i) => {
     const at = units.start + i;
     const run = begins.get(i);
-    if (i > 0 && (side.gaps[at] === 2 || side.labels[at - 1].endsWith("⏎")))
-      nodes.push(element("br"));
+    if (i > 0 && (side.gaps[at] === 2 || side.labels[at - 1].endsWith("⏎"))) nodes.push(h("br"));
     else if (side.gaps[at] === 1) nodes.push(" ");
     if (run) {
-      const name = element("span", { class: "hs-span-name", "aria-hidden": "true" }, run.name);
+      const name = h("span", { class: "hs-span-name", "aria-hidden": "true" }, run.name);
       name.style.setProperty("--chip", run.color);
       nodes.push(name);
     }
-    const token = element("span", {
+    const token = h("span", {
       class: "hs-token",
       role: "option",
       "data-index": String(unit),
@@ -318,8 +315,8 @@ function tokensOf(side, units, runs) {
   return { tokens, nodes };
 }
 
-/** @param {string} key @param {Place} at @returns {Place | null} */
-function nextPlace(key, { side, index }) {
-  const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[key];
-  return step ? { side, index: index + step } : null;
+/** @param {KeyboardEvent} event @param {Place} at @returns {Place | null} */
+function nextPlace(event, { side, index }) {
+  const step = stepOf(event);
+  return step && { side, index: index + step.across + step.down };
 }

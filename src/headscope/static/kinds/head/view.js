@@ -1,18 +1,15 @@
-/**
- * The head view: one layer, a line per pair of tokens and head.
- *
- */
+/** The head view: one layer, a line per pair of tokens and head. */
 
 import { controlBar } from "../../ui/bar.js";
 import { headColor } from "../../ui/colors.js";
-import { chips, element } from "../../ui/controls.js";
+import { chips } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { isSummary, keysOf } from "../shared/data.js";
 import {
   hideControls,
   layerControl,
   massControl,
   pairControl,
-  percent,
   settingControl,
   spanControls,
   stackControl,
@@ -21,7 +18,8 @@ import {
   weightsControl,
   windowControls,
 } from "../shared/filters.js";
-import { nameHead, nameLayer } from "../shared/heads.js";
+import { nameHead, nameLayer } from "../../ui/heads.js";
+import { percent } from "../../ui/numbers.js";
 import { selectionBar } from "../shared/selection.js";
 import { SETTINGS } from "../shared/settings.js";
 import { ownerOf, parsePin, ranges, spanColor, spansOf, writePin } from "../shared/spans.js";
@@ -86,8 +84,8 @@ export function headView(root, data, store, theme) {
     (adding) => (stage.selecting.adding = text.selecting.adding = adding),
   );
   const controls = [...first, ...rest, worth, hidden, selection];
-  const readout = element("p", { class: "hs-readout", role: "status" });
-  const frame = element("div", { class: "hs-frame" });
+  const readout = h("p", { class: "hs-readout", role: "status" });
+  const frame = h("div", { class: "hs-frame" });
   root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, readout, frame);
 
   /** @type {Drawing | null} */
@@ -165,7 +163,7 @@ function layersControl(data, store) {
     (layers) => store.set({ layers }),
     () => null,
   );
-  const node = element("div", { class: "hs-either" }, one.node);
+  const node = h("div", { class: "hs-either" }, one.node);
   const update = () => {
     const shown = isSummary(store.state) ? several : one;
     shown.update();
@@ -412,12 +410,12 @@ function describePair(drawing, pin, other, nameOf) {
 
 /** @param {string} text @returns {HTMLElement} */
 function number(text) {
-  return element("span", { class: "hs-number" }, text);
+  return h("span", { class: "hs-number" }, text);
 }
 
 /** @param {string} text @returns {HTMLElement} */
 export function bold(text) {
-  const made = element("bdi", { class: "hs-name" });
+  const made = h("bdi", { class: "hs-name" });
   made.textContent = text;
   return made;
 }

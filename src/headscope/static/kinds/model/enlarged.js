@@ -1,9 +1,7 @@
-/**
- * One head of the model view with its tokens, beside the thumbnails.
- *
- */
+/** One head of the model view with its tokens, beside the thumbnails. */
 
-import { button, element } from "../../ui/controls.js";
+import { button } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { isSummary } from "../shared/data.js";
 import { describe, lookOf, nameOf, pinFrom, pinName, summaryName } from "../head/view.js";
 import { Stage } from "../head/stage.js";
@@ -21,13 +19,13 @@ export class Enlarged {
   constructor(parent, data, store) {
     this.data = data;
     this.store = store;
-    this.title = element("h2", {});
-    this.readout = element("p", { class: "hs-readout", role: "status" });
+    this.title = h("h2", {});
+    this.readout = h("p", { class: "hs-readout", role: "status" });
     const close = button("Close", "Close (Escape)", () => store.set({ enlarged: false }));
-    const frame = element("div", { class: "hs-frame" });
-    this.root = element("section", { class: "hs-enlarged", "aria-label": "Enlarged head" });
+    const frame = h("div", { class: "hs-frame" });
+    this.root = h("section", { class: "hs-enlarged", "aria-label": "Enlarged head" });
     this.root.append(
-      element("div", { class: "hs-enlarged-top" }, this.title, close),
+      h("div", { class: "hs-enlarged-top" }, this.title, close),
       this.readout,
       frame,
     );

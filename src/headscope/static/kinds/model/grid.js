@@ -1,7 +1,6 @@
 /**
  * The order of the thumbnails: rows of one layer each, or one ranking across all layers.
  *
- *
  * @typedef {{layer: number, head: number, score: number | null}} Cell
  */
 
@@ -51,24 +50,14 @@ function ordered(cells, state) {
 }
 
 /**
- * The cell an arrow key leads to.
+ * The rows as they are seen: a ranking has no rows of its own.
  * @param {Cell[][]} rows
- * @param {{layer: number, head: number}} at
- * @param {string} key
- * @param {number} columns  thumbnails side by side when ranked
- * @returns {Cell | null}
+ * @param {number} columns  thumbnails side by side when ranked, else 0
+ * @returns {Cell[][]}
  */
-export function neighbour(rows, at, key, columns) {
+export function shownRows(rows, columns) {
   const ranked = rows.length === 1 && columns > 0 && rows[0].length > columns;
-  const lines = ranked ? chunks(rows[0], columns) : rows;
-  const row = lines.findIndex((line) => line.some((cell) => same(cell, at)));
-  if (row < 0) return lines[0]?.[0] ?? null;
-  const column = lines[row].findIndex((cell) => same(cell, at));
-  if (key === "ArrowLeft") return lines[row][column - 1] ?? null;
-  if (key === "ArrowRight") return lines[row][column + 1] ?? null;
-  if (key === "ArrowUp") return lines[row - 1]?.[column] ?? null;
-  if (key === "ArrowDown") return lines[row + 1]?.[column] ?? null;
-  return null;
+  return ranked ? chunks(rows[0], columns) : rows;
 }
 
 /** @template T @param {T[]} items @param {number} size @returns {T[][]} */

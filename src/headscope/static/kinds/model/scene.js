@@ -1,9 +1,6 @@
-/**
- * The model view for print: all thumbnails with their names, the enlarged head beside them.
- *
- */
+/** The model view for print: all thumbnails with their names, the enlarged head beside them. */
 
-import { nameHead } from "../shared/heads.js";
+import { nameHead } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
 
 /**

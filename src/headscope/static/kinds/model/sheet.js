@@ -8,13 +8,14 @@
 
 import { headColor } from "../../ui/colors.js";
 import { isTouched } from "../../ui/bar.js";
-import { element } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { isSummary } from "../shared/data.js";
-import { nameHead, nameLayer, nameWithinLayer } from "../shared/heads.js";
-import { cellRows, neighbour, same } from "./grid.js";
+import { nameHead, nameLayer, nameWithinLayer } from "../../ui/heads.js";
+import { cellRows, shownRows, same } from "./grid.js";
 import { paintAll } from "../../draw/scene.js";
 import { binned, thumbnailShapes } from "./thumbnail.js";
 import { drawingOf, massTo } from "../shared/units.js";
+import { placeInRows } from "../../ui/roving.js";
 
 /**
  * @import { Theme } from "../../ui/colors.js"
@@ -41,7 +42,7 @@ export class Sheet {
     this.onOpen = onOpen;
     this.data = data;
     this.store = store;
-    this.root = element("div", { class: "hs-sheet", role: "grid", "aria-label": "Heads" });
+    this.root = h("div", { class: "hs-sheet", role: "grid", "aria-label": "Heads" });
     parent.append(this.root);
     /** @type {Cell[][]} */
     this.rows = [];
@@ -80,7 +81,7 @@ export class Sheet {
     this.root.classList.toggle("hs-ranked", isRanked);
     this.root.replaceChildren(...(isRanked ? this.rankedNodes() : this.gridNodes()));
     if (this.thumbs.length === 0)
-      this.root.append(element("p", { class: "hs-empty" }, "No layer or no head is chosen."));
+      this.root.append(h("p", { class: "hs-empty" }, "No layer or no head is chosen."));
     this.mark();
     this.draw(++this.round);
   }
@@ -106,9 +107,9 @@ export class Sheet {
     const byNumber = this.store.state.order === "number";
     const headings = byNumber && this.rows.length > 0 ? [this.headings()] : [];
     const lines = this.rows.map((row) => {
-      const line = element("div", { class: "hs-sheet-row", role: "row" });
+      const line = h("div", { class: "hs-sheet-row", role: "row" });
       line.append(
-        element(
+        h(
           "span",
           { class: "hs-row-name", role: "rowheader" },
           row.length > 0 ? nameLayer(row[0].layer) : "",
@@ -122,16 +123,16 @@ export class Sheet {
 
   /** @returns {HTMLElement} */
   headings() {
-    const line = element(
+    const line = h(
       "div",
       { class: "hs-sheet-row hs-headings", role: "row" },
-      element("span", { class: "hs-row-name" }),
+      h("span", { class: "hs-row-name" }),
     );
     const names =
       this.store.state.weights === "rollout"
         ? ["all"]
         : this.rows[0].map(({ head }) => nameWithinLayer(head));
-    line.append(...names.map((name) => element("span", { role: "columnheader" }, name)));
+    line.append(...names.map((name) => h("span", { role: "columnheader" }, name)));
     return line;
   }
 
@@ -142,10 +143,10 @@ export class Sheet {
 
   /** @param {Cell} cell @param {string} text @returns {HTMLElement} */
   thumb(cell, text) {
-    const canvas = element("canvas", { "aria-hidden": "true" });
+    const canvas = h("canvas", { "aria-hidden": "true" });
     const sharp = Math.max(1, window.devicePixelRatio || 1);
     canvas.width = canvas.height = Math.round(this.size * sharp);
-    const node = element(
+    const node = h(
       "button",
       {
         type: "button",
@@ -157,7 +158,7 @@ export class Sheet {
       },
       canvas,
     );
-    if (text) node.append(element("span", { class: "hs-caption" }, text));
+    if (text) node.append(h("span", { class: "hs-caption" }, text));
     this.thumbs.push({ cell, node, canvas, small: null });
     return node;
   }
@@ -277,13 +278,9 @@ export class Sheet {
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const next = neighbour(
-      this.rows,
-      this.current(),
-      event.key,
-      this.store.state.ranked ? this.columns : 0,
-    );
-    if (!next || !event.key.startsWith("Arrow")) return;
+    const rows = shownRows(this.rows, this.store.state.ranked ? this.columns : 0);
+    const next = placeInRows(event, rows, (cell) => same(cell, this.current()));
+    if (!next) return;
     event.preventDefault();
     this.store.set({ layer: next.layer, head: next.head });
     this.thumbs.find(({ cell }) => same(cell, next))?.node.focus();

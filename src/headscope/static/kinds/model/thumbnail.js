@@ -1,7 +1,4 @@
-/**
- * One head as a thumbnail: lines from left to right, or a matrix with a row per query.
- *
- */
+/** One head as a thumbnail: lines from left to right, or a matrix with a row per query. */
 
 import { lineWidth, opacity } from "../../ui/colors.js";
 import { cutoffs, overviewLines } from "../shared/lines.js";
@@ -17,8 +14,7 @@ const LEVELS = 16;
 
 /**
  * A drawing small enough for a thumbnail: neighbouring tokens of long texts share a bin, summed
- * over
- * keys and averaged over queries. What is hidden is left out.
+ * over keys and averaged over queries. What is hidden is left out.
  * @param {Drawing} drawing  of one head
  * @param {"lines" | "matrix"} kind
  * @returns {Drawing}

@@ -1,16 +1,14 @@
-/**
- * The model view: every layer and head as a thumbnail, one of them enlarged on demand.
- *
- */
+/** The model view: every layer and head as a thumbnail, one of them enlarged on demand. */
 
 import { controlBar } from "../../ui/bar.js";
-import { button, chips, choice, element, toggle } from "../../ui/controls.js";
+import { button, chips, choice, toggle } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
+import { percent } from "../../ui/numbers.js";
 import { isSummary } from "../shared/data.js";
 import {
   hideControls,
   massControl,
   pairControl,
-  percent,
   settingControl,
   spanControls,
   stackControl,
@@ -72,7 +70,7 @@ export function modelView(root, data, store, theme) {
     theme,
     (adding) => (enlarged.stage.selecting.adding = adding),
   );
-  const body = element("div", { class: "hs-model-body" });
+  const body = h("div", { class: "hs-model-body" });
   root.append(controlBar(first, rest), worth.node, hidden.node, selection.node, body);
   // Where the enlarged head stands below the grid, a click leads to it.
   const sheet = new Sheet(body, data, store, () =>

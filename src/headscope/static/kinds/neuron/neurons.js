@@ -1,7 +1,6 @@
 /**
  * One row of weights taken apart: query × key, summed, scaled, capped, biased, through the softmax.
  *
- *
  * @typedef {object} Head
  * @property {Float32Array} query  query × dim
  * @property {Float32Array} key  key × dim

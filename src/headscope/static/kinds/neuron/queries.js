@@ -1,13 +1,13 @@
 /**
  * The tokens from which the neuron view takes its query, each with its query vector, and the lines
  * from the chosen one to the keys.
- *
  */
 
 import { headColor, lineWidth } from "../../ui/colors.js";
-import { element } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { paintAll } from "../../draw/scene.js";
 import { paintStrips } from "./strips.js";
+import { placeInList } from "../../ui/roving.js";
 
 /**
  * @import { Shape } from "../../draw/scene.js"
@@ -20,23 +20,23 @@ export class QueryList {
   /** @param {HTMLElement} parent @param {(query: number) => void} choose */
   constructor(parent, choose) {
     this.choose = choose;
-    this.root = element("div", {
+    this.root = h("div", {
       class: "hs-query-list",
       role: "listbox",
       "aria-label": "Query token",
     });
-    this.vectors = element("canvas", {
+    this.vectors = h("canvas", {
       class: "hs-query-vectors",
       "aria-hidden": "true",
       "data-strip": "queries",
     });
-    this.lines = element("canvas", { class: "hs-query-lines", "aria-hidden": "true" });
+    this.lines = h("canvas", { class: "hs-query-lines", "aria-hidden": "true" });
     this.names = "";
     parent.append(
-      element(
+      h(
         "div",
         { class: "hs-query-side" },
-        element("span", { class: "hs-faint" }, "queries"),
+        h("span", { class: "hs-faint" }, "queries"),
         this.root,
         this.vectors,
       ),
@@ -88,11 +88,11 @@ export class QueryList {
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (!step || !(event.target instanceof HTMLElement)) return;
-    const next = Number(event.target.dataset.index) + step;
-    const found = this.root.children[next];
-    if (!(found instanceof HTMLElement)) return;
+    if (!(event.target instanceof HTMLElement)) return;
+    const at = Number(event.target.dataset.index);
+    const next = placeInList(event, at, this.root.children.length);
+    const found = next === null ? null : this.root.children[next];
+    if (next === null || !(found instanceof HTMLElement)) return;
     event.preventDefault();
     this.choose(next);
     found.focus();
@@ -127,7 +127,7 @@ export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) 
 
 /** @param {string} text @param {number} index @returns {HTMLElement} */
 function option(text, index) {
-  const made = element("div", {
+  const made = h("div", {
     class: "hs-option",
     role: "option",
     dir: "auto",

@@ -1,6 +1,5 @@
 /**
  * The neuron view for print: queries, lines, weights, vectors, sums, and the step to the weights.
- *
  */
 
 import { COLORS } from "../../ui/theme.js";

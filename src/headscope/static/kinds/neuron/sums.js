@@ -1,10 +1,10 @@
 /**
  * Pictures of the two steps that numbers alone do not show: how the products add up to a score, and
  * how the softmax turns scores into weights.
- *
  */
 
 import { COLORS } from "../../ui/theme.js";
+import { fixed } from "../../ui/numbers.js";
 import { shortened } from "../head/shapes.js";
 
 /**
@@ -18,8 +18,7 @@ const PALE = 0.3; // of what is masked
 
 /**
  * Every product as a step up or down from where the one before it ended; the last ends at the
- * score.
- * All rows share one scale.
+ * score. All rows share one scale.
  * @param {Rows} rows
  * @param {[number, number]} at
  * @param {number} width
@@ -184,7 +183,7 @@ function axes(dots, x, y, box, ink) {
       ends.map((score) => ({
         kind: "text",
         at: [x.at(score), bottom + 11],
-        text: score.toFixed(1).replace("-", "−"),
+        text: fixed(score, 1),
         anchor: "middle",
         mono: true,
         ...faint,

@@ -1,7 +1,6 @@
 /**
  * The table of the neuron view: a row per key token, its weight first, then what it is made of.
  *
- *
  * @typedef {object} Rows
  * @property {Head} head
  * @property {Parts} parts
@@ -22,7 +21,7 @@
  */
 
 import { isTouched } from "../../ui/bar.js";
-import { element } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { paintAll } from "../../draw/scene.js";
 import { paintStrips } from "./strips.js";
 import { sumShapes } from "./sums.js";
@@ -33,6 +32,7 @@ import { sumShapes } from "./sums.js";
  */
 
 export const PITCH = 22;
+import { fixed, percent } from "../../ui/numbers.js";
 export const SUM = 104; // width of the running sum
 const FIXED = 376; // what stands beside the strips, without the steps
 const STEP = 70; // a step's column of numbers
@@ -110,9 +110,7 @@ function biasTitle({ bias, keys }, query) {
 
 /** @param {number} value @returns {string} */
 export function signed(value) {
-  return value
-    .toFixed(Math.abs(value) >= 1000 ? 0 : Math.abs(value) >= 100 ? 1 : 3)
-    .replace("-", "−");
+  return fixed(value, Math.abs(value) >= 1000 ? 0 : Math.abs(value) >= 100 ? 1 : 3);
 }
 
 /** @param {number} bias @returns {string} */
@@ -127,7 +125,7 @@ export class NeuronTable {
    * @param {(key: number | null) => void} onKey  the row that is pointed at
    */
   constructor(parent, onKey) {
-    this.root = element("div", {
+    this.root = h("div", {
       class: "hs-neurons",
       role: "table",
       "aria-label": "From query and keys to weights",
@@ -137,7 +135,7 @@ export class NeuronTable {
     this.rows = null;
     /** @type {number | null} */
     this.neuron = null;
-    this.shareHeading = element("span", {
+    this.shareHeading = h("span", {
       class: "hs-cell hs-share",
       role: "columnheader",
       title:
@@ -159,7 +157,7 @@ export class NeuronTable {
     this.root.style.setProperty("--pitch", `${pitch}px`);
     this.shareCells = [];
     const lines = rows.labels.map((label, key) => this.line(label, key, columns));
-    const body = element("div", { class: "hs-neuron-body", role: "rowgroup" }, ...lines);
+    const body = h("div", { class: "hs-neuron-body", role: "rowgroup" }, ...lines);
     this.root.replaceChildren(
       this.heading(columns),
       this.queryLine(),
@@ -177,15 +175,15 @@ export class NeuronTable {
   /** @param {Column[]} columns @returns {HTMLElement} */
   heading(columns) {
     const names = ["", "weight", "key", "query × key"].map((text) =>
-      element("span", { class: "hs-cell", role: "columnheader" }, text),
+      h("span", { class: "hs-cell", role: "columnheader" }, text),
     );
     names[0].classList.add("hs-word");
     names[1].classList.add("hs-weight");
     names[1].title = "softmax of the scores";
     const numbers = columns.map(({ title, hint }) =>
-      element("span", { class: "hs-cell hs-figure", role: "columnheader", title: hint }, title),
+      h("span", { class: "hs-cell hs-figure", role: "columnheader", title: hint }, title),
     );
-    return element(
+    return h(
       "div",
       { class: "hs-neuron-row hs-heading", role: "row" },
       ...names,
@@ -197,7 +195,7 @@ export class NeuronTable {
   /** @returns {HTMLElement} */
   queryLine() {
     const { head, query, queries, order } = this.current();
-    const cell = element("span", { class: "hs-cell", role: "cell" });
+    const cell = h("span", { class: "hs-cell", role: "cell" });
     cell.append(
       this.strip(
         "query",
@@ -205,12 +203,12 @@ export class NeuronTable {
         "",
       ),
     );
-    const caption = element("span", { class: "hs-cell hs-faint", role: "cell" }, "← its query");
-    return element(
+    const caption = h("span", { class: "hs-cell hs-faint", role: "cell" }, "← its query");
+    return h(
       "div",
       { class: "hs-neuron-row hs-query", role: "row" },
       wordCell(queries[query]),
-      element("span", { class: "hs-cell hs-weight hs-faint", role: "cell" }, "looks at …"),
+      h("span", { class: "hs-cell hs-weight hs-faint", role: "cell" }, "looks at …"),
       cell,
       caption,
     );
@@ -219,12 +217,12 @@ export class NeuronTable {
   /** @param {string} label @param {number} key @param {Column[]} columns @returns {HTMLElement} */
   line(label, key, columns) {
     const { parts } = this.current();
-    const share = element("span", { class: "hs-cell hs-share hs-number", role: "cell" });
+    const share = h("span", { class: "hs-cell hs-share hs-number", role: "cell" });
     this.shareCells.push(share);
     const numbers = columns.map(({ value }) =>
-      element("span", { class: "hs-cell hs-figure hs-number", role: "cell" }, value(key)),
+      h("span", { class: "hs-cell hs-figure hs-number", role: "cell" }, value(key)),
     );
-    const row = element(
+    const row = h(
       "div",
       { class: "hs-neuron-row", role: "row", "data-key": String(key) },
       wordCell(label),
@@ -259,8 +257,8 @@ export class NeuronTable {
    */
   strip(name, values, place) {
     const { order, theme, sizes, most } = this.current();
-    const canvas = element("canvas", { "aria-hidden": "true", "data-strip": name });
-    const cursor = element("span", { class: "hs-cursor" });
+    const canvas = h("canvas", { "aria-hidden": "true", "data-strip": name });
+    const cursor = h("span", { class: "hs-cursor" });
     cursor.style.width = `${sizes.cell}px`;
     paintStrips(
       canvas,
@@ -270,7 +268,7 @@ export class NeuronTable {
       theme,
       name === "product" ? most.products : most.vectors,
     );
-    const holder = element("div", { class: `hs-strip-holder ${place}` }, canvas, cursor);
+    const holder = h("div", { class: `hs-strip-holder ${place}` }, canvas, cursor);
     canvas.addEventListener("pointermove", (event) =>
       this.setNeuron(Math.floor(event.offsetX / sizes.cell)),
     );
@@ -281,7 +279,7 @@ export class NeuronTable {
   /** The products added up from left to right. @returns {HTMLCanvasElement} */
   sums() {
     const rows = this.current();
-    const canvas = element("canvas", {
+    const canvas = h("canvas", {
       class: "hs-sums",
       "aria-hidden": "true",
       "data-strip": "sum",
@@ -333,12 +331,12 @@ function keyAt(target) {
 
 /** @returns {HTMLElement} */
 function space() {
-  return element("span", { class: "hs-cell", role: "cell" });
+  return h("span", { class: "hs-cell", role: "cell" });
 }
 
 /** @param {string} text @returns {HTMLElement} */
 function wordCell(text) {
-  const word = element("span", {
+  const word = h("span", {
     class: "hs-cell hs-word",
     role: "rowheader",
     dir: "auto",
@@ -350,13 +348,13 @@ function wordCell(text) {
 
 /** @param {number} weight @returns {HTMLElement} */
 function weightCell(weight) {
-  const bar = element("span", { class: "hs-weight-bar" });
+  const bar = h("span", { class: "hs-weight-bar" });
   bar.style.setProperty("--share", String(Math.min(1, weight)));
-  return element(
+  return h(
     "span",
     { class: "hs-cell hs-weight", role: "cell" },
     bar,
-    element("span", { class: "hs-number" }, weight.toFixed(4)),
+    h("span", { class: "hs-number" }, weight.toFixed(4)),
   );
 }
 
@@ -369,14 +367,14 @@ function weightCell(weight) {
  */
 function totalLine(name, columns, score, weight) {
   const blanks = columns.map((_, i) =>
-    element(
+    h(
       "span",
       { class: "hs-cell hs-figure hs-number", role: "cell" },
       i === columns.length - 1 ? score : "",
     ),
   );
-  const gap = element("span", { class: "hs-cell hs-share", role: "cell" });
-  return element(
+  const gap = h("span", { class: "hs-cell hs-share", role: "cell" });
+  return h(
     "div",
     { class: "hs-neuron-row hs-total", role: "row" },
     wordCell(name),
@@ -390,5 +388,5 @@ function totalLine(name, columns, score, weight) {
 
 /** @param {number} product @param {number} dot @returns {string} */
 function share(product, dot) {
-  return dot === 0 ? "–" : `${((100 * product) / dot).toFixed(0).replace("-", "−")} %`;
+  return dot === 0 ? "–" : percent(product / dot, 0);
 }

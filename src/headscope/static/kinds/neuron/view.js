@@ -1,13 +1,11 @@
-/**
- * The neuron view: how query and keys of one head make the weights of one token.
- *
- */
+/** The neuron view: how query and keys of one head make the weights of one token. */
 
 import { controlBar } from "../../ui/bar.js";
-import { choice, element, segments } from "../../ui/controls.js";
+import { choice, segments } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { keysOf } from "../shared/data.js";
 import { headControl, layerControl, settingControl, stackControl } from "../shared/filters.js";
-import { nameHead } from "../shared/heads.js";
+import { nameHead } from "../../ui/heads.js";
 import { cutoffs, tokenLines } from "../shared/lines.js";
 import { paintAll } from "../../draw/scene.js";
 import { describe, lookOf, nameOf } from "../head/view.js";
@@ -45,16 +43,16 @@ const PLOT = { width: 420, height: 210 };
  */
 export function neuronView(root, data, store, theme) {
   const { first, rest } = neuronControls(data, store);
-  const readout = element("p", { class: "hs-readout", role: "status" });
-  const body = element("div", { class: "hs-neuron-view" });
-  const steps = element("div", { class: "hs-neuron-steps" });
-  const frame = element("div", { class: "hs-frame" });
+  const readout = h("p", { class: "hs-readout", role: "status" });
+  const body = h("div", { class: "hs-neuron-view" });
+  const steps = h("div", { class: "hs-neuron-steps" });
+  const frame = h("div", { class: "hs-frame" });
   const shown = () => ({ layer: store.state.layer, heads: [store.state.head] });
   const worth = worthControl(data, store, shown, ({ layer, head }) => store.set({ layer, head }));
   root.append(controlBar(first, rest), worth.node, readout, body, steps, frame);
   const list = new QueryList(body, (query) => store.set({ pinned: `q${query}` }));
   const table = new NeuronTable(
-    element("div", {
+    h("div", {
       class: "hs-neuron-scroll",
       tabindex: "0",
       role: "region",
@@ -210,7 +208,7 @@ async function rowsOf(data, stack, state, query, theme, room) {
 /** The legend, and the step from score to weight. @param {HTMLElement} steps @param {Rows} rows */
 function fillSteps(steps, rows) {
   const { most, theme } = rows;
-  const legend = element("canvas", {
+  const legend = h("canvas", {
     role: "img",
     "aria-label": "Blue is positive, orange negative; stronger is larger",
     class: "hs-legend",
@@ -219,18 +217,18 @@ function fillSteps(steps, rows) {
     ...legendShapes("query, key", most.vectors, [0, 4], theme),
     ...legendShapes("query × key", most.products, [0, 4 + LEGEND.height], theme),
   ]);
-  const plot = element("canvas", {
+  const plot = h("canvas", {
     class: "hs-softmax",
     role: "img",
     "aria-label": "Weight against score: e to the score, divided by the sum over all keys",
   });
-  const caption = element(
+  const caption = h(
     "p",
     { class: "hs-faint" },
     "From score to weight, the softmax: e^score, divided by the sum of all of them. A score " +
       "larger by 1 means 2.7 times the weight.",
   );
-  steps.replaceChildren(element("div", {}, plot, caption), element("div", {}, legend));
+  steps.replaceChildren(h("div", {}, plot, caption), h("div", {}, legend));
   plotSoftmax(steps, rows, null);
 }
 

@@ -63,9 +63,7 @@
 
 import { spanOf, tileNumbers } from "./window.js";
 
-/**
- * @import { Kind, State } from "./settings.js"
- */
+/** @import { Kind, State } from "./settings.js" */
 
 const STEPS = 65535;
 const CACHE_BYTES = 400e6;

@@ -1,7 +1,4 @@
-/**
- * The controls that several views share, each bound to one name of the state.
- *
- */
+/** The controls that several views share, each bound to one name of the state. */
 
 import { button, choice, segments, slider, toggle } from "../../ui/controls.js";
 import { keysOf } from "./data.js";
@@ -23,6 +20,7 @@ const STACKS = {
   decoder: "Decoder",
   cross: "Decoder → encoder",
 };
+import { percent } from "../../ui/numbers.js";
 
 /**
  * The choices of a setting and their names on screen.
@@ -169,13 +167,13 @@ export function weightsControl(data, store) {
 
 /** @param {Store} store @returns {Control} */
 export function massControl(store) {
-  const percent = (/** @type {number} */ mass) => `${Math.round(mass * 100)} %`;
+  const whole = (/** @type {number} */ mass) => percent(mass, 0);
   const made = slider(
     SETTINGS.mass.title,
     { min: 0.05, max: 1, step: 0.01 },
     () => store.state.mass,
     (mass) => store.set({ mass }),
-    percent,
+    whole,
   );
   made.node.title = SETTINGS.mass.meaning;
   return made;
@@ -289,9 +287,4 @@ function hideToggle(store, what, name) {
   const made = toggle(name, () => store.state.hide.includes(what), write);
   made.note.title = "Share of the shown tokens' attention that goes there";
   return made;
-}
-
-/** @param {number} share @returns {string} */
-export function percent(share) {
-  return `${(share * 100).toFixed(1)} %`;
 }

@@ -1,7 +1,6 @@
 /**
  * Which lines are drawn: of every row the strongest that together hold the wanted mass.
  *
- *
  * @typedef {object} Line
  * @property {number} head  head number
  * @property {number} query

@@ -1,10 +1,10 @@
 /**
  * What is chosen and the spans there are: chosen tokens get a name here, spans are looked at or
  * removed.
- *
  */
 
-import { button, element, toggle } from "../../ui/controls.js";
+import { button, toggle } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
 import { keysOf } from "./data.js";
 import { parsePin, spanColor, spansOf, writePin, writeSpan } from "./spans.js";
 import { wordGroups } from "./units.js";
@@ -28,9 +28,9 @@ const LONGEST_NAME = 40;
  *   have one
  */
 export function selectionBar(data, store, theme, onAdding) {
-  const listed = element("span", { class: "hs-spans", role: "group", "aria-label": "Spans" });
-  const said = element("span", { class: "hs-chosen" });
-  const input = element("input", {
+  const listed = h("span", { class: "hs-spans", role: "group", "aria-label": "Spans" });
+  const said = h("span", { class: "hs-chosen" });
+  const input = h("input", {
     type: "text",
     maxlength: String(LONGEST_NAME),
     placeholder: "name",
@@ -51,13 +51,13 @@ export function selectionBar(data, store, theme, onAdding) {
   );
   add.node.title = "A click adds a token to those chosen, as with Ctrl";
   const clear = button("Clear", "Choose nothing (Escape)", () => store.set({ pinned: null }));
-  const form = element("span", { class: "hs-naming" }, said, input, make, add.node, clear);
-  const hint = element(
+  const form = h("span", { class: "hs-naming" }, said, input, make, add.node, clear);
+  const hint = h(
     "span",
     { class: "hs-faint" },
     "Drag over tokens, or press Shift and an arrow key, to choose several and to name them.",
   );
-  const node = element("div", { class: "hs-selection" }, listed, form, hint);
+  const node = h("div", { class: "hs-selection" }, listed, form, hint);
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") keep();
   });
@@ -159,7 +159,7 @@ function spanChip(span, number, store, theme) {
   const look = button("", `What “${span.name}” looks at`, () =>
     store.set({ unit: "token", pinned: isOn ? null : pinned }),
   );
-  look.append(element("bdi", {}, span.name));
+  look.append(h("bdi", {}, span.name));
   look.classList.add("hs-span");
   look.setAttribute("aria-pressed", String(isOn));
   look.style.setProperty("--chip", spanColor(theme, number));
@@ -168,5 +168,5 @@ function spanChip(span, number, store, theme) {
   );
   drop.setAttribute("aria-label", drop.title);
   drop.classList.add("hs-drop");
-  return element("span", { class: "hs-span-chip" }, look, drop);
+  return h("span", { class: "hs-span-chip" }, look, drop);
 }

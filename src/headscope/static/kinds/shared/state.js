@@ -1,7 +1,4 @@
-/**
- * What a view shows: one flat object, the same names as in Python and in the URL.
- *
- */
+/** What a view shows: one flat object, the same names as in Python and in the URL. */
 
 import { keysOf } from "./data.js";
 import { keepHash } from "../../ui/host.js";

@@ -1,7 +1,6 @@
 /**
  * Rows and columns of a drawing: tokens or words, some of them hidden.
  *
- *
  * @typedef {object} Units
  * @property {string[]} labels
  * @property {number[][]} members  token indices of each unit

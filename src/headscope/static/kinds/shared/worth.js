@@ -1,11 +1,11 @@
 /**
  * Which heads of this text are worth a look, and why; each one click away. Also says what is
  * hidden.
- *
  */
 
-import { button, element } from "../../ui/controls.js";
-import { nameHead } from "./heads.js";
+import { button } from "../../ui/controls.js";
+import { h } from "../../ui/dom.js";
+import { nameHead } from "../../ui/heads.js";
 import { SETTINGS } from "./settings.js";
 
 /**
@@ -22,13 +22,13 @@ import { SETTINGS } from "./settings.js";
  * @returns {Control}
  */
 export function worthControl(data, store, shown, open) {
-  const why = element("span", { class: "hs-why" });
-  const others = element("span", {
+  const why = h("span", { class: "hs-why" });
+  const others = h("span", {
     class: "hs-worth-others",
     role: "group",
     "aria-label": "Heads worth a look",
   });
-  const node = element("p", { class: "hs-worth" }, why, others);
+  const node = h("p", { class: "hs-worth" }, why, others);
   const update = () => {
     const worth =
       store.state.weights === "rollout" ? [] : (data.stack(store.state.stack).worth ?? []);
@@ -37,7 +37,7 @@ export function worthControl(data, store, shown, open) {
       heads.length === 1 ? worth.filter((one) => one.layer === layer && one.head === heads[0]) : [];
     why.replaceChildren(
       ...(current.length
-        ? [element("strong", {}, nameHead(layer, heads[0])), ` ${sentence(current)}`]
+        ? [h("strong", {}, nameHead(layer, heads[0])), ` ${sentence(current)}`]
         : []),
     );
     others.replaceChildren(
@@ -79,7 +79,7 @@ function suggestion(one, on, open) {
       "that is possible",
     () => open(one),
   );
-  made.append(element("strong", {}, name), ` ${one.words}`);
+  made.append(h("strong", {}, name), ` ${one.words}`);
   made.classList.add("hs-suggestion");
   made.setAttribute("aria-pressed", String(on));
   return made;
@@ -91,9 +91,9 @@ function suggestion(one, on, open) {
  * @returns {Control & {say: (text: string) => void}}
  */
 export function hiddenControl(store) {
-  const text = element("span", {});
+  const text = h("span", {});
   const show = button("Show", "Show what is hidden", () => store.set({ hide: [] }));
-  const node = element("p", { class: "hs-hidden-note" }, text, show);
+  const node = h("p", { class: "hs-hidden-note" }, text, show);
   const say = (/** @type {string} */ share) =>
     (text.textContent = `${names(store.state.hide)} hidden: ${share} `);
   return { node, say, update: () => (node.hidden = store.state.hide.length === 0) };

@@ -2,6 +2,7 @@
 
 import { ink } from "../explorer/look.js";
 import { s } from "../ui/dom.js";
+import { download, fileName } from "../ui/download.js";
 
 /** @param {SVGSVGElement} drawing @param {string} name */
 export function saveDrawing(drawing, name) {
@@ -14,7 +15,7 @@ export function saveDrawing(drawing, name) {
   copy.removeAttribute("class");
   copy.prepend(s("rect", { width: "100%", height: "100%", fill: ink().paper }));
   const text = new XMLSerializer().serializeToString(copy);
-  save(new Blob([text], { type: "image/svg+xml" }), `${fileName(name)}.svg`);
+  download(new Blob([text], { type: "image/svg+xml" }), `${fileName(name, "figure")}.svg`);
 }
 
 /** @typedef {(string | number | boolean | null | undefined)[][]} Rows  the header first */
@@ -22,7 +23,7 @@ export function saveDrawing(drawing, name) {
 /** @param {Rows} rows @param {string} name */
 export function saveRows(rows, name) {
   const text = rows.map((row) => row.map(cell).join(",")).join("\r\n");
-  save(new Blob([`${text}\r\n`], { type: "text/csv" }), `${fileName(name)}.csv`);
+  download(new Blob([`${text}\r\n`], { type: "text/csv" }), `${fileName(name, "figure")}.csv`);
 }
 
 /**
@@ -35,18 +36,4 @@ export function cell(value) {
   if (typeof value !== "string") return String(value);
   const text = /^[=+\-@\t\r]/.test(value) && !Number.isFinite(Number(value)) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** @param {Blob} blob @param {string} name */
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-/** @param {string} name @returns {string} */
-function fileName(name) {
-  return name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "figure";
 }

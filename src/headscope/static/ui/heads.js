@@ -1,7 +1,4 @@
-/**
- * The name of a head: L4H11 is head 11 of layer 4, both counted from 0; as headscope/head.py writes
- * it.
- */
+/** The name of a head: L4H11 is head 11 of layer 4, both counted from 0; as in headscope/head.py. */
 
 /** @param {number} layer @param {number} head @returns {string} */
 export function nameHead(layer, head) {

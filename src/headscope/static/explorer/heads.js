@@ -1,0 +1,19 @@
+/** Heads of a run, by their names. */
+
+import { nameHead } from "../ui/heads.js";
+
+/**
+ * @param {{layers: number[], heads: number[]}} grid
+ * @returns {string[]} every head, by the numbers its layers have
+ */
+export function headNames({ layers, heads }) {
+  return layers.flatMap((layer) => heads.map((head) => nameHead(layer, head)));
+}
+
+/**
+ * @param {string} text
+ * @returns {string | null} the head that a text begins with: L7H9 (paper 8-10)
+ */
+export function headIn(text) {
+  return /^L\d+H\d+(?= \(|$)/.exec(text)?.[0] ?? null;
+}
