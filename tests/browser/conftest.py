@@ -86,6 +86,15 @@ class Watched:
         """Change the state as a script on the page would."""
         self.evaluate("settings => window.headscope.set(settings)", settings)
 
+    def resize(self, width: int, height: int) -> None:
+        """Make the window another size, and wait until the view is drawn in it."""
+        resize(self.page, width, height)
+        self.settle()
+
+    def address(self) -> str:
+        """Where the page says that it is: Playwright is told of changes only later."""
+        return self.page.evaluate("location.href")
+
     def lines(self) -> list[dict[str, Any]]:
         """The lines that are drawn now."""
         self.settle()
@@ -201,6 +210,13 @@ def open_page(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
         watched.leave()
         assert watched.console == []
         assert [url for url in watched.requests if not url.startswith(f"file://{tmp_path}")] == []
+
+
+def resize(page: Page, width: int, height: int) -> None:
+    """Make the window another size; when this returns, the page has been told."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_function("([x, y]) => innerWidth === x && innerHeight === y", arg=[width, height])
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # after the event
 
 
 def watch(page: Page) -> Watched:

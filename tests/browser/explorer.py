@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from tests.browser.conftest import PATIENCE, Watched, watch
+from tests.browser.conftest import PATIENCE, Watched, resize, watch
 
 FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
 SHOWN = "main:not([aria-busy]) > *"
@@ -91,9 +91,14 @@ class Visit:
         self.light(other)
         yield other, True
 
+    def resize(self, width: int) -> "Visit":
+        """Make the window as wide as this, and wait for the page that is drawn in it."""
+        resize(self.page, width, 900)
+        return self.wait()
+
     def address(self) -> str:
         """Path, settings and state of the view."""
-        return str(self.page.url).removeprefix(self.place)
+        return str(self.page.evaluate("location.href")).removeprefix(self.place)
 
     def faults(self) -> list[str]:
         """What somebody who cannot see or point would stumble over."""

@@ -193,12 +193,12 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
     visit.open("/head?run=vig&head=L0H0")
     shown = visit.at(".exemplars text").filter(has_text="</script>")
     expect(shown.first).to_be_visible()
-    assert visit.at("main img").count() == 0
+    expect(visit.at("main img")).to_have_count(0)
     hostile = HOSTILE.replace('"', "%22").replace("<", "%3C").replace(">", "%3E")
     visit.open(f"/text?text={hostile}")
     expect(visit.at("#text")).to_have_value(HOSTILE)
     expect(visit.at("#view .hs-token").first).to_be_visible()
-    assert visit.at("main img").count() == 0
+    expect(visit.at("main img")).to_have_count(0)
 
 
 def test_the_map_is_coloured_and_leads_to_the_cards(visit: Visit, folder: Path) -> None:
@@ -324,7 +324,7 @@ def test_the_comparison_shows_the_head_that_changed_first(visit: Visit) -> None:
     expect(first).to_contain_text("+2.000")
     changed = visit.at("[id='difference-cell-L1H2']")
     assert float(changed.get_attribute("data-value") or "nan") == pytest.approx(2.0)
-    assert visit.at("[id='difference-cell-L0H0']").get_attribute("data-value") == "0"
+    expect(visit.at("[id='difference-cell-L0H0']")).to_have_attribute("data-value", "0")
     visit.watched.shot("explorer-compare")
     visit.choose("measure", "distance")
     assert "measure=distance" in visit.address()

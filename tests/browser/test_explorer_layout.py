@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,6 @@ PAGES = {
     "compare": "/compare?a=vig&b=later",
 }
 WIDTHS = (375, 390, 768, 1280, 1920)
-SAME = 24  # pixels: a window that changes by less is not drawn again
-REST = 160  # milliseconds until one that changes by more is drawn
 OUTSIDE = """() => [...document.querySelectorAll('main *, header *')].filter(node => {
   const box = node.getBoundingClientRect();
   if (box.width === 0 || (box.right <= innerWidth + 1 && box.left >= -1)) return false;
@@ -73,15 +70,12 @@ def visit(tab: Page, place: str) -> Iterator[Visit]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_fits_every_width(visit: Visit, name: str) -> None:
-    visit.page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    visit.resize(WIDTHS[0])
     visit.open(PAGES[name])
     assert_fits(visit, WIDTHS[0])
     visit.watched.shot(f"explorer-{name}-phone")
-    for before, width in pairwise(WIDTHS):
-        visit.page.set_viewport_size({"width": width, "height": 900})
-        if width - before >= SAME:
-            visit.page.wait_for_timeout(REST)
-            visit.wait()
+    for width in WIDTHS[1:]:
+        visit.resize(width)
         assert_fits(visit, width)
 
 
@@ -113,7 +107,7 @@ def test_without_a_model_no_text_can_be_tried(tab: Page, tmp_path: Path) -> None
 
 def test_a_run_of_another_model_is_opened_with_a_warning(visit: Visit) -> None:
     visit.open("/overview")
-    assert visit.at("#run").input_value() == "clark"  # the only run of the loaded model
+    expect(visit.at("#run")).to_have_value("clark")  # the only run of the loaded model
     expect(visit.at("#other-model")).to_have_count(0)
     for page in ("overview", "head", "text"):
         visit.follow(f"/{page}?run=vig")

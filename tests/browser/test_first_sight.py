@@ -66,7 +66,7 @@ def test_the_model_view_opens_with_that_head_enlarged_and_tells_the_share_of_all
 def test_the_neuron_view_opens_on_a_word(open_page: Open) -> None:
     page = open_page(neuron_view(random_trace(causal=False)))
     assert len(page.page.locator(".hs-query .hs-word").inner_text()) > 2
-    assert page.page.locator(".hs-readout").inner_text().startswith("L0H0, computed here")
+    expect(page.page.locator(".hs-readout")).to_have_text(re.compile("L0H0, computed here"))
 
 
 def test_where_no_head_stands_out_all_of_the_first_layer_are_shown(open_page: Open) -> None:
@@ -113,11 +113,10 @@ def test_the_readout_names_the_head_beside_every_number(open_page: Open) -> None
 
 def test_the_readout_stays_in_sight(open_page: Open) -> None:
     page = open_page(head_view(random_trace()), more=False)
-    page.page.set_viewport_size({"width": 900, "height": 320})
+    page.resize(900, 320)
     page.token("q", 9).scroll_into_view_if_needed()
     page.token("q", 9).hover()
-    box = page.page.locator(".hs-readout").bounding_box()
-    assert box and 0 <= box["y"] < 320
+    expect(page.page.locator(".hs-readout")).to_be_in_viewport()
 
 
 def test_the_controls_come_in_two_steps(open_page: Open) -> None:

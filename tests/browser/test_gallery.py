@@ -1,8 +1,10 @@
 """A page of several texts: choosing one draws it, and settings go along."""
 
+import re
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 import headscope as hs
 from tests.browser.conftest import Watched
@@ -27,11 +29,11 @@ def test_a_click_on_a_text_draws_it(open_page: Open) -> None:
     page.page.get_by_role("button", name="Ten words").click()
     drawn = {(line["query"], line["key"]): line["weight"] for line in page.lines()}
     assert drawn[5, 3] == pytest.approx(float(random_trace().weights[0][0, 5, 3]), abs=1e-5)
-    assert page.page.locator(".hs-root").count() == 1
-    assert "text=1" in page.page.url
+    expect(page.page.locator(".hs-root")).to_have_count(1)
+    assert "text=1" in page.address()
     page.page.get_by_role("button", name="All heads").click()
     page.settle()
-    assert page.page.locator(".hs-thumb").count() == 12
+    expect(page.page.locator(".hs-thumb")).to_have_count(12)
     page.shot("gallery")
 
 
@@ -42,7 +44,7 @@ def test_what_the_reader_changed_goes_along(open_page: Open) -> None:
     page.settle()
     page.page.get_by_role("button", name="Ten words").click()
     page.settle()
-    assert page.page.locator(".hs-root").get_attribute("data-theme") == "dark"
+    expect(page.page.locator(".hs-root")).to_have_attribute("data-theme", "dark")
     assert page.state()["pinned"] is None
 
 
@@ -51,7 +53,7 @@ def test_a_link_opens_a_text_with_its_settings(open_page: Open) -> None:
     assert {line["head"] for line in page.lines()} == {3}
     assert page.state()["layer"] == 2
     current = page.page.locator("[aria-current='true']")
-    assert current.inner_text().startswith("Ten words")
+    expect(current).to_have_text(re.compile("Ten words"))
 
 
 def test_the_list_answers_the_keyboard_and_has_no_barriers(open_page: Open) -> None:
@@ -59,9 +61,8 @@ def test_the_list_answers_the_keyboard_and_has_no_barriers(open_page: Open) -> N
     page.page.get_by_role("button", name="Three words").focus()
     page.page.keyboard.press("ArrowDown")
     page.settle()
-    assert "text=1" in page.page.url
+    assert "text=1" in page.address()
     assert page.barriers() == []
-    page.page.set_viewport_size({"width": 390, "height": 800})
-    page.settle()
+    page.resize(390, 800)
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     page.shot("gallery-phone")

@@ -1,11 +1,13 @@
 """The head view in Chromium: what is drawn is what the weights say."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from headscope.model.trace import Trace
 from headscope.views import head_view
@@ -121,9 +123,9 @@ def test_clicking_pins_a_token_and_clicking_again_frees_it(open_page: Open) -> N
     page.page.mouse.move(5, 5)
     assert page.state()["pinned"] == "q4"
     assert {line["query"] for line in page.lines()} == {4}
-    assert "pinned=q4" in page.page.url
+    assert "pinned=q4" in page.address()
     page.token("k", 2).hover()
-    assert page.page.locator(".hs-readout").inner_text().startswith("jumps → brown")
+    expect(page.page.locator(".hs-readout")).to_have_text(re.compile("jumps → brown"))
     page.token("q", 4).click()
     assert page.state()["pinned"] is None
 
@@ -136,7 +138,7 @@ def test_heads_are_toggled_one_by_one_all_none_and_only_this(open_page: Open) ->
     assert {line["head"] for line in page.lines()} == {3}
     page.page.get_by_role("button", name="None").click()
     assert page.lines() == []
-    assert "No head is shown" in page.page.locator(".hs-readout").inner_text()
+    expect(page.page.locator(".hs-readout")).to_contain_text("No head is shown")
     page.page.get_by_role("button", name="All").click()
     assert {line["head"] for line in page.lines()} == {0, 1, 2, 3}
     page.chip("Heads", 1).press("o")
@@ -168,7 +170,7 @@ def test_the_mass_that_goes_to_hidden_tokens_is_written_beside_the_control(open_
     )
     assert {(line["query"], line["key"]) for line in page.lines()} == {(1, 1), (2, 1), (2, 2)}
     page.token("q", 2).hover()
-    assert "10.0 % of it to hidden tokens" in page.page.locator(".hs-readout").inner_text()
+    expect(page.page.locator(".hs-readout")).to_contain_text("10.0 % of it to hidden tokens")
 
 
 def test_special_tokens_words_and_sentence_pairs_have_controls(open_page: Open) -> None:
@@ -177,7 +179,7 @@ def test_special_tokens_words_and_sentence_pairs_have_controls(open_page: Open) 
     assert {line["key"] for line in page.lines()} == {1, 2, 3, 4, 5, 6, 8, 9, 10}
     page.page.get_by_role("radio", name="Words").click()
     page.settle()
-    assert page.token("q", 4).inner_text() == "unbelievably"
+    expect(page.token("q", 4)).to_have_text("unbelievably")
     page.page.get_by_label("Sentences").select_option("ab")
     assert {(line["query"], line["key"]) for line in page.lines()} == {
         (query, key) for query in range(1, 5) for key in range(6, 9)
@@ -206,7 +208,7 @@ def test_encoder_decoder_and_cross_attention_can_be_chosen(open_page: Open) -> N
     assert page.state()["stack"] == "encoder"
     page.page.get_by_label("Attention").select_option("cross")
     page.settle()
-    assert page.page.locator("[data-side='q'] .hs-token").all_inner_texts() == ["x", "y", "z"]
+    expect(page.page.locator("[data-side='q'] .hs-token")).to_have_text(["x", "y", "z"])
     assert len(page.lines()) == 2 * 3 * 5
     title = page.page.get_by_role("radio", name="Rollout").get_attribute("title")
     assert title is not None and "cross-attention joins two" in title
@@ -256,8 +258,8 @@ def test_the_url_holds_the_state(open_page: Open) -> None:
     assert (state["layer"], state["heads"], state["mass"]) == (2, [1, 3], 0.5)
     assert (state["hide"], state["pinned"], state["theme"]) == (["first"], "k1", "dark")
     page.set(layer=1)
-    assert "layer=1" in page.page.url
-    again = open_page(view, page.page.url.split("#")[1])
+    assert "layer=1" in page.address()
+    again = open_page(view, page.address().split("#")[1])
     assert again.state() == page.state()
 
 
@@ -273,13 +275,13 @@ def test_a_url_written_by_hand_cannot_break_the_page(open_page: Open) -> None:
 def test_light_and_dark_follow_the_system_and_the_button(open_page: Open) -> None:
     page = open_page(head_view(random_trace()))
     root = page.page.locator(".hs-root")
-    assert root.get_attribute("data-theme") == "light"
+    expect(root).to_have_attribute("data-theme", "light")
     page.page.emulate_media(color_scheme="dark")
     page.page.wait_for_selector(".hs-root[data-theme='dark']")
     page.shot("head-dark")
     page.page.get_by_role("radio", name="Light").click()
     page.settle()
-    assert root.get_attribute("data-theme") == "light"
+    expect(root).to_have_attribute("data-theme", "light")
 
 
 def test_a_long_text_draws_the_strongest_lines_and_says_so(open_page: Open) -> None:
@@ -288,4 +290,4 @@ def test_a_long_text_draws_the_strongest_lines_and_says_so(open_page: Open) -> N
         head_view(Trace.from_weights(weights, [f"t{i}" for i in range(120)]), mass=1.0)
     )
     assert len(page.lines()) == 12_000
-    assert "12,000 of 28,800 lines" in page.page.locator(".hs-readout").inner_text()
+    expect(page.page.locator(".hs-readout")).to_contain_text("12,000 of 28,800 lines")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.labels import label
@@ -30,7 +31,7 @@ def test_hostile_tokens_stay_text(open_page: Open, kind: str) -> None:
     shown = set(page.page.locator(".hs-token, .hs-option").all_text_contents())
     assert {label(token) for token in HOSTILE} <= shown
     assert page.page.evaluate("window.hacked") is None
-    assert page.page.locator("#headscope img, #headscope script").count() == 0
+    expect(page.page.locator("#headscope img, #headscope script")).to_have_count(0)
     assert page.page.locator(".hs-model").text_content() == HOSTILE[0]
     page.shot(f"hostile-{kind}")
 
@@ -50,7 +51,7 @@ def test_the_saved_picture_is_well_formed_and_inert(open_page: Open, kind: str) 
     )
     assert page.page.evaluate("document.querySelector('iframe').contentWindow.hacked") is None
     inside = page.page.frame_locator("iframe")
-    assert inside.locator("img, script").count() == 0
+    expect(inside.locator("img, script")).to_have_count(0)
     assert inside.locator("text", has_text="</script><").count() > 0
 
 
@@ -59,4 +60,4 @@ def test_a_long_token_is_cut_on_screen_and_whole_in_its_title(open_page: Open) -
     token = page.token("q", 5)
     box = token.bounding_box()
     assert box and box["width"] <= 181
-    assert token.get_attribute("title") == "x" * 5000
+    expect(token).to_have_attribute("title", "x" * 5000)

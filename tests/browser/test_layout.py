@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from headscope.model.trace import Trace
 from headscope.views import View, head_view, model_view, neuron_view
@@ -44,9 +44,7 @@ SMALL = """() => [...document.querySelectorAll('button, select, summary, .hs-tok
 
 def sized(open_page: Open, kind: str, width: int) -> Watched:
     page = open_page(VIEWS[kind], more=False)
-    page.page.set_viewport_size({"width": width, "height": 900})
-    page.page.wait_for_timeout(50)  # the observer of the width comes with the next frame
-    page.settle()
+    page.resize(width, 900)
     return page
 
 
@@ -54,9 +52,7 @@ def sized(open_page: Open, kind: str, width: int) -> Watched:
 def test_no_page_scrolls_sideways(open_page: Open, kind: str) -> None:
     page = sized(open_page, kind, WIDTHS[0])
     for width in WIDTHS:
-        page.page.set_viewport_size({"width": width, "height": 900})
-        page.page.wait_for_timeout(50)
-        page.settle()
+        page.resize(width, 900)
         assert page.page.evaluate("document.documentElement.scrollWidth") <= width
         if kind == "head":
             assert page.page.evaluate(OUTSIDE, ".hs-token") == []
@@ -71,7 +67,7 @@ def test_the_clicked_head_and_its_enlargement_are_both_in_sight(
 ) -> None:
     page = sized(open_page, "model", width)
     chosen = page.page.locator(".hs-thumb[aria-selected='true']")
-    assert chosen.get_attribute("aria-label") == "Layer 1, head 11"
+    expect(chosen).to_have_attribute("aria-label", "Layer 1, head 11")
     large = page.page.locator(".hs-enlarged").bounding_box()
     assert large and large["x"] >= 0 and large["x"] + large["width"] <= width
     if width >= 960:
@@ -92,10 +88,10 @@ def test_the_grid_takes_its_room_back_when_the_head_is_closed(open_page: Open) -
 
 def test_on_a_phone_the_query_is_chosen_from_a_menu(open_page: Open) -> None:
     page = sized(open_page, "neuron", 390)
-    assert not page.page.get_by_role("listbox", name="Query token").is_visible()
+    expect(page.page.get_by_role("listbox", name="Query token")).to_be_hidden()
     page.page.get_by_label("From token").select_option("6")
     page.settle()
-    assert page.page.locator(".hs-query .hs-word").inner_text() == "riverbank"
+    expect(page.page.locator(".hs-query .hs-word")).to_have_text("riverbank")
 
 
 def test_fingers_get_forty_pixels(chromium: Browser, tmp_path: Any) -> None:
@@ -117,7 +113,8 @@ def test_paper_gets_the_picture_and_no_controls(open_page: Open, kind: str) -> N
     page.page.emulate_media(media="print")
     page.settle()
     for gone in (".hs-bar", ".hs-top .hs-button", ".hs-top .hs-segments"):
-        assert not any(one.is_visible() for one in page.page.locator(gone).all())
+        for control in page.page.locator(gone).all():
+            expect(control).to_be_hidden()
     shown = {"head": ".hs-token", "model": ".hs-thumb", "neuron": ".hs-weight"}[kind]
     assert page.page.evaluate(OUTSIDE, shown) == []
     document = page.page.pdf(width="1144px", height="900px", print_background=True)

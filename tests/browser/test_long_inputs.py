@@ -91,12 +91,12 @@ def test_the_window_is_moved_and_kept_in_the_address(open_page: Open) -> None:
     expect(page.token("k", 0)).to_have_text("t16")
     page.page.get_by_role("button", name="Attended tokens: earlier ones").click()
     expect(page.token("k", 0)).to_have_text("t8")
-    assert "window=2%2C1" in page.page.url
+    assert "window=2%2C1" in page.address()
     page.token("q", 3).click()
     assert page.state()["pinned"] == "q19"
     expect(page.page.locator(".hs-readout")).to_contain_text("t19 (19) looks at")
     page.shot("long-head-view")
-    again = open_page(head_view(long_trace()), page.page.url.partition("#")[2])
+    again = open_page(head_view(long_trace()), page.address().partition("#")[2])
     expect(again.token("q", 3)).to_have_attribute("aria-selected", "true")
     assert again.state()["window"] == [2, 1]
 

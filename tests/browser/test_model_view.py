@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from headscope.model.trace import Trace
 from headscope.views import model_view
@@ -31,7 +32,7 @@ def names(page: Watched) -> list[str]:
 def test_every_layer_and_head_has_a_thumbnail_in_its_row(open_page: Open) -> None:
     page = open_page(model_view(random_trace()))
     assert names(page) == [f"{layer}.{head}" for layer in range(3) for head in range(4)]
-    assert page.page.locator(".hs-row-name").all_inner_texts() == ["", "L0", "L1", "L2"]
+    expect(page.page.locator(".hs-row-name")).to_have_text(["", "L0", "L1", "L2"])
     page.shot("model-lines")
 
 
@@ -67,12 +68,12 @@ def test_clicking_enlarges_a_head_with_its_tokens(open_page: Open) -> None:
     drawn = {(line["query"], line["key"]): line for line in page.lines()}
     assert drawn[6, 3]["weight"] == pytest.approx(float(trace.weights[1][2][6, 3]), abs=1e-5)
     assert {line["head"] for line in drawn.values()} == {2}
-    assert page.page.locator(".hs-enlarged h2").inner_text() == "Layer 1, head 2"
+    expect(page.page.locator(".hs-enlarged h2")).to_have_text("Layer 1, head 2")
     page.token("q", 3).hover()
     assert {line["query"] for line in page.lines()} == {3}
     page.shot("model-enlarged")
     page.page.get_by_role("button", name="Close").click()
-    assert not page.page.locator(".hs-enlarged").is_visible()
+    expect(page.page.locator(".hs-enlarged")).to_be_hidden()
 
 
 def test_arrow_keys_move_through_the_grid(open_page: Open) -> None:
@@ -85,7 +86,7 @@ def test_arrow_keys_move_through_the_grid(open_page: Open) -> None:
     assert (state["layer"], state["head"], state["enlarged"]) == (1, 2, True)
     page.page.keyboard.press("ArrowLeft")
     page.settle()
-    assert page.page.locator(".hs-enlarged h2").inner_text() == "Layer 1, head 1"
+    expect(page.page.locator(".hs-enlarged h2")).to_have_text("Layer 1, head 1")
     for _ in range(5):
         page.page.keyboard.press("ArrowUp")
     assert page.state()["layer"] == 0
@@ -101,7 +102,7 @@ def test_layers_and_heads_can_be_chosen(open_page: Open) -> None:
     assert names(page) == ["2.0", "2.1", "2.3"]
     page.page.get_by_role("button", name="None").first.click()
     page.settle()
-    assert "No layer or no head is chosen" in page.page.locator(".hs-sheet").inner_text()
+    expect(page.page.locator(".hs-sheet")).to_contain_text("No layer or no head is chosen")
 
 
 @pytest.mark.parametrize("score", ["entropy", "distance", "first token"])

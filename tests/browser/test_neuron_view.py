@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from headscope.model.trace import Trace
 from headscope.views import neuron_view
@@ -97,7 +98,7 @@ def test_hovering_a_neuron_shows_its_share_in_every_score(open_page: Open) -> No
     page = open_page(neuron_view(trace, layer=0, head=1, pinned=4))
     page.page.locator("[data-strip='product']").hover(position={"x": 6 * 5 + 2, "y": 30})
     parts = take_apart(neurons_of(trace.default, 0, 1), 4)
-    assert page.page.locator(".hs-share").first.inner_text() == "neuron 5"
+    expect(page.page.locator(".hs-share").first).to_have_text("neuron 5")
     for key, row in enumerate(table(page)):
         contribution, percent = row["share"].split(maxsplit=1)
         assert number(contribution) == pytest.approx(parts.products[key, 5] * 8**-0.5, abs=6e-4)
@@ -116,7 +117,7 @@ def test_neurons_are_sorted_by_contribution(open_page: Open) -> None:
     order = np.argsort(-(parts.weights @ parts.products))
     for place in (0, 3, 7):
         page.page.locator("[data-strip='key']").hover(position={"x": 6 * place + 2, "y": 30})
-        assert page.page.locator(".hs-share").first.inner_text() == f"neuron {order[place]}"
+        expect(page.page.locator(".hs-share").first).to_have_text(f"neuron {order[place]}")
 
 
 def test_positive_is_blue_and_negative_orange(open_page: Open) -> None:
@@ -130,22 +131,24 @@ def test_positive_is_blue_and_negative_orange(open_page: Open) -> None:
 
 def test_the_query_token_is_chosen_by_mouse_and_keyboard(open_page: Open) -> None:
     page = open_page(neuron_view(random_trace(), pinned=9))
-    assert page.page.locator(".hs-query .hs-word").inner_text() == "."
+    expect(page.page.locator(".hs-query .hs-word")).to_have_text(".")
     page.page.get_by_role("option", name="fox").click()
     page.settle()
     assert page.state()["pinned"] == "q3"
-    assert page.page.locator(".hs-masked .hs-word").all_inner_texts() == [
-        "jumps",
-        "over",
-        "the",
-        "lazy",
-        "dog",
-        ".",
-    ]
+    expect(page.page.locator(".hs-masked .hs-word")).to_have_text(
+        [
+            "jumps",
+            "over",
+            "the",
+            "lazy",
+            "dog",
+            ".",
+        ]
+    )
     page.page.keyboard.press("ArrowDown")
     page.page.get_by_role("option", name="jumps").press("ArrowDown")
     page.settle()
-    assert page.page.locator(".hs-query .hs-word").inner_text() == "over"
+    expect(page.page.locator(".hs-query .hs-word")).to_have_text("over")
 
 
 def test_vectors_collapse_to_lines_and_expand_again(open_page: Open) -> None:
@@ -158,7 +161,7 @@ def test_vectors_collapse_to_lines_and_expand_again(open_page: Open) -> None:
     assert page.state()["pinned"] == "q7"
     page.page.get_by_role("radio", name="Expanded").click()
     page.settle()
-    assert page.page.locator(".hs-query .hs-word").inner_text() == "lazy"
+    expect(page.page.locator(".hs-query .hs-word")).to_have_text("lazy")
 
 
 def test_layer_and_head_are_chosen(open_page: Open) -> None:
@@ -245,7 +248,7 @@ def test_a_legend_names_sign_and_strength(open_page: Open) -> None:
     assert trace.query is not None and trace.key is not None
     most = max(float(part[0][1].abs().max()) for part in (trace.query, trace.key))
     assert f"+{float(f'{most:.2g}'):g}" in texts and f"−{float(f'{most:.2g}'):g}" in texts
-    assert page.page.get_by_role("img", name="Blue is positive, orange negative").is_visible()
+    expect(page.page.get_by_role("img", name="Blue is positive, orange negative")).to_be_visible()
 
 
 def test_pointing_at_a_key_shows_its_way_from_score_to_weight(open_page: Open) -> None:

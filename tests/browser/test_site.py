@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from headscope.explorer.site import site
 from headscope.results.records import Records
 from headscope.results.run import read_run
+from tests.browser.conftest import resize
 from tests.browser.explorer import Visit, visiting
 from tests.browser.test_explorer_layout import CUT, OUTSIDE
 from tests.references.luger2026_run import write_luger_run
@@ -91,7 +92,7 @@ def test_every_page_can_be_read_by_everybody(visit: Visit) -> None:
 def test_every_page_fits_a_phone_and_a_desk(visit: Visit) -> None:
     for name, path in PAGES.items():
         for width, arrive in ((390, visit.open), (1280, visit.follow)):
-            visit.page.set_viewport_size({"width": width, "height": 900})
+            resize(visit.page, width, 900)
             arrive(path)
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, name
             assert visit.page.evaluate(OUTSIDE) == [], name
@@ -141,7 +142,7 @@ def test_a_token_shows_where_it_looks_and_who_looks_at_it(visit: Visit, kept: Re
 
 def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit: Visit) -> None:
     for width in (390, 700, 1440):
-        visit.page.set_viewport_size({"width": width, "height": 900})
+        resize(visit.page, width, 900)
         visit.open("/overview.html?run=vig")
         visit.page.evaluate(LENGTHEN)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -153,7 +154,7 @@ def test_buttons_of_a_figure_stay_side_by_side_and_long_names_in_the_page(visit:
 
 
 def test_on_a_phone_a_claim_is_read_without_scrolling_sideways(visit: Visit) -> None:
-    visit.page.set_viewport_size({"width": 390, "height": 900})
+    resize(visit.page, 390, 900)
     visit.open("/findings.html?run=vig")
     verdict = visit.at(".claims .verdict").first
     expect(verdict).to_be_visible()
@@ -214,7 +215,7 @@ def test_the_code_to_embed_a_head_works_in_a_page_of_another_host(
 ) -> None:
     visit.open(HEAD)
     visit.at("#share").click()
-    assert visit.at("#share-link").input_value() == f"{place}{HEAD}"
+    expect(visit.at("#share-link")).to_have_value(f"{place}{HEAD}")
     code = visit.at("#share-frame").input_value()
     text = f"<!doctype html><title>Elsewhere</title><p>My page</p>{code}"
     (root / "elsewhere.html").write_text(text, encoding="utf-8")

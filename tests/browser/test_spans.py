@@ -122,7 +122,7 @@ def test_text_is_shaded_by_what_the_chosen_tokens_look_at(open_page: Open) -> No
     _, weights = shown_weights(stack, view.state, view.state.heads)
     picture = drawing(weights, stack, view.state)
     tokens = page.page.locator(".hs-text .hs-token")
-    assert tokens.count() == len(trace.tokens)
+    expect(tokens).to_have_count(len(trace.tokens))
     for pinned in (None, "q7", "q5+9-12", "k3"):
         page.set(pinned=pinned)
         wanted = attention_on_text(picture, pinned, trace.prompt_length)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
-from playwright.sync_api import Route
+from playwright.sync_api import Route, expect
 
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.bundle import script, style
@@ -99,7 +99,7 @@ def test_every_view_renders_in_a_notebook_cell(cell: Watched, make: Any) -> None
     view = make(random_trace())
     show(cell, traits(view), view.payload.blocks)
     name = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}[view.kind]
-    assert cell.page.locator("h1").inner_text() == name
+    expect(cell.page.locator("h1")).to_have_text(name)
     cell.page.wait_for_selector(".hs-token, .hs-thumb, .hs-neuron-body .hs-neuron-row")
     cell.shot(f"widget-{view.kind}")
 
@@ -153,9 +153,9 @@ def test_a_trait_changed_in_python_changes_the_view(cell: Watched) -> None:
     show(cell, traits(view), view.payload.blocks)
     cell.page.evaluate("window.model.fromPython({layer: 2, heads: [1], pinned: 'q4'})")
     cell.page.wait_for_selector("[data-side='q'] .hs-token[aria-selected='true']")
-    assert cell.page.get_by_label("Layer").input_value() == "2"
-    assert cell.chip("Heads", 1).get_attribute("aria-pressed") == "true"
-    assert cell.chip("Heads", 0).get_attribute("aria-pressed") == "false"
+    expect(cell.page.get_by_label("Layer")).to_have_value("2")
+    expect(cell.chip("Heads", 1)).to_have_attribute("aria-pressed", "true")
+    expect(cell.chip("Heads", 0)).to_have_attribute("aria-pressed", "false")
 
 
 def test_what_a_reader_does_is_sent_to_python(cell: Watched) -> None:
@@ -176,7 +176,7 @@ def test_the_widget_is_dark_where_the_notebook_is(cell: Watched, name: str, valu
     view = head_view(random_trace())
     cell.page.evaluate("([name, value]) => (document.body.dataset[name] = value)", [name, value])
     show(cell, traits(view), view.payload.blocks)
-    assert cell.page.locator(".hs-root").get_attribute("data-theme") == "dark"
+    expect(cell.page.locator(".hs-root")).to_have_attribute("data-theme", "dark")
 
 
 def test_a_closed_widget_listens_no_more(cell: Watched) -> None:
@@ -236,7 +236,7 @@ view.widget.observe(lambda change: seen.append((change.name, change.new)), ["lay
 
     _, messages = run(kernel, "view.widget.layer = 2")
     cell.page.evaluate("values => window.model.fromPython(values)", messages[0]["data"]["state"])
-    assert cell.page.get_by_label("Layer").input_value() == "2"
+    expect(cell.page.get_by_label("Layer")).to_have_value("2")
 
     cell.token("q", 1).click()
     changes = cell.page.evaluate("window.model.sent")[-1]

@@ -53,20 +53,24 @@ export function mount(el, data, store) {
   const themeControl = fillTop(top, note, data, store, view);
 
   let work = Promise.resolve();
-  let drawnTheme = "";
+  const drawn = { theme: "", width: 0 };
   const draw = () => {
-    drawnTheme = theme();
-    for (const one of [root, root.closest(".hs-page")]) one?.setAttribute("data-theme", drawnTheme);
+    drawn.theme = theme();
+    drawn.width = el.clientWidth;
+    for (const one of [root, root.closest(".hs-page")])
+      one?.setAttribute("data-theme", drawn.theme);
     themeControl.update();
     work = view.update().catch((error) => showFailure(root, error));
     return work;
   };
+  const isBehind = () => theme() !== drawn.theme || Math.abs(el.clientWidth - drawn.width) >= 2;
+  const follow = () => {
+    if (isBehind()) void draw();
+  };
   const stop = store.subscribe(() => void draw());
-  const redraw = () => void draw();
-  const stopTheme = watchTheme(root, dark, () => {
-    if (theme() !== drawnTheme) redraw();
-  });
-  const watch = watchWidth(el, redraw);
+  const stopTheme = watchTheme(root, dark, follow);
+  const watch = new ResizeObserver(follow);
+  watch.observe(el);
   const remove = () => {
     stop();
     stopTheme();
@@ -75,7 +79,15 @@ export function mount(el, data, store) {
     view.remove();
     root.remove();
   };
-  const idle = () => work.then(() => view.finished?.());
+  // Observers are told of a new width or theme with the next frame: whoever asks is not to wait.
+  const idle = async () => {
+    follow();
+    for (let awaited; awaited !== work;) {
+      awaited = work;
+      await work;
+      await view.finished?.();
+    }
+  };
   return { ready: draw(), idle, store, view, remove };
 }
 
@@ -135,16 +147,4 @@ function showFailure(root, error) {
   note.textContent = `This view cannot be drawn: ${reason}`;
   root.append(note);
   console.error(error);
-}
-
-/** @param {HTMLElement} el @param {() => void} redraw @returns {ResizeObserver} */
-function watchWidth(el, redraw) {
-  let width = el.clientWidth;
-  const watch = new ResizeObserver(() => {
-    if (Math.abs(el.clientWidth - width) < 2) return;
-    width = el.clientWidth;
-    redraw();
-  });
-  watch.observe(el);
-  return watch;
 }

@@ -45,6 +45,7 @@ const top_ = /** @type {HTMLElement} */ (document.getElementById("top"));
 let turn = 0;
 let shownPage = "";
 let fluid = false;
+let drawnWidth = 0;
 /** @type {(() => void) | undefined} */
 let leave;
 
@@ -52,6 +53,7 @@ async function show() {
   const mine = ++turn;
   const { page, params } = here();
   content.setAttribute("aria-busy", "true");
+  drawnWidth = window.innerWidth;
   const shown = await render(page, params).catch((error) => ({ nodes: [failure(error)] }));
   if (mine !== turn) return;
   leave?.();
@@ -144,15 +146,17 @@ function redrawAll() {
   void show();
 }
 
+/** A page whose window becomes much wider or narrower is busy until it is drawn again. */
 function watchWidth() {
-  let width = window.innerWidth;
   let timer = 0;
   window.addEventListener("resize", () => {
+    const isNear = Math.abs(window.innerWidth - drawnWidth) < 24;
+    if (!fluid || (isNear && timer === 0)) return;
+    content.setAttribute("aria-busy", "true");
     window.clearTimeout(timer);
     timer = window.setTimeout(() => {
-      if (Math.abs(window.innerWidth - width) < 24) return;
-      width = window.innerWidth;
-      if (fluid) void show();
+      timer = 0;
+      void show();
     }, 150);
   });
 }
