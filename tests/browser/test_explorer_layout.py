@@ -11,6 +11,7 @@ from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.model.model import Model
+from tests.browser.conftest import resize
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
 from tests.references.explorer_models import tiny_model
@@ -70,7 +71,7 @@ def visit(tab: Page, place: str) -> Iterator[Visit]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_fits_every_width(visit: Visit, name: str) -> None:
-    visit.resize(WIDTHS[0])
+    resize(visit.page, WIDTHS[0], 900)
     visit.open(PAGES[name])
     assert_fits(visit, WIDTHS[0])
     visit.watched.shot(f"explorer-{name}-phone")

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.collections import LineCollection
+from matplotlib.collections import PathCollection
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.figure import Figure
 
@@ -129,8 +129,8 @@ def test_null_tokens_have_no_lines_in_figure_4() -> None:
     result["example_map"].attrs |= {"null": np.array([1, 0, 0, 1]), "places": np.arange(4)}
     figure = vig.draw_examples(result)
     for axes in figure.axes:
-        (lines,) = [each for each in axes.collections if isinstance(each, LineCollection)]
-        ends = np.array([segment[:, 1] for segment in lines.get_segments()])
+        (lines,) = [each for each in axes.collections if isinstance(each, PathCollection)]
+        ends = np.array([path.vertices[[0, -1], 1] for path in lines.get_paths()])
         assert len(ends) >= 2 and set(ends.ravel()) <= {1, 2}
         grey = {t.get_text() for t in axes.texts if t.get_color() == FAINT}
         assert {"[CLS]", "[SEP]"} <= grey and not {"a", "b"} & grey
@@ -255,10 +255,10 @@ def test_words_of_a_relation_are_marked_and_the_rest_is_grey() -> None:
     marked = {(t.get_text(), t.get_ha()) for t in axes.texts if same_color(t.get_color(), SECOND)}
     assert marked == {("word2", "right"), ("word4", "right"), ("word1", "left"), ("word5", "left")}
     assert not [t for t in axes.texts if t.get_text().startswith("word") and t.get_color() == INK]
-    grey, orange = [each for each in axes.collections if isinstance(each, LineCollection)]
-    assert {int(segment[0, 1]) for segment in orange.get_segments()} <= {2, 4}
-    assert {int(segment[0, 1]) for segment in grey.get_segments()} <= {0, 1, 3, 5}
-    assert all(same_color(colour[:3], to_rgba(SECOND)[:3]) for colour in orange.get_colors())
+    grey, orange = [each for each in axes.collections if isinstance(each, PathCollection)]
+    assert {int(path.vertices[0, 1]) for path in orange.get_paths()} <= {2, 4}
+    assert {int(path.vertices[0, 1]) for path in grey.get_paths()} <= {0, 1, 3, 5}
+    assert all(same_color(colour[:3], to_rgba(SECOND)[:3]) for colour in orange.get_edgecolor())
     dotted = sorted(tuple(line.get_ydata()) for line in axes.get_lines())
     assert dotted == [(2, 1), (4, 5)]
 
@@ -281,8 +281,8 @@ def test_a_broad_head_can_be_seen_and_its_scale_is_written_below() -> None:
     broad = replace(ribbon(count), weights=np.full((count, count), 1 / count))
     assert broad.full == pytest.approx(0.12)
     (axes,) = draw_ribbons([broad], 1).axes
-    (lines,) = [each for each in axes.collections if isinstance(each, LineCollection)]
-    assert len(lines.get_segments()) == count**2 and lines.get_colors()[:, 3].min() > 0.25
+    (lines,) = [each for each in axes.collections if isinstance(each, PathCollection)]
+    assert len(lines.get_paths()) == count**2 and lines.get_edgecolor()[:, 3].min() > 0.25
     assert "full colour: 0.12" in {text.get_text() for text in axes.texts}
     sharp = replace(ribbon(count), weights=np.eye(count))
     assert sharp.full == 1.0

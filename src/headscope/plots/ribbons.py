@@ -15,17 +15,18 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgba
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from headscope.plots import add_axes
 from headscope.theme import ACCENT, FAINT, INK, SECOND
+from headscope.views.figures.curves import draw_curves
 from headscope.views.labels import label, short
+from headscope.views.lines import curves
 
 WEAK = 0.05  # of the full colour: fainter lines cannot be seen
 FULLEST = 0.12  # no weight below has the full colour: all lines of a broad head would cover it
-LINE = 1.1
+THIN = 0.5  # panels are small, and so are their lines
 TOKEN = "x-small"
 LONGEST = 13  # letters of a token
 
@@ -152,11 +153,10 @@ def _draw_lines(axes: Axes, ribbon: Ribbon, weights: np.ndarray, colour: str) ->
     """A line from every query to every key, the darker the larger the weight."""
     strength = np.minimum(1, weights / ribbon.full)
     pairs = np.argwhere(strength > WEAK)
-    pairs = pairs[np.argsort(strength[tuple(pairs.T)], kind="stable")]
     rows = ribbon.rows
-    lines = [np.array([(0, rows[query]), (SPAN, rows[key])]) for query, key in pairs]
-    colours = [to_rgba(colour, float(strength[query, key])) for query, key in pairs]
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=LINE))
+    starts = np.array([(0.0, rows[query]) for query, _ in pairs]).reshape(-1, 2)
+    ends = np.array([(SPAN, rows[key]) for _, key in pairs]).reshape(-1, 2)
+    draw_curves(axes, curves(starts, ends), to_rgb(colour), strength[tuple(pairs.T)], scale=THIN)
 
 
 def _draw_missed(axes: Axes, ribbon: Ribbon) -> None:

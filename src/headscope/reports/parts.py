@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from headscope.head import name_head
 from headscope.results.examples import ANY, Exemplar
 from headscope.results.statements import Choice, Row
 from headscope.results.tables import Column, HeadName
 from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
+from headscope.views.lines import arc, arc_height, width
 from headscope.wording import plain
 
 LONG = 40  # rows; a longer table is folded
@@ -173,7 +176,6 @@ def _latex(text: str) -> str:
 
 LONGEST = 96  # columns of a line
 COLUMN, LINE = 7.2, 18.0  # pixels of a letter and of a line
-HIGHEST = 34.0  # an arc
 CUT = "…"
 _PART = re.compile(r"(.) [1-9]/([1-9])", re.DOTALL)  # of a character in several tokens
 
@@ -240,9 +242,8 @@ class ShownExemplar:
 
     @property
     def rise(self) -> float:
-        """How high the arc is above the line."""
-        start, end = self._ends
-        return min(HIGHEST, 9 + abs(end - start) / 9)
+        """How high the arc is above the line, with the room that its own width takes."""
+        return arc_height(*self._ends) + 2
 
     @property
     def height(self) -> float:
@@ -251,13 +252,13 @@ class ShownExemplar:
     @property
     def arc(self) -> str:
         """The path from the attending to the attended token."""
-        start, end = self._ends
-        if start == end:  # a token that looks at itself
-            start, end = start - 6, end + 6
-        low, high = self.rise, -self.rise / 3 + 2
-        points = ((start, low), (start, high), (end, high), (end, low))
-        first, *others = (f"{x:.1f} {y:.1f}" for x, y in points)
+        first, *others = (f"{x:.1f} {y:.1f}" for x, y in arc(*self._ends, self.rise))
         return f"M{first}C{' '.join(others)}"
+
+    @property
+    def stroke(self) -> str:
+        """How wide the arc is, in pixels."""
+        return f"{float(width(np.array(self.weight))):.2f}"
 
     @property
     def tip(self) -> str:

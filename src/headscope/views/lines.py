@@ -1,6 +1,7 @@
 """Which lines a view draws: units, hidden tokens, sentence pairs and the mass threshold.
 
-The browser does the same in `static/kinds/shared/`; the browser tests compare the two.
+The browser does the same in `static/kinds/shared/` and `static/draw/line.js`; tests compare the
+two.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from headscope.views.state import ViewState
 
 
+THUMBNAIL = 0.6  # thumbnails are small, and so are their lines
+_HIGHEST = 34.0  # pixels of an arc
 _ELSE, _HIDDEN = "everything else", "hidden"  # units beside the spans
 
 
@@ -198,6 +201,33 @@ def opacity(weight: np.ndarray, heads: int = 1) -> np.ndarray:
 def width(weight: np.ndarray) -> np.ndarray:
     """Width of a line in points."""
     return 0.6 + 2.4 * np.clip(weight, 0.0, 1.0)
+
+
+def curves(starts: np.ndarray, ends: np.ndarray, *, down: bool = False) -> np.ndarray:
+    """The control points (line 4 2) of lines that leave and arrive straight.
+
+    Straight across, or `down` where tokens stand side by side.
+    """
+    first, second = np.array(starts, float), np.array(ends, float)
+    axis = 1 if down else 0
+    first[:, axis] = second[:, axis] = (first[:, axis] + second[:, axis]) / 2
+    return np.stack([starts, first, second, ends], 1)
+
+
+def arc(start: float, end: float, base: float) -> list[tuple[float, float]]:
+    """The control points of an arc over words of one line; a word that looks at itself has a loop.
+
+    A curve rises to three quarters of the height of its control points.
+    """
+    top = base - 4 / 3 * arc_height(start, end)
+    if start == end:
+        start, end = start - 6, end + 6
+    return [(start, base), (start, top), (end, top), (end, base)]
+
+
+def arc_height(start: float, end: float) -> float:
+    """How far an arc rises above its words, in pixels."""
+    return min(_HIGHEST, 9 + abs(end - start) / 9)
 
 
 def _groups(word_of_token: Sequence[int]) -> list[tuple[int, ...]]:

@@ -1,12 +1,16 @@
 /** An exemplar: the sentence on one line, an arc from the attending to the attended token. */
 
+import { arc, controls, lineWidth, pathOf } from "../draw/line.js";
 import { canvasOf } from "./figure.js";
 import { s } from "../ui/dom.js";
 import { textWidth } from "../ui/fonts.js";
 import { number } from "../ui/format.js";
 import { ink } from "../explorer/look.js";
 
-/** @import { Exemplar } from "../explorer/types.js" */
+/**
+ * @import { Point } from "../draw/line.js"
+ * @import { Exemplar } from "../explorer/types.js"
+ */
 
 const SIZE = 14;
 const SPACE = 4.5;
@@ -50,7 +54,7 @@ export function sentenceArc({ pieces, spaces, rtl, query, key, weight }) {
   const drawing = s(
     "svg",
     canvasOf(width, BASE + 24, { class: "sentence", role: "img", "aria-label": said }),
-    ...arc(from, to, weight),
+    ...arrow(from, to, weight),
     ...texts,
   );
   return { drawing, middle: (from + to) / 2 };
@@ -80,17 +84,17 @@ function line(words, spaces, looks, rtl) {
 }
 
 /** @param {number} from @param {number} to @param {number} weight */
-function arc(from, to, weight) {
+function arrow(from, to, weight) {
   const { accent } = ink();
-  const rise = 1.33 * Math.min(34, 14 + Math.abs(from - to) * 0.12);
-  const path =
-    from === to
-      ? `M${from - 7} ${BASE}` +
-        `C${from - 12} ${BASE - 26} ${from + 12} ${BASE - 26} ${from + 7} ${BASE}`
-      : `M${from} ${BASE}C${from} ${BASE - rise} ${to} ${BASE - rise} ${to} ${BASE - 2}`;
-  const tip = from === to ? from + 7 : to;
+  const points = arc(from, to, BASE);
+  const tip = points[3][0];
   return [
-    s("path", { d: path, fill: "none", stroke: accent, "stroke-width": 1 + 2 * weight }),
+    s("path", {
+      d: pathOf(points),
+      fill: "none",
+      stroke: accent,
+      "stroke-width": lineWidth(weight),
+    }),
     s("path", {
       d: `M${tip - 4} ${BASE - 6}L${tip} ${BASE}L${tip + 4} ${BASE - 6}`,
       fill: "none",
@@ -132,9 +136,9 @@ export function pairDrawing({ labels, query, key, weight }) {
       ),
     );
   const [left, right] = [side, side + span];
-  const line =
-    `M${left + 6} ${y(query)}C${(left + right) / 2} ${y(query)} ${(left + right) / 2} ` +
-    `${y(key)} ${right - 6} ${y(key)}`;
+  /** @type {{from: Point, to: Point, across: boolean}} */
+  const ends = { from: [left + 6, y(query)], to: [right - 6, y(key)], across: true };
+  const line = pathOf([ends.from, ...controls(ends), ends.to]);
   const heads = [
     ["attending", left, "end"],
     ["attended", right, "start"],
@@ -159,7 +163,7 @@ export function pairDrawing({ labels, query, key, weight }) {
     ...heads,
     ...column(left, "end", query, { fill: dark, "font-weight": 700 }),
     ...column(right, "start", key, { fill: mark, "font-weight": 600, "font-style": "italic" }),
-    s("path", { d: line, fill: "none", stroke: accent, "stroke-width": 1 + 2 * weight }),
+    s("path", { d: line, fill: "none", stroke: accent, "stroke-width": lineWidth(weight) }),
     label,
   );
 }

@@ -15,6 +15,7 @@
  */
 
 import { MONO, SANS } from "../ui/fonts.js";
+import { controls } from "./line.js";
 
 const WEAK = 0.4;
 const WEAK_STEPS = 256;
@@ -64,21 +65,6 @@ function paintCurves(pen, curves) {
   }
   pen.stroke();
   pen.globalAlpha = 1;
-}
-
-/** @param {Curve} curve @returns {[[number, number], [number, number]]} */
-function controls({ from, to, across }) {
-  const x = (from[0] + to[0]) / 2;
-  const y = (from[1] + to[1]) / 2;
-  return across
-    ? [
-        [x, from[1]],
-        [x, to[1]],
-      ]
-    : [
-        [from[0], y],
-        [to[0], y],
-      ];
 }
 
 /** @param {CanvasRenderingContext2D} pen @param {Cells} cells */

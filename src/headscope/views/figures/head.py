@@ -4,30 +4,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import rcParams
-from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
-from matplotlib.path import Path
 from matplotlib.textpath import TextToPath
 
 from headscope.head import name_within_layer
 from headscope.model.inputs.spans import Span
 from headscope.theme import GROUPS, HEADS, PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
 from headscope.views.figures import points
+from headscope.views.figures.curves import draw_curves
 from headscope.views.labels import gaps, is_right_to_left, label, short
 from headscope.views.lines import (
     Drawing,
     Lines,
     Units,
     attention_on_text,
+    curves,
     drawing,
     lines,
     opacity,
     span_runs,
     strongest,
-    width,
 )
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers, span
 from headscope.views.weights import reference, shown_weights
@@ -104,30 +103,14 @@ def _only(all_lines: Lines, picture: Drawing, pinned: str | None) -> Lines:
 def _draw_lines(
     axes: "Axes", shown: Lines, heads: list[int], most: float, vertical: bool, sharing: int
 ) -> None:
-    order = np.argsort(shown.weight, kind="stable")
-    strength = shown.weight[order] / most
-    shift = _shift(shown.head[order], len(heads) if sharing == 1 else 1)
-    starts, ends = _middle(shown.query[order]) + shift, _middle(shown.key[order]) + shift
-    left, right = _depth(True, vertical), _depth(False, vertical)
-    paths = [curve(left, a, right, b, vertical) for a, b in zip(starts, ends, strict=True)]
-    colors = np.array([to_rgb(head_color(heads[place])) for place in shown.head[order]])
-    colors = np.column_stack([colors.reshape(-1, 3), opacity(strength, sharing)])
-    draw_curves(axes, paths, colors, strength)
-
-
-def draw_curves(axes: "Axes", paths: list[Path], colors: Any, strength: np.ndarray) -> None:
-    """Lines whose width says how strong they are."""
-    axes.add_collection(
-        PathCollection(paths, facecolors="none", edgecolors=colors, linewidths=width(strength))
-    )
-
-
-def curve(left: float, start: float, right: float, end: float, vertical: bool = True) -> Path:
-    """A line that leaves and arrives straight; turned where tokens stand in rows."""
-    middle = (left + right) / 2
-    points = [(left, start), (middle, start), (middle, end), (right, end)]
-    turned = points if vertical else [(y, x) for x, y in points]
-    return Path(turned, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    shift = _shift(shown.head, len(heads) if sharing == 1 else 1)
+    starts, ends = _middle(shown.query) + shift, _middle(shown.key) + shift
+    left = np.full(len(starts), _depth(True, vertical))
+    right = np.full(len(ends), _depth(False, vertical))
+    sides = ((left, starts), (right, ends)) if vertical else ((starts, left), (ends, right))
+    paths = curves(*(np.column_stack(side) for side in sides), down=not vertical)
+    colors = np.array([to_rgb(head_color(heads[place])) for place in shown.head]).reshape(-1, 3)
+    draw_curves(axes, paths, colors, shown.weight / most, heads=sharing)
 
 
 def _shift(places: np.ndarray, heads: int) -> np.ndarray:

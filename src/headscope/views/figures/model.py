@@ -1,9 +1,8 @@
 """The model view on paper: a grid of small heads."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 
@@ -11,7 +10,8 @@ from headscope.errors import ViewError
 from headscope.head import name_head, name_layer
 from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
 from headscope.views.figures import points
-from headscope.views.lines import binned, drawing, lines, opacity, width
+from headscope.views.figures.curves import draw_curves
+from headscope.views.lines import THUMBNAIL, binned, curves, drawing, lines, opacity
 from headscope.views.payload import Scores, ordering_scores
 from headscope.views.state import chosen_stack
 from headscope.views.weights import chosen_weights, reference
@@ -107,11 +107,7 @@ def _matrix(axes: "Axes", weights: np.ndarray) -> None:
 def _lines(
     axes: "Axes", query: np.ndarray, key: np.ndarray, strength: np.ndarray, ends: tuple[int, ...]
 ) -> None:
-    start, end = (query + 0.5) / ends[0], (key + 0.5) / ends[1]
-    segments: Any = np.stack(
-        [np.column_stack([np.zeros_like(start), start]), np.column_stack([np.ones_like(end), end])],
-        1,
-    )
-    colors = np.column_stack([np.tile(to_rgb(_COLOR), (len(start), 1)), opacity(strength)])
-    axes.add_collection(LineCollection(segments, colors=colors, linewidths=0.4 * width(strength)))
+    starts = np.column_stack([np.zeros(len(query)), (query + 0.5) / ends[0]])
+    stops = np.column_stack([np.ones(len(key)), (key + 0.5) / ends[1]])
+    draw_curves(axes, curves(starts, stops), to_rgb(_COLOR), strength, scale=THUMBNAIL)
     axes.set(xlim=(-0.12, 1.12), ylim=(1.06, -0.06))

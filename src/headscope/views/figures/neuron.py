@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 
 from headscope.theme import POSITIVE, PRINT_FAINT, PRINT_RULE, SIGN_MAP, head_color
 from headscope.views.figures import points
-from headscope.views.figures.head import curve, draw_curves
+from headscope.views.figures.curves import draw_curves
 from headscope.views.labels import label, short
-from headscope.views.lines import opacity
+from headscope.views.lines import curves, opacity
 from headscope.views.state import chosen_stack
 from headscope.views.weights import (
     Neurons,
@@ -92,9 +92,9 @@ def _draw_links(axes: "Axes", parts: Parts, query: int, color: str) -> None:
     """The weights as lines from the chosen token to the keys."""
     left, right = _QUERY + _OWN + 0.1, _KEYS - 0.04
     seen = np.flatnonzero(opacity(parts.weights) >= 1 / 255)
-    colors = [to_rgba(color, float(alpha)) for alpha in opacity(parts.weights[seen])]
-    paths = [curve(left, _row(query), right, _row(key)) for key in seen.tolist()]
-    draw_curves(axes, paths, colors, parts.weights[seen])
+    starts = np.column_stack([np.full(len(seen), left), np.full(len(seen), _row(query))])
+    ends = np.column_stack([np.full(len(seen), right), _row(seen)])
+    draw_curves(axes, curves(starts, ends), to_rgb(color), parts.weights[seen])
 
 
 def _draw_vectors(
@@ -168,5 +168,6 @@ def _draw_numbers(axes: "Axes", columns: list[tuple[str, np.ndarray]], parts: Pa
         axes.text(left, _row(len(rows)), text, **style, color=PRINT_FAINT)
 
 
-def _row(index: int) -> float:
+def _row(index: Any) -> Any:
+    """The middle of a row, or of several."""
     return (index + 3.5) * _PITCH

@@ -11,7 +11,8 @@
  *   not with, `to`
  */
 
-import { headColor, lineWidth, opacity } from "../../ui/colors.js";
+import { lineWidth, opacity } from "../../draw/line.js";
+import { headColor } from "../../ui/colors.js";
 import { nameWithinLayer } from "../../ui/heads.js";
 import { COLORS } from "../../ui/theme.js";
 import {

@@ -6,7 +6,8 @@
  * @typedef {Picture & {stack: Stack, layer: LayerWeights}} TextPicture
  */
 
-import { headColor, opacity, rgb } from "../../ui/colors.js";
+import { opacity } from "../../draw/line.js";
+import { headColor, rgb } from "../../ui/colors.js";
 import { textWidth } from "../../ui/fonts.js";
 import { segments } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";

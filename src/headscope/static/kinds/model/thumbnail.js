@@ -1,6 +1,6 @@
 /** One head as a thumbnail: lines from left to right, or a matrix with a row per query. */
 
-import { lineWidth, opacity } from "../../ui/colors.js";
+import { lineWidth, opacity, THUMBNAIL } from "../../draw/line.js";
 import { cutoffs, overviewLines } from "../shared/lines.js";
 import { isShown } from "../shared/units.js";
 
@@ -97,7 +97,7 @@ function lineShapes(small, { x, y, size }, color, mass) {
       across: true,
       color,
       alpha: opacity(strength),
-      width: 0.6 * lineWidth(strength),
+      width: THUMBNAIL * lineWidth(strength),
     };
   });
 }

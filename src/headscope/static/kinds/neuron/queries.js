@@ -3,7 +3,8 @@
  * from the chosen one to the keys.
  */
 
-import { headColor, lineWidth } from "../../ui/colors.js";
+import { lineWidth, opacity } from "../../draw/line.js";
+import { headColor } from "../../ui/colors.js";
 import { h } from "../../ui/dom.js";
 import { paintAll } from "../../draw/scene.js";
 import { paintStrips } from "./strips.js";
@@ -109,7 +110,7 @@ export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) 
   const { pitch, link } = sizes;
   const middle = (/** @type {number} */ row) => top + (row + 0.5) * pitch;
   return [...parts.weights].flatMap((weight, key) =>
-    Math.sqrt(weight) < VISIBLE
+    opacity(weight) < VISIBLE
       ? []
       : [
           /** @type {Shape} */ ({
@@ -118,7 +119,7 @@ export function linkShapes({ parts, query, number, theme, sizes }, [left, top]) 
             to: [left + link, middle(key)],
             across: true,
             color: headColor(theme, number),
-            alpha: Math.sqrt(weight),
+            alpha: opacity(weight),
             width: lineWidth(weight),
           }),
         ],

@@ -1,0 +1,102 @@
+"""A line of attention is the same on screen and on paper: opacity, width and curve."""
+
+import re
+from collections.abc import Callable, Iterator
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from playwright.sync_api import BrowserContext
+
+from headscope.views import View, head_view, model_view, neuron_view
+from headscope.views.bundle import static
+from headscope.views.figures import figure
+from headscope.views.lines import THUMBNAIL, arc, opacity, width
+from tests.browser.conftest import Watched
+from tests.views.traces import random_trace
+
+pytestmark = pytest.mark.browser
+SVG = "{http://www.w3.org/2000/svg}"
+VISIBLE = 1 / 255  # fainter lines are not drawn on screen
+
+VIEWS: dict[str, View] = {
+    "head": head_view(random_trace(), layer=1, heads=[2], mass=1.0),
+    "heads that lie over each other": head_view(random_trace(), layer=1, mass=1.0),
+    "side by side": head_view(random_trace(), layer=1, heads=[0], direction="horizontal"),
+    "thumbnails": model_view(random_trace(), enlarged=False, hide=(), mass=1.0),
+    "neuron": neuron_view(random_trace(), layer=2, head=1, pinned=7),
+}
+
+
+def test_the_laws_are_equal(context: BrowserContext) -> None:
+    law = context.new_page().evaluate(
+        """async ([text, weights, arcs]) => {
+          const law = await import("data:text/javascript," + encodeURIComponent(text));
+          return {
+            opacity: [1, 2, 5].map((heads) => weights.map((one) => law.opacity(one, heads))),
+            width: weights.map(law.lineWidth),
+            arcs: arcs.map(([from, to]) => law.arc(from, to, 40)),
+            thumbnail: law.THUMBNAIL,
+          };
+        }""",
+        [static("draw/line.js"), weights := [-0.1, 0.0, 0.2, 0.64, 1.0, 1.5], ARCS],
+    )
+    for heads, values in zip((1, 2, 5), law["opacity"], strict=True):
+        assert values == pytest.approx(opacity(np.array(weights), heads))
+    assert law["width"] == pytest.approx(width(np.array(weights)))
+    assert np.array(law["arcs"]) == pytest.approx(np.array([arc(*ends, 40) for ends in ARCS]))
+    assert law["thumbnail"] == THUMBNAIL
+
+
+ARCS = [(10, 10), (10, 40), (300, 20), (0, 900)]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_printed_and_drawn_lines_look_alike(open_page: Callable[..., Watched], name: str) -> None:
+    drawn = sorted(drawn_lines(open_page(VIEWS[name]).evaluate("window.headscope.printPage()")))
+    printed = sorted(printed_lines(VIEWS[name]))
+    assert len(drawn) == len(printed) > 5
+    assert np.array(drawn) == pytest.approx(np.array(printed), abs=2e-3)
+
+
+def drawn_lines(page: str) -> Iterator[tuple[float, ...]]:
+    """Form, opacity and width of every line in the picture that a page prints."""
+    root = ElementTree.fromstring(page[page.index("<svg") :])
+    for node in root.iter(f"{SVG}path"):
+        alpha = node.get("stroke-opacity")
+        if alpha:
+            numbers = [float(one) for one in re.findall(r"-?[\d.]+", node.get("d") or "")]
+            points = np.array(numbers).reshape(4, 2)
+            yield *form(points), float(alpha), float(node.get("stroke-width") or 0)
+
+
+def printed_lines(view: View) -> Iterator[tuple[float, ...]]:
+    """The same of a figure."""
+    for axes in figure(view.trace, view.kind, view.state).axes:
+        for collection in axes.collections:
+            if isinstance(collection, PathCollection):
+                yield from lines_of(collection)
+
+
+def lines_of(collection: PathCollection) -> Iterator[tuple[float, ...]]:
+    """The lines that are strong enough to be on screen."""
+    for path, color, wide in zip(
+        collection.get_paths(),
+        collection.get_edgecolor(),
+        np.atleast_1d(collection.get_linewidth()),
+        strict=True,
+    ):
+        if color[3] >= VISIBLE:
+            yield *form(np.asarray(path.vertices)), float(color[3]), float(wide)
+
+
+def form(points: np.ndarray) -> list[float]:
+    """Both control points as shares of the way from end to end, the same at any size.
+
+    A line that goes nowhere on one axis has its control points there, too.
+    """
+    way = points[3] - points[0]
+    shares = [np.where(np.abs(way) > 1e-6, (one - points[0]) / np.where(way, way, 1), 0.0)
+              for one in points[1:3]]  # fmt: skip
+    return [round(float(share), 2) for share in np.ravel(shares)]
