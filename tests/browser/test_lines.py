@@ -9,6 +9,7 @@ import pytest
 from matplotlib.collections import PathCollection
 from playwright.sync_api import BrowserContext
 
+from headscope.model.trace import Trace
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.bundle import static
 from headscope.views.figures import figure
@@ -60,6 +61,43 @@ def test_printed_and_drawn_lines_look_alike(open_page: Callable[..., Watched], n
     assert np.array(drawn) == pytest.approx(np.array(printed), abs=2e-3)
 
 
+def blank_trace() -> Trace:
+    """Three heads of noise, and one that looks at nothing but the first token."""
+    weights = random_trace().weights[0].numpy().copy()
+    weights[2] = 0
+    weights[2, :, 0] = 1
+    return Trace.from_weights(weights[None], random_trace().tokens)
+
+
+CAVEATS = {
+    "head": (head_view(blank_trace(), layer=0, hide="first"), "First token hidden: "),
+    "a text": (head_view(blank_trace(), layer=0, hide="first", direction="text"), "First token"),
+    "model": (model_view(blank_trace(), hide="first", enlarged=False), "First token hidden: "),
+    "matrices": (model_view(blank_trace(), hide="first", thumbnail="matrix"), "First token"),
+    "spans": (
+        head_view(blank_trace(), layer=0, spans=["2-4 the, animal"], attended="the, animal"),
+        "Only what looks at “the, animal”.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAVEATS)
+def test_screen_and_paper_say_alike_what_they_leave_out(
+    open_page: Callable[..., Watched], name: str
+) -> None:
+    view, beginning = CAVEATS[name]
+    page = open_page(view)
+    drawn = [shape.get("text", "") for shape in page.evaluate("window.headscope.scene().shapes")]
+    caption = " ".join(drawn[next(i for i, text in enumerate(drawn) if beginning in text) :])
+    printed = figure(view.trace, view.kind, view.state)
+    words = " ".join(text.get_text() for text in printed.texts)
+    assert words.endswith(caption) and caption.endswith(".")
+    if name in ("model", "matrices"):
+        assert {"100 %", "hidden"} <= set(drawn)
+        reasons = [text.get_text() for axes in printed.axes for text in axes.texts]
+        assert reasons == ["100 %\nhidden"]
+
+
 def drawn_lines(page: str) -> Iterator[tuple[float, ...]]:
     """Form, opacity and width of every line in the picture that a page prints."""
     root = ElementTree.fromstring(page[page.index("<svg") :])
@@ -81,12 +119,9 @@ def printed_lines(view: View) -> Iterator[tuple[float, ...]]:
 
 def lines_of(collection: PathCollection) -> Iterator[tuple[float, ...]]:
     """The lines that are strong enough to be on screen."""
-    for path, color, wide in zip(
-        collection.get_paths(),
-        collection.get_edgecolor(),
-        np.atleast_1d(collection.get_linewidth()),
-        strict=True,
-    ):
+    colors = np.asarray(collection.get_edgecolor())
+    widths = np.atleast_1d(collection.get_linewidth())
+    for path, color, wide in zip(collection.get_paths(), colors, widths, strict=True):
         if color[3] >= VISIBLE:
             yield *form(np.asarray(path.vertices)), float(color[3]), float(wide)
 

@@ -61,6 +61,4 @@ def test_a_page_takes_every_choice_and_no_other(
 
 def test_a_head_has_one_name(modules: Callable[[str, str], Any]) -> None:
     for layer, head in [(0, 0), (4, 11), (31, 7)]:
-        assert modules("kinds/shared/heads.js", f"it.nameHead({layer}, {head})") == name_head(
-            layer, head
-        )
+        assert modules("ui/heads.js", f"it.nameHead({layer}, {head})") == name_head(layer, head)

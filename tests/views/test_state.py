@@ -87,7 +87,9 @@ def test_a_kind_is_a_declaration_a_module_and_a_figure() -> None:
     folders = {folder.name for folder in (STATIC / "kinds").iterdir() if folder.is_dir()}
     assert folders == {*KINDS, "shared"}
     for kind in KINDS:
-        assert f"export function {kind}View(" in (STATIC / kind / "view.js").read_text("utf-8")
+        assert f"export function {kind}View(" in (STATIC / "kinds" / kind / "view.js").read_text(
+            "utf-8"
+        )
         assert import_module(f"headscope.views.figures.{kind}").draw
 
 

@@ -14,9 +14,10 @@
  * @typedef {{width: number, height: number, paper: string, shapes: Shape[]}} Scene
  */
 
-import { MONO, SANS } from "../ui/fonts.js";
+import { MONO, SANS, textWidth } from "../ui/fonts.js";
 import { controls } from "./line.js";
 
+const CAPTION = { size: 11, line: 16, margin: 12, least: 260 };
 const WEAK = 0.4;
 const WEAK_STEPS = 256;
 
@@ -104,6 +105,42 @@ function paintRule(pen, rule) {
   pen.lineTo(rule.to[0], rule.to[1]);
   pen.stroke();
   pen.setLineDash([]);
+}
+
+/**
+ * The picture with sentences below it.
+ * @param {Scene} scene
+ * @param {string[]} sentences
+ * @param {string} color
+ * @returns {Scene}
+ */
+export function withCaption(scene, sentences, color) {
+  const width = Math.max(scene.width, CAPTION.least);
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of sentences.join(" ").split(" ")) {
+    const longer = `${lines[lines.length - 1] ?? ""} ${word}`.trim();
+    if (lines.length && textWidth(longer, CAPTION.size) <= width - 2 * CAPTION.margin)
+      lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  if (!sentences.length) return scene;
+  const shapes = lines.map((text, i) => {
+    const y = scene.height + (i + 0.5) * CAPTION.line;
+    return /** @type {Text} */ ({
+      kind: "text",
+      at: [CAPTION.margin, y],
+      text,
+      size: CAPTION.size,
+      color,
+    });
+  });
+  return {
+    ...scene,
+    width,
+    height: scene.height + lines.length * CAPTION.line + CAPTION.margin,
+    shapes: [...scene.shapes, ...shapes],
+  };
 }
 
 /** @param {Scene} scene @returns {string} */

@@ -5,6 +5,7 @@
  * @typedef {object} View
  * @property {() => Promise<void>} update  draw the current state
  * @property {() => Scene} scene  what is on screen, for print
+ * @property {() => string[]} caveats  what the picture leaves out
  * @property {() => Line[]} lines  what is drawn
  * @property {() => string} title
  * @property {() => void} remove  stop listening to the page
@@ -15,6 +16,7 @@
  * @property {() => Promise<void>} idle  settles when nothing is left to draw
  * @property {Store} store
  * @property {View} view
+ * @property {() => Scene} picture  what is on screen, and in words what it leaves out
  * @property {() => void} remove
  */
 
@@ -23,6 +25,8 @@ import { h } from "../ui/dom.js";
 import { options } from "../kinds/shared/filters.js";
 import { keepKeys, themeOf, watchTheme } from "../ui/host.js";
 import { savePdf, savePng, saveSvg } from "../draw/print.js";
+import { withCaption } from "../draw/scene.js";
+import { COLORS } from "../ui/theme.js";
 import { VIEWS } from "../kinds/index.js";
 
 /**
@@ -50,7 +54,8 @@ export function mount(el, data, store) {
   root.append(top, note);
   const stopKeys = keepKeys(root);
   const view = VIEWS[data.header.kind](root, data, store, theme);
-  const themeControl = fillTop(top, note, data, store, view);
+  const picture = () => withCaption(view.scene(), view.caveats(), COLORS[theme()].faint);
+  const themeControl = fillTop(top, note, data, store, view, picture);
 
   let work = Promise.resolve();
   const drawn = { theme: "", width: 0 };
@@ -88,7 +93,7 @@ export function mount(el, data, store) {
       await view.finished?.();
     }
   };
-  return { ready: draw(), idle, store, view, remove };
+  return { ready: draw(), idle, store, view, picture, remove };
 }
 
 /**
@@ -97,8 +102,9 @@ export function mount(el, data, store) {
  * @param {Data} data
  * @param {Store} store
  * @param {View} view
+ * @param {() => Scene} picture
  */
-function fillTop(top, note, data, store, view) {
+function fillTop(top, note, data, store, view, picture) {
   const control = segments(
     "Theme",
     options("theme"),
@@ -116,10 +122,10 @@ function fillTop(top, note, data, store, view) {
     model,
     h("span", { class: "hs-space" }),
     control.node,
-    button("SVG", "Save what is shown as SVG", () => saveSvg(view.scene(), view.title(), tell)),
-    button("PNG", "Save what is shown as PNG", () => savePng(view.scene(), view.title(), tell)),
+    button("SVG", "Save what is shown as SVG", () => saveSvg(picture(), view.title(), tell)),
+    button("PNG", "Save what is shown as PNG", () => savePng(picture(), view.title(), tell)),
     button("PDF", "Print what is shown; choose “Save as PDF”", () =>
-      savePdf(view.scene(), view.title(), tell),
+      savePdf(picture(), view.title(), tell),
     ),
   );
   return control;

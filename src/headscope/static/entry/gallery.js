@@ -109,8 +109,8 @@ Object.assign(window, {
     state: () => shown().store.state,
     set: (/** @type {Partial<State>} */ patch) => shown().store.set(patch),
     lines: () => shown().view.lines(),
-    scene: () => shown().view.scene(),
-    printPage: () => printPage(shown().view.scene(), shown().view.title()),
+    scene: () => shown().picture(),
+    printPage: () => printPage(shown().picture(), shown().view.title()),
     open: (/** @type {number} */ index) => gallery.open(index),
   },
 });

@@ -25,7 +25,7 @@ Object.assign(window, {
     state: () => store.state,
     set: (/** @type {Partial<State>} */ patch) => store.set(patch),
     lines: () => app.view.lines(),
-    scene: () => app.view.scene(),
-    printPage: () => printPage(app.view.scene(), app.view.title()),
+    scene: () => app.picture(),
+    printPage: () => printPage(app.picture(), app.view.title()),
   },
 });

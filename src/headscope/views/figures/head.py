@@ -13,7 +13,9 @@ from matplotlib.textpath import TextToPath
 from headscope.head import name_within_layer
 from headscope.model.inputs.spans import Span
 from headscope.theme import GROUPS, HEADS, PRINT_FAINT, PRINT_INK, PRINT_RULE, head_color
+from headscope.views.caveats import caveats
 from headscope.views.figures import points
+from headscope.views.figures.captions import add_caption
 from headscope.views.figures.curves import draw_curves
 from headscope.views.labels import gaps, is_right_to_left, label, short
 from headscope.views.lines import (
@@ -31,7 +33,6 @@ from headscope.views.lines import (
 from headscope.views.state import chosen_stack, parse_pin, picture_name, shown_layers, span
 from headscope.views.weights import reference, shown_weights
 from headscope.views.window import cut, spans
-from headscope.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _PITCH = 0.17  # inches from token to token
 _SPAN = 2.2  # inches between the two columns of tokens
 _LABEL = 1.4  # inches for the tokens of each side
+_LETTERS = 15  # of a title, to the inch
 MOST_LINES = 12_000  # as on screen; more is fog
 _WIDE, _MARGIN, _LINE, _TOP = 6.2, 0.15, 0.2, 0.55  # inches
 _STRONGEST = 0.75  # opacity of the shade of the largest weight: the word on it must stay readable
@@ -73,11 +75,9 @@ def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
         _draw_spans(axes, picture.keys, state.spans, False)
     prompt = None if stack.name == "encoder" else trace.prompt_length
     _draw_boundary(axes, prompt, picture, across, vertical)
-    left_out = len(found.weight) - len(shown.weight)
-    note = f" · {counted(left_out, 'weaker lines')} left out" if left_out else ""
-    if state.hide:
-        note += f" · {' and '.join(state.hide)} hidden ({picture.hidden:.0%})"
-    _draw_title(figure, f"{trace.model} · {shown_layers(state)}{note}", heads, state)
+    _draw_title(figure, trace.model, heads, state)
+    counts = (len(shown.weight), len(found.weight))
+    add_caption(figure, caveats(state, picture.hidden, counts))
     return figure
 
 
@@ -173,11 +173,13 @@ def _draw_boundary(
     axes.plot(*ends, color=PRINT_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
 
 
-def _draw_title(figure: Figure, text: str, heads: list[int], state: "ViewState") -> None:
+def _draw_title(figure: Figure, model: str, heads: list[int], state: "ViewState") -> None:
     """What is shown, and the heads in their colours."""
     wide, tall = figure.get_size_inches()
     line = 0.13 / tall
-    figure.text(0.5, 1 - line, short(text, 60), ha="center", va="center", color=PRINT_FAINT)
+    layers = f" · {shown_layers(state)}"
+    text = short(model, max(8, int(wide * _LETTERS) - len(layers))) + layers
+    figure.text(0.5, 1 - line, text, ha="center", va="center", color=PRINT_FAINT)
     said = picture_name(state)
     if said is not None:
         figure.text(0.5, 1 - 2.2 * line, said, ha="center", va="center", color=PRINT_FAINT)
@@ -217,6 +219,7 @@ def draw_text(trace: "Trace", stack: "StackTrace", state: "ViewState", picture: 
         ink = PRINT_FAINT if tokens.special[number] else PRINT_INK
         axes.text(left, top + _LINE * 0.45, text, va="center", color=ink, weight=weight)
     _title(figure, trace, state, most)
+    add_caption(figure, caveats(state, picture.hidden, None))
     return figure
 
 

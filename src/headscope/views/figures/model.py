@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from headscope.errors import ViewError
 from headscope.head import name_head, name_layer
 from headscope.theme import HEAD_MAP, PRINT_FAINT, PRINT_RULE, head_color
+from headscope.views.caveats import caveats
 from headscope.views.figures import points
+from headscope.views.figures.captions import add_caption
 from headscope.views.figures.curves import draw_curves
 from headscope.views.lines import THUMBNAIL, binned, curves, drawing, lines, opacity
 from headscope.views.payload import Scores, ordering_scores
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _SIZE = 0.62  # inches of one thumbnail
 _MOST_BINS = {"lines": 28, "matrix": 64}  # as on screen
 _COLOR = head_color(0)
+_SEEN = 0.15  # opacity: fainter lines are hardly seen
+_MOSTLY = 0.5  # of the attention: what is hidden is the reason that nothing is seen
 
 
 def draw(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
@@ -38,14 +42,17 @@ def draw(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes in grid.flat:
         axes.axis("off")
+    hidden = []
     for line, row in enumerate(rows):
         for column, (layer, head) in enumerate(row):
-            _thumbnail(grid[line, column], stack, state, layer, head)
+            hidden.append(_thumbnail(grid[line, column], stack, state, layer, head))
     wide, tall = figure.get_size_inches()
     figure.subplots_adjust(
         left=0.1 / wide, right=1 - 0.1 / wide, top=1 - 0.45 / tall, bottom=0.1 / tall, wspace=0.1
     )
     figure.text(0.5, 1 - 0.15 / tall, trace.model, ha="center", va="center", color=PRINT_FAINT)
+    lines_drawn = (0, 0) if state.thumbnail == "lines" else None
+    add_caption(figure, caveats(state, float(np.mean(hidden or [0.0])), lines_drawn))
     return figure
 
 
@@ -79,7 +86,8 @@ def _by_score(
 
 def _thumbnail(
     axes: "Axes", stack: "StackTrace", state: "ViewState", layer: int, head: int
-) -> None:
+) -> float:
+    """Draw one head; returns the share of its attention that goes to hidden tokens."""
     _, weights = chosen_weights(stack, state.weights, layer, [head])
     picture = drawing(weights, stack, state)
     _, everything = chosen_weights(stack, state.weights, layer, stack.heads)
@@ -92,10 +100,18 @@ def _thumbnail(
     axes.set_title(name, fontsize=points(6), color=PRINT_FAINT, pad=2)
     small = binned(picture, _MOST_BINS[state.thumbnail])
     if state.thumbnail == "matrix":
-        _matrix(axes, small.weights[0] / most)
+        strength = small.weights[0] / most
+        _matrix(axes, strength)
     else:
         shown = lines(small, state.mass)
-        _lines(axes, shown.query, shown.key, shown.weight / most, small.weights.shape[1:])
+        strength = shown.weight / most
+        _lines(axes, shown.query, shown.key, strength, small.weights.shape[1:])
+    if opacity(strength).max(initial=0.0) < _SEEN:
+        share = f"{100 * picture.hidden:.0f} %\nhidden"
+        reason = share if picture.hidden >= _MOSTLY else "nothing\nto show"
+        style = {"color": PRINT_FAINT, "size": points(6), "transform": axes.transAxes}
+        axes.text(0.5, 0.5, reason, style, ha="center", va="center")
+    return picture.hidden
 
 
 def _matrix(axes: "Axes", weights: np.ndarray) -> None:

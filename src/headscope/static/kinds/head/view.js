@@ -4,6 +4,7 @@ import { controlBar } from "../../ui/bar.js";
 import { headColor } from "../../ui/colors.js";
 import { chips } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
+import { caveats } from "../shared/caveats.js";
 import { isSummary, keysOf } from "../shared/data.js";
 import {
   hideControls,
@@ -92,8 +93,12 @@ export function headView(root, data, store, theme) {
   let drawing = null;
   const onPin = (/** @type {Pin | null} */ pin) =>
     store.set({ pinned: pin && drawing && pinName(pin, drawing) });
-  const onFocus = (/** @type {Focus} */ focus) =>
-    drawing && readout.replaceChildren(...describe(drawing, focus, nameOf(store.state)));
+  /** @type {Focus | null} */
+  let focused = null;
+  const onFocus = (/** @type {Focus} */ focus) => {
+    focused = focus;
+    if (drawing) readout.replaceChildren(...describe(drawing, focus, nameOf(store.state)));
+  };
   const stage = new Stage(frame, onPin, onFocus);
   const text = new TextStage(frame, onPin, onFocus);
   root.addEventListener("keydown", (event) => {
@@ -142,6 +147,10 @@ export function headView(root, data, store, theme) {
   return {
     update,
     scene: () => shown().scene(),
+    caveats: () => {
+      const lines = store.state.direction === "text" ? null : focused;
+      return drawing ? caveats(store.state, hiddenMass(drawing), lines) : [];
+    },
     lines: () => shown().drawn,
     title: () => titleOf(data, store.state),
     remove,

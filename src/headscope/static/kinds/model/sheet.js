@@ -3,7 +3,7 @@
  *
  * @typedef {{first: number, special: number, hidden: number}} Shares
  * @typedef {{cell: Cell, node: HTMLButtonElement, canvas: HTMLCanvasElement, small: Drawing |
- *   null}} Thumb
+ *   null, hidden: number}} Thumb  hidden: share of the attention that goes to hidden tokens
  */
 
 import { headColor } from "../../ui/colors.js";
@@ -13,7 +13,7 @@ import { isSummary } from "../shared/data.js";
 import { nameHead, nameLayer, nameWithinLayer } from "../../ui/heads.js";
 import { cellRows, shownRows, same } from "./grid.js";
 import { paintAll } from "../../draw/scene.js";
-import { binned, thumbnailShapes } from "./thumbnail.js";
+import { binned, isBlank, reasonShapes, thumbnailShapes } from "./thumbnail.js";
 import { drawingOf, massTo } from "../shared/units.js";
 import { placeInRows } from "../../ui/roving.js";
 
@@ -159,7 +159,7 @@ export class Sheet {
       canvas,
     );
     if (text) node.append(h("span", { class: "hs-caption" }, text));
-    this.thumbs.push({ cell, node, canvas, small: null });
+    this.thumbs.push({ cell, node, canvas, small: null, hidden: 0 });
     return node;
   }
 
@@ -236,7 +236,9 @@ export class Sheet {
     for (const thumb of this.thumbs) {
       if (thumb.cell.layer !== layer || thumb.small) continue;
       const drawing = drawingOf(stack, weights, state, [thumb.cell.head]);
-      this.shares.push(sharesOf(drawing));
+      const shares = sharesOf(drawing);
+      this.shares.push(shares);
+      thumb.hidden = shares.hidden;
       thumb.small = binned(drawing, kind);
       this.unpainted.push(thumb);
     }
@@ -253,14 +255,10 @@ export class Sheet {
   shapes(thumb, x, y) {
     if (!thumb.small) return [];
     const { thumbnail, mass } = this.store.state;
-    const color = headColor(this.theme, 0);
-    return thumbnailShapes(
-      thumb.small,
-      /** @type {"lines"} */ (thumbnail),
-      { x, y, size: this.size },
-      color,
-      mass,
-    );
+    const box = { x, y, size: this.size };
+    const kind = /** @type {"lines" | "matrix"} */ (thumbnail);
+    const shapes = thumbnailShapes(thumb.small, kind, box, headColor(this.theme, 0), mass);
+    return isBlank(shapes) ? [...shapes, ...reasonShapes(thumb.hidden, box, this.theme)] : shapes;
   }
 
   /** @param {EventTarget | null} target */

@@ -3,14 +3,20 @@
 import { lineWidth, opacity, THUMBNAIL } from "../../draw/line.js";
 import { cutoffs, overviewLines } from "../shared/lines.js";
 import { isShown } from "../shared/units.js";
+import { percent } from "../../ui/numbers.js";
+import { COLORS } from "../../ui/theme.js";
 
 /**
+ * @import { Theme } from "../../ui/colors.js"
  * @import { Shape } from "../../draw/scene.js"
  * @import { Drawing, Units } from "../shared/units.js"
  */
 
 const MOST_BINS = { lines: 28, matrix: 64 };
 const LEVELS = 16;
+const SEEN = 0.15; // opacity: fainter lines are hardly seen
+const MOSTLY = 0.5; // of the attention: what is hidden is the reason that nothing is seen
+const REASON = 9; // pixels
 
 /**
  * A drawing small enough for a thumbnail: neighbouring tokens of long texts share a bin, summed
@@ -75,6 +81,33 @@ function bins(units, most) {
  */
 export function thumbnailShapes(small, kind, box, color, mass) {
   return kind === "lines" ? lineShapes(small, box, color, mass) : matrixShapes(small, box, color);
+}
+
+/** Whether a reader would see nothing. @param {Shape[]} shapes */
+export function isBlank(shapes) {
+  return shapes.every(
+    (shape) =>
+      "alpha" in shape && (shape.alpha < SEEN || (shape.kind === "cells" && !shape.boxes.length)),
+  );
+}
+
+/**
+ * Why nothing is seen.
+ * @param {number} hidden  share of the attention that goes to hidden tokens
+ * @param {{x: number, y: number, size: number}} box
+ * @param {Theme} theme
+ * @returns {Shape[]}
+ */
+export function reasonShapes(hidden, { x, y, size }, theme) {
+  const words = hidden >= MOSTLY ? [percent(hidden, 0), "hidden"] : ["nothing", "to show"];
+  return words.map((text, i) => ({
+    kind: "text",
+    at: [x + size / 2, y + size / 2 + (i - 0.5) * (REASON + 2)],
+    text,
+    size: REASON,
+    color: COLORS[theme].faint,
+    anchor: "middle",
+  }));
 }
 
 /**

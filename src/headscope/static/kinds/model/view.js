@@ -4,6 +4,7 @@ import { controlBar } from "../../ui/bar.js";
 import { button, chips, choice, toggle } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
 import { percent } from "../../ui/numbers.js";
+import { caveats } from "../shared/caveats.js";
 import { isSummary } from "../shared/data.js";
 import {
   hideControls,
@@ -29,6 +30,7 @@ import { hiddenControl, worthControl } from "../shared/worth.js";
  * @import { Data } from "../shared/data.js"
  * @import { State } from "../shared/settings.js"
  * @import { Store } from "../shared/state.js"
+ * @import { Shares } from "./sheet.js"
  */
 
 /**
@@ -101,6 +103,11 @@ export function modelView(root, data, store, theme) {
   return {
     update,
     finished: () => sheet.finished,
+    caveats: () => {
+      const hiddenShare = mean(sheet.shares, "hidden");
+      const lines = store.state.thumbnail === "lines" ? { drawn: 0, total: 0 } : null;
+      return caveats(store.state, hiddenShare, lines);
+    },
     scene: () => modelScene(sheet, store.state.enlarged ? enlarged.scene() : null, theme()),
     lines: () => (store.state.enlarged ? enlarged.lines() : []),
     title: () => `${data.header.model} · model view`,
@@ -117,14 +124,14 @@ export function modelView(root, data, store, theme) {
  */
 function showShares({ shares, thumbs }, hide, hidden, bySpan) {
   if (shares.length === 0 || shares.length !== thumbs.length) return;
-  const mean = (/** @type {"first" | "special" | "hidden"} */ name) =>
-    percent(shares.reduce((sum, one) => sum + one[name], 0) / shares.length);
-  hide.showShares(
-    ...(bySpan
-      ? /** @type {const} */ (["", ""])
-      : /** @type {const} */ ([mean("first"), mean("special")])),
-  );
-  hidden.say(`${mean("hidden")} of the attention of these heads goes there.`);
+  if (bySpan) hide.showShares("", "");
+  else hide.showShares(percent(mean(shares, "first")), percent(mean(shares, "special")));
+  hidden.say(`${percent(mean(shares, "hidden"))} of the attention of these heads goes there.`);
+}
+
+/** @param {Shares[]} shares @param {"first" | "special" | "hidden"} name @returns {number} */
+function mean(shares, name) {
+  return shares.length ? shares.reduce((sum, one) => sum + one[name], 0) / shares.length : 0;
 }
 
 /** What the thumbnails depend on. @param {State} state */

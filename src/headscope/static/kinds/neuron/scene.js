@@ -19,6 +19,7 @@ const ROOM = 1280; // as on a screen of this width
 const WORD = 110;
 const FIGURE = 70;
 const GAP = 14;
+const HEADING = 76; // pixels that the name of a strip takes
 const TOP = 34;
 const PLOT = { width: 420, height: 210 };
 
@@ -27,7 +28,7 @@ export function neuronScene(shown) {
   const rows = { ...shown, sizes: sizesOf(shown.head.dim, 3, ROOM, false) };
   const { head, parts, order, theme, query, sizes, most } = rows;
   const ink = COLORS[theme];
-  const strip = sizes.cell * head.dim;
+  const strip = Math.max(sizes.cell * head.dim, HEADING);
   const columns = columnsOf(rows);
   const vectorX = WORD + 6;
   const linkX = vectorX + sizes.own * head.dim + 6;

@@ -173,11 +173,11 @@ function axes(dots, x, y, box, ink) {
     },
     {
       kind: "text",
-      at: [box.x + 6, y.at(y.high) + 2],
+      at: [box.x + 7, (bottom + y.at(y.high)) / 2],
       text: "weight",
-      anchor: "start",
+      anchor: "middle",
       ...faint,
-      turn: 0,
+      turn: -90,
     },
     .../** @type {Shape[]} */ (
       ends.map((score) => ({

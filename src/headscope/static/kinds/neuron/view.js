@@ -1,5 +1,6 @@
 /** The neuron view: how query and keys of one head make the weights of one token. */
 
+import { caveats } from "../shared/caveats.js";
 import { controlBar } from "../../ui/bar.js";
 import { choice, segments } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
@@ -120,6 +121,11 @@ export function neuronView(root, data, store, theme) {
   };
   return {
     update,
+    caveats: () => {
+      const { state } = store;
+      const shown = { ...state, hide: [], attending: null, attended: null, pair: "all" };
+      return state.expanded ? [] : caveats(shown, 0, { drawn: 0, total: 0 });
+    },
     scene: () => (store.state.expanded ? neuronScene(table.current()) : stage.scene()),
     lines: () => (store.state.expanded ? linked : stage.drawn),
     title: () =>

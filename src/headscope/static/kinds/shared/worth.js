@@ -6,7 +6,7 @@
 import { button } from "../../ui/controls.js";
 import { h } from "../../ui/dom.js";
 import { nameHead } from "../../ui/heads.js";
-import { SETTINGS } from "./settings.js";
+import { hiddenNames } from "./caveats.js";
 
 /**
  * @import { Control } from "../../ui/controls.js"
@@ -95,12 +95,6 @@ export function hiddenControl(store) {
   const show = button("Show", "Show what is hidden", () => store.set({ hide: [] }));
   const node = h("p", { class: "hs-hidden-note" }, text, show);
   const say = (/** @type {string} */ share) =>
-    (text.textContent = `${names(store.state.hide)} hidden: ${share} `);
+    (text.textContent = `${hiddenNames(store.state.hide)} hidden: ${share} `);
   return { node, say, update: () => (node.hidden = store.state.hide.length === 0) };
-}
-
-/** @param {string[]} hide @returns {string} */
-function names(hide) {
-  const said = hide.map((one) => SETTINGS.hide.choices[one].replace(/^Hide /, "")).join(" and ");
-  return said.charAt(0).toUpperCase() + said.slice(1);
 }
