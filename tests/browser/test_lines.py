@@ -15,7 +15,7 @@ from headscope.views.bundle import static
 from headscope.views.figures import figure
 from headscope.views.lines import THUMBNAIL, arc, opacity, width
 from tests.browser.conftest import Watched
-from tests.views.traces import random_trace
+from tests.references.traces import random_trace
 
 pytestmark = pytest.mark.browser
 SVG = "{http://www.w3.org/2000/svg}"

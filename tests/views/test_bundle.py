@@ -7,7 +7,7 @@ import pytest
 
 from headscope.views.bundle import in_order, script, static, stripped, style
 from headscope.views.state import KINDS, Kind
-from tests.views.generated import STATIC
+from tests.tools.generated import STATIC
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
 ENTRIES = ["entry/page", "entry/gallery", "entry/widget"]
