@@ -17,6 +17,7 @@ VIEWS = "kinds/index"  # the module that knows the kinds of views
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 _BLANK = re.compile(r"\n\s+")
+_GOES_ON = re.compile(r"(?<=[(\[,])\n|\n(?=[)\]])")  # a line break that says nothing
 # What must not be read as code. A slash begins a pattern where no value stands before it.
 _OTHER = re.compile(
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*)"
@@ -81,7 +82,8 @@ def _strip(code: str, start: int, pieces: list[str]) -> int:
     depth = 0
     place = start
     while found := _OTHER.search(code, place):
-        pieces.append(_blank(code[place : found.start()], pieces))
+        part = _blank(code[place : found.start()], pieces)
+        pieces.append(part.removesuffix("\n") if found["close"] else part)
         place = found.end()
         if found["comment"]:
             continue
@@ -117,10 +119,10 @@ def _keep_template(code: str, start: int, pieces: list[str]) -> int:
 
 
 def _blank(code: str, before: list[str]) -> str:
-    """Code with one line break where there were several, and none after another."""
-    code = _BLANK.sub("\n", code)
-    ends_line = not before or before[-1].endswith("\n")
-    return code.lstrip() if ends_line else code
+    """Code with one line break where there were several, and none where a line goes on."""
+    code = _GOES_ON.sub("", _BLANK.sub("\n", code))
+    goes_on = not before or before[-1].endswith(("\n", "{"))
+    return code.removeprefix("\n") if goes_on else code
 
 
 def _source(name: str, kinds: tuple[Kind, ...]) -> str:

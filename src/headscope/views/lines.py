@@ -227,7 +227,7 @@ def arc(start: float, end: float, base: float) -> list[tuple[float, float]]:
 
 def arc_height(start: float, end: float) -> float:
     """How far an arc rises above its words, in pixels."""
-    return min(_HIGHEST, 9 + abs(end - start) / 9)
+    return min(_HIGHEST, 14 + abs(end - start) / 9)
 
 
 def _groups(word_of_token: Sequence[int]) -> list[tuple[int, ...]]:

@@ -56,7 +56,7 @@ export function controls({ from, to, across }) {
  * @returns {Point[]}
  */
 export function arc(from, to, base) {
-  const rise = Math.min(HIGHEST, 9 + Math.abs(to - from) / 9);
+  const rise = Math.min(HIGHEST, 14 + Math.abs(to - from) / 9);
   const [start, end] = from === to ? [from - 6, to + 6] : [from, to];
   const top = base - (4 * rise) / 3; // a curve rises to three quarters of its control points
   return [
