@@ -1,6 +1,7 @@
 """What a release says in several places is said once; what it promises is tested somewhere."""
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -60,7 +61,8 @@ def test_the_lowest_versions_are_those_that_the_package_allows() -> None:
 def test_the_hooks_have_the_version_that_is_pinned() -> None:
     hooks = read_yaml(".pre-commit-config.yaml")["repos"][0]["hooks"]
     asked = {each for hook in hooks for each in hook.get("additional_dependencies", ())}
-    assert asked == {f"ruff=={pins('constraints.txt')['ruff']}"}
+    prettier = json.loads((ROOT / "package.json").read_text("utf-8"))["devDependencies"]["prettier"]
+    assert asked == {f"ruff=={pins('constraints.txt')['ruff']}", f"prettier@{prettier}"}
 
 
 def test_publishing_needs_no_password_and_waits_for_the_tests() -> None:
