@@ -17,7 +17,8 @@ import { scatter } from "../charts/scatter.js";
  */
 
 /**
- * @typedef {HeadColoring & {shape?: (head: Head) => number, hollow?: (head: Head) => boolean}} Coloring
+ * @typedef {HeadColoring & {shape?: (head: Head) => number, hollow?: (head: Head) => boolean}}
+ *   Coloring
  *   hollow: heads without a behaviour of their own
  */
 

@@ -39,7 +39,11 @@ export function signed(value) {
 /** What ± means, wherever it stands. */
 export const PLUS_MINUS = "± is half of a 95 % interval";
 
-/** @param {number | null} value @param {number | null | undefined} error  half of its 95 % interval @returns {string} */
+/**
+ * @param {number | null} value
+ * @param {number | null | undefined} error  half of its 95 % interval
+ * @returns {string}
+ */
 export function withError(value, error) {
   if (error === null || error === undefined) return number(value);
   const said = number(value);

@@ -1,4 +1,7 @@
-/** The name of a head: L4H11 is head 11 of layer 4, both counted from 0; as in headscope/head.py. */
+/**
+ * The name of a head: L4H11 is head 11 of layer 4, both counted from 0; as headscope/head.py writes
+ * it.
+ */
 
 /** @param {number} layer @param {number} head @returns {string} */
 export function nameHead(layer, head) {
