@@ -11,7 +11,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
 from headscope.explorer.api import PackageFiles
-from headscope.explorer.schemas import PAGES
+from headscope.explorer.pages import PAGES
 
 PATHS = [
     "/etc/passwd",

@@ -19,8 +19,8 @@ from headscope.explorer import safety
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.safety import OncePerMinute, PatientProtocol
-from headscope.explorer.schemas import Limits
 from headscope.explorer.texts import Texts
+from headscope.explorer.wire import Limits
 from tests.explorer.live import live
 from tests.references.explorer_models import tiny_model
 

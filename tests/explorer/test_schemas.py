@@ -19,8 +19,10 @@ from schemathesis.checks import (
 )
 
 from headscope.explorer.answers.runs import Library
-from headscope.explorer.api import create_app, declarations, description
+from headscope.explorer.api import QUESTIONS, create_app, description
+from headscope.explorer.description import typescript
 from headscope.explorer.texts import Texts
+from headscope.explorer.wire import TextRequest
 from tests.explorer.live import live
 from tests.references.explorer_models import tiny_model
 
@@ -79,7 +81,8 @@ def _names(path: str, place: str) -> list[str]:
 
 def test_the_pages_types_are_those_of_the_api() -> None:
     kept = files("headscope.explorer").joinpath("static", "types.d.ts").read_text(encoding="utf-8")
-    assert kept == declarations(), "python -m headscope.explorer.api > …/static/types.d.ts"
+    printed = typescript([*(question.answer for question in QUESTIONS), TextRequest])
+    assert kept == printed, "python -m headscope.explorer.description > …/static/types.d.ts"
 
 
 def test_a_field_may_be_left_out_only_where_it_has_a_default() -> None:

@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.errors import RunError
-from headscope.explorer.schemas import PAGES
-from headscope.explorer.site import compact, site
+from headscope.explorer.pages import PAGES
+from headscope.explorer.site import rounded, site
 from tests.references.luger2026_run import write_luger_run
 from tests.references.runs import unfinished_run
 
@@ -25,17 +25,7 @@ def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stored(made: Path, path: str) -> Any:
-    return unpacked(json.loads((made / "data" / f"{path}.json").read_text(encoding="utf-8")))
-
-
-def unpacked(value: Any) -> Any:
-    """A file as the pages read it: tables are lists again."""
-    if isinstance(value, dict) and "$rows" in value:
-        rows = [dict(zip(value["$names"], row, strict=True)) for row in value["$rows"]]
-        return [unpacked({**value["$same"], **row}) for row in rows]
-    if isinstance(value, dict):
-        return {name: unpacked(part) for name, part in value.items()}
-    return [unpacked(part) for part in value] if isinstance(value, list) else value
+    return json.loads((made / "data" / f"{path}.json").read_text(encoding="utf-8"))
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -139,10 +129,10 @@ def test_a_site_of_nothing_finished_says_how_to_finish(tmp_path: Path) -> None:
 
 
 def test_numbers_are_as_short_as_six_digits_allow() -> None:
-    assert compact([0.1234567891, 1.0, 1e-12, None, True, "a", {"b": (2.5,)}]) == [
+    assert rounded([0.1234567891, 1.0, 1e-12, None, True, "a", {"b": [2.5]}]) == [
         0.123457, 1, 1e-12, None, True, "a", {"b": [2.5]},
     ]  # fmt: skip
-    assert json.dumps(compact(3.0)) == "3"
+    assert json.dumps(rounded(3.0)) == "3"
 
 
 def test_a_site_needs_neither_torch_nor_the_servers_libraries(folder: Path, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.errors import ModelError
-from headscope.explorer.schemas import BusyError, Limits, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
 from headscope.explorer.tracing import answer, count_weights, parse_chat, token_counts
+from headscope.explorer.wire import BusyError, Limits, RefusedError, TextRequest
 from headscope.views import window
 from headscope.views.payload import Quantised
 from tests.explorer import own_loop
@@ -73,12 +73,16 @@ def test_generated_tokens_follow_the_prompt(visitor: TestClient) -> None:
         ({"text": "a", "kind": "brain"}, 422, "head, model, neuron"),
         ({"text": "a", "layer": 99}, 422, "Layer 99"),
         ({"text": "a", "target": "b"}, 422, "no decoder"),
-        ({"text": 1}, 400, "text must be str"),
-        ({"text": "a", "layer": True}, 400, "layer must be"),
-        ({"pair": "a"}, 400, "needs the field text"),
-        ({"text": "a", "path": "/etc"}, 400, "the fields are"),
-        ({"text": "\ud800"}, 400, "lone surrogate"),
-        (["text"], 400, "JSON object"),
+        ({"text": 1}, 400, "Expected `str`, got `int` - at `$.text`"),
+        ({"text": "a", "layer": True}, 400, "Expected `int | null`, got `bool` - at `$.layer`"),
+        ({"pair": "a"}, 400, "missing required field `text`"),
+        (
+            {"text": "a", "path": "/etc"},
+            400,
+            "unknown field `path`; the body is an object with the fields text, pair,",
+        ),
+        ({"text": "\ud800 is no letter"}, 400, "surrogate"),
+        (["text"], 400, "Expected `object`, got `array`"),
     ],
 )
 def test_a_wrong_request_is_refused_in_a_sentence(
@@ -261,8 +265,8 @@ def test_only_one_layer_of_a_long_text_counts_against_the_limit() -> None:
         ([10_000], 422, "no block 10000"),
         ([-1], 422, "no block -1"),
         ([0] * 33, 422, "the most is 32"),
-        (["0"], 400, "blocks must be a list of int or null"),
-        ([True], 400, "blocks must be a list of int or null"),
+        (["0"], 400, "Expected `int`, got `str` - at `$.blocks[0]`"),
+        ([True], 400, "Expected `int`, got `bool` - at `$.blocks[0]`"),
     ],
 )
 def test_blocks_that_do_not_exist_are_refused(

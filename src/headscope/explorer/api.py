@@ -1,11 +1,9 @@
 """The explorer as an ASGI app: guard, pages, files, and the API.
 
 Questions are answered in JSON, and in binary for the weights of a typed text.
-`python -m headscope.explorer.api` prints their types, which the pages have as static/types.d.ts.
 """
 
 import asyncio
-import json
 import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +14,7 @@ from os import stat_result
 from pathlib import PureWindowsPath
 from typing import Any, TypeVar, get_type_hints
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -30,10 +29,11 @@ from headscope.errors import HeadscopeError
 from headscope.explorer import answers
 from headscope.explorer.answers.card import card, head_records, input_text
 from headscope.explorer.answers.runs import Kept, Library, Stamp
+from headscope.explorer.description import describe
+from headscope.explorer.pages import PAGES
 from headscope.explorer.safety import Access, Guard
-from headscope.explorer.schemas import PAGES, Limits, Refusal, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
-from headscope.explorer.typed import describe, read, typescript_interfaces
+from headscope.explorer.wire import Limits, Refusal, RefusedError, TextRequest, read_request
 
 Answer = Callable[[Request], Awaitable[Response]]
 Made = TypeVar("Made")
@@ -73,10 +73,10 @@ class Api:
     def _make(self, question: "Question", request: Request) -> bytes:
         if question.ask is answers.session:
             known = self.library, self.texts.facts(), self.texts.offered()
-            return answers.as_json(answers.session(*known))
+            return msgspec.json.encode(answers.session(*known))
         named = dict(request.path_params)
         runs = [named.pop("run")] if "run" in named else _asked(request, question.query)
-        return answers.as_json(question.ask(*map(self.library.run, runs), *named.values()))
+        return msgspec.json.encode(question.ask(*map(self.library.run, runs), *named.values()))
 
     def _stamps(self, slugs: list[str]) -> tuple[Stamp | None, ...]:
         return tuple(self.library.stamp(slug) for slug in slugs)
@@ -136,15 +136,9 @@ def description() -> dict[str, Any]:
     return describe([(one.path, one.ask.__doc__ or "", one.query, one.answer) for one in QUESTIONS])
 
 
-def declarations() -> str:
-    """The types of everything that is sent and received, in TypeScript."""
-    made = "// Printed by `python -m headscope.explorer.api` from the types in schemas.py.\n\n"
-    return made + typescript_interfaces(*(one.answer for one in QUESTIONS), TextRequest)
-
-
 @cache
 def _description() -> bytes:
-    return answers.as_json(description())
+    return msgspec.json.encode(description())
 
 
 def answer(ask: Callable[[Request], Awaitable[bytes]]) -> Answer:
@@ -194,7 +188,7 @@ async def _left(request: Request) -> None:
 def refused(refusal: RefusedError) -> Response:
     """The refusal as an answer."""
     later = {"retry-after": "5"} if refusal.status == 503 else {}
-    return sent(answers.as_json(Refusal(refusal.message)), refusal.status, **later)
+    return sent(msgspec.json.encode(Refusal(refusal.message)), refusal.status, **later)
 
 
 async def read_body(request: Request, limits: Limits) -> TextRequest:
@@ -208,11 +202,7 @@ async def read_body(request: Request, limits: Limits) -> TextRequest:
     except TimeoutError as error:
         said = f"The request did not arrive within {limits.body_seconds:g} seconds."
         raise RefusedError(408, said) from error
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "The body is not JSON.") from error
-    return read(TextRequest, given)
+    return read_request(body)
 
 
 async def _bounded(request: Request, limit: int) -> bytes:
@@ -306,7 +296,3 @@ def _http_error(request: Request, error: Exception) -> Response:
     answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))
     answer.headers.update(error.headers or {})
     return answer
-
-
-if __name__ == "__main__":
-    print(declarations(), end="")

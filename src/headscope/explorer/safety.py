@@ -25,7 +25,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from headscope.explorer.schemas import POLICY, RefusedError
+from headscope.explorer.pages import POLICY
+from headscope.explorer.wire import RefusedError
 
 COOKIE = "headscope_token"
 _HOST = re.compile(

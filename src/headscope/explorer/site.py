@@ -16,24 +16,25 @@ No file names another by more than a relative path: the folder works wherever it
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import xarray as xr
+from msgspec.structs import replace
 
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer import answers, schemas
+from headscope.explorer import answers, wire
 from headscope.explorer.answers.card import card, head_records, input_text
 from headscope.explorer.answers.runs import Column, Library, OpenRun
-from headscope.explorer.head_schemas import Band, HeadRecords, Space
-from headscope.explorer.schemas import PAGES, POLICY, RefusedError
+from headscope.explorer.pages import PAGES, POLICY
+from headscope.explorer.wire import Band, HeadRecords, RefusedError, Space
 from headscope.files import find_place
 from headscope.progress import show_progress
 from headscope.results.measure import heads_of
@@ -46,7 +47,6 @@ NO_MODEL = (
 )
 DIGITS = 6  # significant, of every number
 PLACES = 3  # of a place on a map
-LONG = 3  # things of one type that are written as a table
 EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
 EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
 TOKENS = 20  # of a list
@@ -125,9 +125,9 @@ def _document() -> str:
 
 def _answers(library: Library) -> Iterator[Answer]:
     """Everything that the pages may ask for."""
-    limits = schemas.Limits()
-    offered = schemas.TextLimits(limits.text, limits.generate, limits.weights)
-    facts = schemas.ModelFacts("", "none", NO_MODEL)
+    limits = wire.Limits()
+    offered = wire.TextLimits(limits.text, limits.generate, limits.weights)
+    facts = wire.ModelFacts("", "none", NO_MODEL)
     yield "session.json", lambda: answers.session(library, facts, offered)
     opened = [library.run(slug) for slug in library.slugs]
     finished = [each for each in opened if each.run.state == "complete"]
@@ -154,7 +154,7 @@ def _answers_of(opened: OpenRun) -> Iterator[Answer]:
         yield from _records(opened)
 
 
-def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, schemas.Picture]:
+def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, wire.Picture]:
     """Every slice of a measure by its spec."""
     return {one.chosen.spec: answers.picture(data, one.chosen) for one in columns}
 
@@ -229,44 +229,19 @@ def _write(path: Path, make: Callable[[], Any]) -> None:
     except (RefusedError, HeadscopeError) as mistake:
         made = _refused(str(mistake))
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(compact(made), ensure_ascii=False, separators=(",", ":"))
-    path.write_text(content, encoding="utf-8")
+    path.write_bytes(msgspec.json.encode(rounded(msgspec.to_builtins(made))))
 
 
-def compact(value: Any) -> Any:
-    """What JSON can hold: every number to six digits, lists of equal things as a table."""
+def rounded(value: Any) -> Any:
+    """The same JSON with every number to six digits."""
     if isinstance(value, float):
         return shorten(value, DIGITS)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: compact(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): compact(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return _table(value) if _is_table(value) else [compact(part) for part in value]
-    return value
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    return [rounded(part) for part in value] if isinstance(value, list) else value
 
 
 def shorten(value: float, digits: int) -> float | int:
     """A number to some significant digits, whole ones without a point."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 10**DIGITS else short
-
-
-def _is_table(value: Sequence[Any]) -> bool:
-    first = value[0] if len(value) >= LONG else None
-    return is_dataclass(first) and all(type(one) is type(first) for one in value)
-
-
-def _table(value: Sequence[Any]) -> dict[str, Any]:
-    """Things of one type: what all share once, the names of the other fields once, then rows.
-
-    The pages read it back with `unpacked` in shell/api.js.
-    """
-    rows = [compact(one) for one in value]
-    same = {name: part for name, part in rows[0].items() if all(r[name] == part for r in rows)}
-    names = [name for name in rows[0] if name not in same]
-    return {
-        "$same": same,
-        "$names": names,
-        "$rows": [[row[name] for name in names] for row in rows],
-    }

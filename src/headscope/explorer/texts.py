@@ -16,16 +16,16 @@ from itertools import count
 from queue import PriorityQueue
 from typing import TYPE_CHECKING
 
-from headscope.explorer.schemas import (
+from headscope.explorer.tracing import Traced, answer, facts_of, sentence, work
+from headscope.explorer.wire import (
     BusyError,
     Limits,
     ModelFacts,
     RefusedError,
     TextLimits,
     TextRequest,
+    check_request,
 )
-from headscope.explorer.tracing import Traced, answer, facts_of, sentence, work
-from headscope.explorer.typed import check_limits
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
@@ -219,10 +219,3 @@ class Texts:
             if job.answer.set_running_or_notify_cancel():
                 said = f"The model {self._name} could not be loaded: {reason}"
                 job.answer.set_exception(RefusedError(409, said))
-
-
-def check_request(request: TextRequest, limits: Limits) -> None:
-    """Refuse what is empty or too long, before it takes a place in the queue."""
-    if not request.text.strip():
-        raise RefusedError(422, "The text is empty; type at least one word.")
-    check_limits(request, limits)

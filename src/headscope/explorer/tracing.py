@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from headscope.errors import HeadscopeError
-from headscope.explorer.schemas import Limits, ModelFacts, RefusedError, TextRequest
+from headscope.explorer.wire import Limits, ModelFacts, RefusedError, TextRequest
 from headscope.views import window
 from headscope.views.payload import Payload
 from headscope.wording import counted

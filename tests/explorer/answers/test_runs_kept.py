@@ -13,8 +13,8 @@ from headscope.explorer import api
 from headscope.explorer.answers.card import card
 from headscope.explorer.answers.runs import Kept, Library, OpenRun
 from headscope.explorer.api import create_app
-from headscope.explorer.head_schemas import Card
 from headscope.explorer.texts import Texts
+from headscope.explorer.wire import Card
 from tests.explorer import own_loop
 from tests.references.runs import write_run
 

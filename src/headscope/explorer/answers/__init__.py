@@ -3,19 +3,18 @@
 What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from msgspec import structs
 
 import headscope
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer import schemas as sent
+from headscope.explorer import wire as sent
 from headscope.explorer.answers.runs import Library, OpenRun
-from headscope.explorer.head_schemas import HeadEntry, Heads
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import Comparison as Compared
 from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
@@ -50,24 +49,24 @@ def detail(opened: OpenRun) -> sent.RunDetail:
     """One run and its measures."""
     result = opened.run.result
     return sent.RunDetail(
-        **vars(summary(opened)),
+        **structs.asdict(summary(opened)),
         about=opened.run.about,
         measures=[] if result is None else catalogue(result),
         left_out={} if result is None else left_out(result),
     )
 
 
-def heads(opened: OpenRun) -> Heads:
+def heads(opened: OpenRun) -> sent.Heads:
     """Every head with what it looks at, for the search."""
     looks = _looks(opened)
-    return Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
+    return sent.Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
 
 
-def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
+def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> sent.HeadEntry:
     tokens = opened.run.records.top_tokens(*head)
     telling = [one.token for one in tokens if (one.side, one.by) == ("key", "lift")]
     behaviour = behaviour_of(opened.data, *head)
-    return HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
+    return sent.HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
 
 
 def said(opened: OpenRun) -> sent.Said:
@@ -75,11 +74,6 @@ def said(opened: OpenRun) -> sent.Said:
     stored_with, known = opened.statements, measure_columns(opened.data)
     tables = [stored(one, known) for one in stored_with.tables]
     return sent.Said(tables, list(stored_with.findings), list(stored_with.choices))
-
-
-def as_json(value: Any) -> bytes:
-    """A dataclass as JSON."""
-    return json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False).encode()
 
 
 def summary(opened: OpenRun) -> sent.RunSummary:

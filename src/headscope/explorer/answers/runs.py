@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.wire import RefusedError
 from headscope.head import Head
 from headscope.results.measure import (
     GRID,

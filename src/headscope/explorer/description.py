@@ -1,0 +1,130 @@
+"""What the API sends and receives, described twice: as an OpenAPI document and as TypeScript.
+
+Both follow from the types in `wire.py`. `python -m headscope.explorer.description` prints the
+TypeScript, which the pages have as static/types.d.ts.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from headscope.explorer.wire import Refusal, TextRequest
+
+Schema = dict[str, Any]
+GUARDED = (401, 403, 421)  # no token, another origin, another host name
+PACKED = "Length of the header (4 bytes, little-endian), the header as JSON, the blocks"
+_PLACE = "#/components/schemas/"
+
+
+def schemas_of(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
+    """The JSON Schema of each type, and by name those of everything that they are made of."""
+    found, named = msgspec.json.schema_components(types, ref_template=_PLACE + "{name}")
+    for name, schema in named.items():
+        schema["description"] = _first_paragraph(schema.get("description", ""))
+        schema["additionalProperties"] = False
+        if name != TextRequest.__name__:  # what is sent has every field, what is received need not
+            schema["required"] = list(schema["properties"])
+    return [*found], named
+
+
+def describe(asked: Sequence[tuple[str, str, Sequence[str], Any]]) -> Schema:
+    """The OpenAPI document: for each address its path, summary, query parameters and answer."""
+    answers, schemas = schemas_of([*(answer for *_, answer in asked), Refusal, TextRequest])
+    *sent, refusal, request = answers
+    paths = {
+        path.replace(":path}", "}"): {"get": _get(path, summary, query, schema, refusal)}
+        for (path, summary, query, _), schema in zip(asked, sent, strict=True)
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headscope explorer",
+            "version": "1",
+            "description": "What the explorer's pages ask of its server.",
+        },
+        "paths": paths | {"/api/trace": {"post": _trace(request, refusal)}},
+        "components": {"schemas": schemas},
+    }
+
+
+def _get(path: str, summary: str, query: Sequence[str], answer: Schema, refusal: Schema) -> Schema:
+    named = [_parameter(name, "path", minLength=1) for name in re.findall(r"{(\w+)", path)]
+    content = {"application/json": {"schema": answer}}
+    return {
+        "summary": summary,
+        "parameters": [*named, *(_parameter(name, "query") for name in query)],
+        "responses": {
+            "200": {"description": summary, "content": content},
+            **_refusals(refusal, 400, 404, 409),
+        },
+    }
+
+
+def _trace(request: Schema, refusal: Schema) -> Schema:
+    return {
+        "summary": "The weights of a text",
+        "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
+        "responses": {
+            "200": {"description": PACKED, "content": {"application/octet-stream": {}}},
+            **_refusals(refusal, 400, 408, 409, 413, 415, 422, 503),
+        },
+    }
+
+
+def _parameter(name: str, place: str, **bounds: int) -> Schema:
+    return {"name": name, "in": place, "required": True, "schema": {"type": "string", **bounds}}
+
+
+def _refusals(refusal: Schema, *codes: int) -> Schema:
+    """These and those of the guard, which stands before every address."""
+    content = {"application/json": {"schema": refusal}}
+    return {
+        str(code): {"description": "Why not", "content": content}
+        for code in sorted({*codes, *GUARDED})
+    }
+
+
+def typescript(types: Sequence[Any]) -> str:
+    """An interface for everything that the types are made of."""
+    _, schemas = schemas_of(types)
+    interfaces = [_interface(name, schema) for name, schema in schemas.items()]
+    source = "// Printed by `python -m headscope.explorer.description` from the types in wire.py."
+    return "\n".join([f"{source}\n", *interfaces])
+
+
+def _interface(name: str, schema: Schema) -> str:
+    lines = [f"/** {schema['description']} */", f"export interface {name} {{"]
+    for field, kind in schema["properties"].items():
+        mark = "" if field in schema.get("required", ()) else "?"
+        lines.append(f"  {field}{mark}: {_typescript(kind)};")
+    return "\n".join([*lines, "}\n"])
+
+
+def _typescript(schema: Schema) -> str:
+    """The TypeScript type of a schema."""
+    if "$ref" in schema:
+        return schema["$ref"].removeprefix(_PLACE)
+    if "enum" in schema:
+        return " | ".join(f'"{choice}"' for choice in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(map(_typescript, schema["anyOf"])))
+    kind = schema.get("type", "unknown")
+    if kind == "array":
+        item = _typescript(schema["items"])
+        return f"({item})[]" if "|" in item else f"{item}[]"
+    if kind == "object":
+        values = schema.get("additionalProperties", {})
+        return f"Record<string, {_typescript(values)}>"
+    return "number" if kind == "integer" else kind
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.split("\n\n")[0].split())
+
+
+if __name__ == "__main__":
+    from headscope.explorer.api import QUESTIONS
+
+    print(typescript([*(question.answer for question in QUESTIONS), TextRequest]), end="")
