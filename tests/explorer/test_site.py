@@ -59,9 +59,9 @@ def test_a_measure_is_one_file_with_all_its_slices(made: Path, visitor: TestClie
 
 def test_two_runs_of_one_study_are_compared_in_both_orders(made: Path, visitor: TestClient) -> None:
     for a, b in (("vig", "vig-later"), ("vig-later", "vig")):
-        answer = visitor.get(f"/api/compare?a={a}&b={b}").json()
+        answer = visitor.get(f"/api/compare/{a}/{b}").json()
         assert same(stored(made, f"compare/{a}/{b}"), answer)
-        answer = visitor.get(f"/api/compare/entropy?a={a}&b={b}").json()
+        answer = visitor.get(f"/api/compare/{a}/{b}/entropy").json()
         assert same(stored(made, f"compare/{a}/{b}/entropy")["entropy"], answer)
     assert not (made / "data" / "compare" / "clark").exists()
 

@@ -4,12 +4,12 @@ Both follow from the types in `wire.py`. `python -m headscope.explorer.descripti
 TypeScript, which the pages have as static/types.d.ts.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from headscope.explorer.addresses import ANSWERS, Answer
 from headscope.explorer.wire import Refusal, TextRequest
 
 Schema = dict[str, Any]
@@ -29,14 +29,14 @@ def schemas_of(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
     return [*found], named
 
 
-def describe(asked: Sequence[tuple[str, str, Sequence[str], Any]]) -> Schema:
-    """The OpenAPI document: for each address its path, summary, query parameters and answer."""
-    answers, schemas = schemas_of([*(answer for *_, answer in asked), Refusal, TextRequest])
-    *sent, refusal, request = answers
-    paths = {
-        path.replace(":path}", "}"): {"get": _get(path, summary, query, schema, refusal)}
-        for (path, summary, query, _), schema in zip(asked, sent, strict=True)
-    }
+def describe(answers: Sequence[Answer]) -> Schema:
+    """The OpenAPI document."""
+    found, schemas = schemas_of([*(answer.type for answer in answers), Refusal, TextRequest])
+    *sent, refusal, request = found
+    paths: Schema = {"/api/trace": {"post": _trace(request, refusal)}}
+    for answer, schema in zip(answers, sent, strict=True):
+        path = answer.path.replace(":path}", "}")
+        paths[f"/api/{path}"] = {"get": _get(answer, schema, refusal)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -44,20 +44,22 @@ def describe(asked: Sequence[tuple[str, str, Sequence[str], Any]]) -> Schema:
             "version": "1",
             "description": "What the explorer's pages ask of its server.",
         },
-        "paths": paths | {"/api/trace": {"post": _trace(request, refusal)}},
+        "paths": paths,
         "components": {"schemas": schemas},
     }
 
 
-def _get(path: str, summary: str, query: Sequence[str], answer: Schema, refusal: Schema) -> Schema:
-    named = [_parameter(name, "path", minLength=1) for name in re.findall(r"{(\w+)", path)]
-    content = {"application/json": {"schema": answer}}
+def _get(answer: Answer, schema: Schema, refusal: Schema) -> Schema:
+    text = {"type": "string", "minLength": 1}
+    content = {"application/json": {"schema": schema}}
     return {
-        "summary": summary,
-        "parameters": [*named, *(_parameter(name, "query") for name in query)],
+        "summary": answer.summary,
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": text} for name in answer.parts
+        ],
         "responses": {
-            "200": {"description": summary, "content": content},
-            **_refusals(refusal, 400, 404, 409),
+            "200": {"description": answer.summary, "content": content},
+            **_refusals(refusal, 404, 409),
         },
     }
 
@@ -73,10 +75,6 @@ def _trace(request: Schema, refusal: Schema) -> Schema:
     }
 
 
-def _parameter(name: str, place: str, **bounds: int) -> Schema:
-    return {"name": name, "in": place, "required": True, "schema": {"type": "string", **bounds}}
-
-
 def _refusals(refusal: Schema, *codes: int) -> Schema:
     """These and those of the guard, which stands before every address."""
     content = {"application/json": {"schema": refusal}}
@@ -86,9 +84,9 @@ def _refusals(refusal: Schema, *codes: int) -> Schema:
     }
 
 
-def typescript(types: Sequence[Any]) -> str:
-    """An interface for everything that the types are made of."""
-    _, schemas = schemas_of(types)
+def typescript(answers: Sequence[Answer]) -> str:
+    """An interface for everything that is sent and received."""
+    _, schemas = schemas_of([*(answer.type for answer in answers), TextRequest])
     interfaces = [_interface(name, schema) for name, schema in schemas.items()]
     source = "// Printed by `python -m headscope.explorer.description` from the types in wire.py."
     return "\n".join([f"{source}\n", *interfaces])
@@ -125,6 +123,4 @@ def _first_paragraph(text: str) -> str:
 
 
 if __name__ == "__main__":
-    from headscope.explorer.api import QUESTIONS
-
-    print(typescript([*(question.answer for question in QUESTIONS), TextRequest]), end="")
+    print(typescript(ANSWERS), end="")

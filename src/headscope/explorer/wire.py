@@ -35,7 +35,6 @@ class Limits:
     waiting: int = 64  # texts that wait for the model, the one being traced included
     seconds: float = 60.0  # until a visitor is told to come back, and for one trace
     body_seconds: float = 20.0  # until a request must have arrived
-    kept: int = 64 * 1024 * 1024  # bytes of answers that are kept for the next visitor
 
 
 LIMITS = Limits()

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from headscope.explorer.answers.card import card, head_records, input_text, sparse_rows
 from headscope.explorer.answers.runs import Library
-from headscope.explorer.site import thinned
+from headscope.explorer.answers.thin import thinned
 from headscope.explorer.wire import (
     Band,
     Example,

@@ -4,6 +4,7 @@ What the pages draw of a result: measures over heads, two runs side by side, the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from msgspec import structs
 import headscope
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer import wire as sent
-from headscope.explorer.answers.runs import Library, OpenRun
+from headscope.explorer.answers.runs import OpenRun, Sources
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import Comparison as Compared
@@ -39,10 +40,10 @@ from headscope.results.statements import Table
 TELLING = 10  # tokens of a head that the search knows
 
 
-def session(library: Library, model: sent.ModelFacts, limits: sent.TextLimits) -> sent.Session:
+def session(sources: Sources) -> sent.Session:
     """The runs and the model."""
-    runs = [summary(library.run(slug)) for slug in library.slugs]
-    return sent.Session(headscope.__version__, runs, model, limits)
+    runs = [summary(sources.library.run(slug)) for slug in sources.library.slugs]
+    return sent.Session(headscope.__version__, runs, sources.model(), sources.limits)
 
 
 def detail(opened: OpenRun) -> sent.RunDetail:
@@ -143,6 +144,11 @@ def axis_title(measure: Measure, axis: str) -> str:
 def measured(opened: OpenRun, spec: str) -> sent.Picture:
     """One measure over layers and heads."""
     return picture(opened.data, find(opened.data, spec))
+
+
+def specs(opened: OpenRun) -> list[str]:
+    """Every slice of every measure, as addresses name it."""
+    return [column.chosen.spec for columns in opened.columns.values() for column in columns]
 
 
 def picture(data: xr.Dataset, chosen: Slice) -> sent.Picture:
@@ -247,6 +253,16 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> sent.Difference:
     return differences(a, b, chosen.measure.name)[chosen.spec]
 
 
+def compared_specs(a: OpenRun, b: OpenRun) -> list[str]:
+    """The slices that both runs have, of the measures that are compared head with head."""
+    found = comparison(a, b)
+    if "index" not in found.by:
+        return []
+    common = set(specs(b))
+    return [spec for spec in specs(a) if spec in common and spec.split("~")[0] in found.measures]
+
+
+@lru_cache(maxsize=4)  # whoever asks for one slice asks for the others next
 def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, sent.Difference]:
     """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)

@@ -58,10 +58,10 @@ export const askClusters = (run) => ask(["runs", run, "clusters"]);
 export const askStatements = (run) => ask(["runs", run, "statements"]);
 
 /** @param {string} a @param {string} b @returns {Promise<import("../types.js").Comparison>} */
-export const askComparison = (a, b) => (isSite ? ask(["compare", a, b]) : ask(["compare"], { a, b }));
+export const askComparison = (a, b) => ask(["compare", a, b]);
 
 /** @param {string} a @param {string} b @param {string} spec @returns {Promise<import("../types.js").Difference>} */
-export const askDifference = (a, b, spec) => (isSite ? askSlice(["compare", a, b], spec) : ask(["compare", spec], { a, b }));
+export const askDifference = (a, b, spec) => (isSite ? askSlice(["compare", a, b], spec) : ask(["compare", a, b, spec]));
 
 /**
  * A file of a site holds all slices of a measure.
