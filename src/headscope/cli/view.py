@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli.check import Device, DeviceMap, Dtype, Quantization, load_model
+from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
 from headscope.model.inputs.frame import Bos
 from headscope.model.trace import ENDING, Precision
