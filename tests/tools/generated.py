@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from headscope import theme
-from headscope.views import state
+from headscope.views import kinds
 
 STATIC = Path(str(files("headscope.views").joinpath("static")))
 
@@ -21,8 +21,8 @@ def view_colours() -> str:
 
 GENERATED = {
     "core/theme.js": theme.javascript,
-    "core/settings.js": state.javascript,
-    "views.js": state.javascript_of_kinds,
+    "core/settings.js": kinds.javascript,
+    "views.js": kinds.javascript_of_kinds,
     "theme.css": view_colours,
 }
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from headscope.views.kinds import KINDS
 from headscope.views.page import in_order, script, static
-from headscope.views.state import KINDS, Kind
 from tests.tools.generated import STATIC
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
@@ -44,7 +44,7 @@ def test_a_module_stands_after_those_it_imports() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_page_carries_the_code_of_its_own_view(kind: Kind) -> None:
+def test_a_page_carries_the_code_of_its_own_view(kind: str) -> None:
     code = script("page", (kind,))
     assert f"function {kind}View(" in code
     others = {"head": ("model", "neuron"), "model": ("neuron",), "neuron": ("model",)}[kind]

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from headscope.results.measure import BaselineValue, Published
 from headscope.results.roles import HeadRoles
 from headscope.results.statements import Choice, JudgedClaim
-from headscope.views.state import KINDS
+from headscope.views.kinds import KINDS
 from headscope.wording import shorten
 
 Values = list[float | None]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
+from headscope.views.kinds import KINDS, javascript_of_kinds
 from headscope.views.payload import Payload
-from headscope.views.state import KINDS, Kind, javascript_of_kinds
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./]+[\w/]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
@@ -134,7 +134,7 @@ def style() -> str:
 
 
 @cache
-def script(entry: str, kinds: tuple[Kind, ...] = KINDS) -> str:
+def script(entry: str, kinds: tuple[str, ...] = tuple(KINDS)) -> str:
     """The module `entry` and all it imports, as one module, with the views of these kinds.
 
     Comments and indentation are left behind: they are most of what a reader would not miss.
@@ -150,19 +150,19 @@ def static(name: str) -> str:
     return files("headscope.views").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def in_order(entry: str, kinds: tuple[Kind, ...] = KINDS) -> list[str]:
+def in_order(entry: str, kinds: tuple[str, ...] = tuple(KINDS)) -> list[str]:
     """`entry` and what it imports, each after its own imports."""
     order: list[str] = []
     _visit(entry, kinds, order, ())
     return order
 
 
-def _module(name: str, kinds: tuple[Kind, ...]) -> str:
+def _module(name: str, kinds: tuple[str, ...]) -> str:
     """The text of a module; the one that knows the kinds knows these alone."""
     return javascript_of_kinds(kinds) if name == "views" else static(f"{name}.js")
 
 
-def _visit(name: str, kinds: tuple[Kind, ...], order: list[str], path: tuple[str, ...]) -> None:
+def _visit(name: str, kinds: tuple[str, ...], order: list[str], path: tuple[str, ...]) -> None:
     if name in path:
         raise ImportError(f"static modules import in a circle: {' → '.join((*path, name))}")
     if name in order:
@@ -172,14 +172,14 @@ def _visit(name: str, kinds: tuple[Kind, ...], order: list[str], path: tuple[str
     order.append(name)
 
 
-def _wrapped(name: str, kinds: tuple[Kind, ...]) -> str:
+def _wrapped(name: str, kinds: tuple[str, ...]) -> str:
     text = _linked(name, kinds)
     exports = ", ".join(found[1] for found in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", text)
     return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
 
 
-def _linked(name: str, kinds: tuple[Kind, ...]) -> str:
+def _linked(name: str, kinds: tuple[str, ...]) -> str:
     return _IMPORT.sub(
         lambda found: f"const {found[1]} = {_variable(_resolved(name, found[2]))};\n",
         _module(name, kinds),
