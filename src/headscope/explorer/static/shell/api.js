@@ -29,7 +29,7 @@ export const askSession = () => ask(["session"]);
 
 /** @returns {Promise<Session>} the session as it is now */
 export function askSessionAgain() {
-  known.delete(addressOf(["session"], {}));
+  known.delete(addressOf(["session"]));
   return askSession();
 }
 
@@ -79,37 +79,26 @@ async function askSlice(path, spec) {
 /**
  * @template Answer
  * @param {string[]} path  parts, escaped here
- * @param {Record<string, string>} [query]
  * @returns {Promise<Answer>}
  */
-function ask(path, query = {}) {
-  const address = addressOf(path, query);
+function ask(path) {
+  const address = addressOf(path);
   const answer = known.get(address) ?? fetch(address).then(read);
   known.set(address, answer);
   answer.catch(() => known.delete(address));
   return /** @type {Promise<Answer>} */ (answer);
 }
 
-/** @param {string[]} path @param {Record<string, string>} query @returns {string} */
-function addressOf(path, query) {
+/** @param {string[]} path @returns {string} */
+function addressOf(path) {
   const parts = path.map(encodeURIComponent).join("/");
-  const search = new URLSearchParams(query).toString();
-  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}${search ? `?${search}` : ""}`;
-}
-
-/** A site's files have lists of equal things as tables; see `compact` in site.py. @param {any} value @returns {any} */
-function unpacked(value) {
-  if (Array.isArray(value)) return value.map(unpacked);
-  if (value === null || typeof value !== "object") return value;
-  const { $same: same, $names: names, $rows: rows } = value;
-  if (rows) return rows.map((/** @type {unknown[]} */ row) => ({ ...unpacked(same), ...Object.fromEntries(row.map((part, i) => [names[i], unpacked(part)])) }));
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
+  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}`;
 }
 
 /** @param {Response} response @returns {Promise<unknown>} */
 async function read(response) {
   if (isSite && response.status === 404) throw new Refused(404, "This site has no file for what the address names.");
-  const body = await response.json().then(isSite ? unpacked : (whole) => whole, () => ({ error: `The server answered ${response.status}.` }));
+  const body = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
   if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error); // a site's file may hold a refusal
   return body;
 }
