@@ -2,12 +2,23 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import headscope
-from headscope.theme import HEADS, NEGATIVE, POSITIVE, SCREEN, css_variables, head_color
+from headscope.results.measure import RoleGroup
+from headscope.theme import (
+    HEADS,
+    NEGATIVE,
+    POSITIVE,
+    ROLES,
+    SCREEN,
+    css_variables,
+    head_color,
+    javascript,
+)
 
 LIGHT, DARK = HEADS
 
@@ -78,6 +89,22 @@ def test_colours_stand_out_from_their_background(palette: tuple[str, ...], paper
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_positive_and_negative_differ_for_every_eye(sight: str) -> None:
     assert distances((POSITIVE, NEGATIVE), sight)[0] > 0.15
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+@pytest.mark.parametrize("side", ["light", "dark"])
+def test_groups_of_roles_can_be_told_apart_by_every_eye(side: str, sight: str) -> None:
+    colours = tuple(getattr(colour, side) for colour in ROLES.values())
+    assert distances(colours, sight).min() > 0.09
+    paper = getattr(SCREEN["paper"], side)
+    for colour in colours:
+        assert distances((colour, paper), "normal")[0] > 0.2
+
+
+def test_every_group_has_a_colour_in_python_css_and_javascript() -> None:
+    assert set(get_args(RoleGroup)) == set(ROLES)
+    assert f"--role-word-class: {ROLES['word class'].light};" in css_variables()
+    assert f'"roleWordClass": "{ROLES["word class"].dark}"' in javascript()
 
 
 def test_heads_beyond_the_palette_begin_again() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headscope.model.model import Model as Model
     from headscope.model.stored import open_trace as open_trace
     from headscope.model.trace import Trace as Trace
-    from headscope.report import report as report
+    from headscope.reports import report as report
     from headscope.results.compare import compare as compare
     from headscope.results.run import heads as heads
     from headscope.studies.running import study as study
@@ -50,7 +50,7 @@ _HOME = {
     "open_trace": "headscope.model.stored",
     "read_corpus": "headscope.text.read",
     "read_documents": "headscope.text.sources",
-    "report": "headscope.report",
+    "report": "headscope.reports",
     "site": "headscope.explorer.site",
     "study": "headscope.studies.running",
 }

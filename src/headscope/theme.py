@@ -19,8 +19,29 @@ class Colour(NamedTuple):
 
 Palette = Mapping[str, Colour]
 
+# Groups of what heads do, the same in explorer, report and figures and in every run: hues for what
+# a head looks for, greys for what it does not. Like HEADS apart for four kinds of sight.
+ROLES: Palette = {
+    "position": Colour("#1a49f4", "#2b8af8"),
+    "marks": Colour("#744f00", "#e2e42d"),  # special tokens, punctuation, line breaks
+    "repetition": Colour("#a218ac", "#cfadea"),
+    "token": Colour("#21965a", "#a5eaf7"),
+    "word class": Colour("#003c1f", "#4bd582"),
+    "syntax": Colour("#e94a0c", "#fa5e36"),
+    "sink": Colour("#424a53", "#99a1aa"),  # resting on the null tokens
+    "even": Colour("#8d959e", "#7a828b"),
+    "unnamed": Colour("#5c646d", "#5d656e"),
+}
+
+
+def role_variable(group: str) -> str:
+    """The name of a group's colour among those of the screen: role-word-class."""
+    return f"role-{group.replace(' ', '-')}"
+
+
 # Views and explorer.
 SCREEN: Palette = {
+    **{role_variable(group): colour for group, colour in ROLES.items()},
     "ink": Colour("#1c2128", "#e4e8ee"),
     "faint": Colour("#5c6570", "#98a2ae"),  # captions, special tokens, axis labels
     "ground": Colour("#f4f6f8", "#0e1216"),  # the page behind its cards

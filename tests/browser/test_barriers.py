@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
-from headscope.report import report
+from headscope.reports import report
 from headscope.views import head_view, model_view, neuron_view
 from tests.browser.conftest import Watched
 from tests.references.tiny_models import MODELS, treebank

@@ -13,6 +13,7 @@ from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load
+from headscope.results.replicates import margin_of
 from tests.browser.explorer import Visit, visiting
 from tests.explorer.live import live
 from tests.references.runs import write_run
@@ -113,7 +114,9 @@ def test_a_point_tells_its_values_with_their_errors_and_opens_its_card(
     visit.at(".dot[data-head='L2H1']").hover()
     told = visit.at("#readout").inner_text()
     for name in ("distance", "entropy", "null_share"):
-        value, error = float(vig[name][2, 1]), float(vig[f"{name}_se"][2, 1])
+        margin = margin_of(vig, name)
+        assert margin is not None
+        value, error = float(vig[name][2, 1]), float(margin[2, 1])
         places = len(shown(value).partition(".")[2])  # an error is as exact as its value
         assert f"{shown(value)} ± {error:.{places}f}" in told, name
     assert visit.at(".scatter .errors").get_attribute("d")

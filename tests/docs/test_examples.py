@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope import cli
+from headscope import cli, reports
 from headscope.model.model import Model
 from headscope.results.run import Run
 from headscope.studies import find_study
@@ -130,10 +129,9 @@ def _studies_run_once(kept: Path, _models_are_loaded_once: None) -> Iterator[Non
 def _figures_are_drawn_once() -> Iterator[None]:
     """The figures of a study are drawn for the first page that reports it, as SVG alone.
 
-    That reports write every format, and draw a figure for any result, is claimed in tests/report.
+    That reports write every format, and draw a figure for any result, is claimed in tests/reports.
     """
-    # headscope.report is also a function, which is what a dotted name would find.
-    module, drawn = import_module("headscope.report"), set[str]()
+    module, drawn = reports, set[str]()
     draw = module._draw_figures
 
     def draw_new(run: Run, study: Study | None, *where: Any, **options: Any) -> Any:

@@ -9,14 +9,15 @@ import pytest
 import xarray as xr
 from starlette.testclient import TestClient
 
-from headscope.explorer.answers import OF_OFFSETS, column_titles, measure_columns
+from headscope.explorer.answers import column_title
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.results.dataset import load, save
-from headscope.results.measure import cut, measure_names, measure_of
-from headscope.results.statements import make_statements, read_statements, write_statements
-from headscope.studies.clark2019.surface.exhibits import OFFSET_NAMES
+from headscope.results.measure import cut
+from headscope.results.replicates import margin_of
+from headscope.results.statements import Table, make_statements, read_statements, write_statements
+from headscope.results.tables import Column, MeasureColumn, head_rows, layer_rows, tabulate
 from tests.references.grouped import write_run as write_wired
 from tests.references.runs import HOSTILE, write_result, write_run
 from tests.references.wired import previous, result_of, scattered
@@ -32,12 +33,14 @@ def clark(folder: Path) -> xr.Dataset:
     return load(folder / "clark")
 
 
-def test_a_picture_has_the_values_and_errors_of_the_result(
+def test_a_picture_has_the_values_of_the_result_and_half_of_their_intervals(
     visitor: TestClient, vig: xr.Dataset
 ) -> None:
     picture = visitor.get("/api/runs/vig/measures/pos_to~NOUN").json()
     np.testing.assert_array_equal(picture["values"], vig["pos_to"].sel(tag="NOUN"))
-    np.testing.assert_array_equal(picture["errors"], vig["pos_to_se"].sel(tag="NOUN"))
+    margin = margin_of(vig, "pos_to")
+    assert margin is not None
+    np.testing.assert_array_equal(picture["errors"], margin.sel(tag="NOUN"))
     assert picture["baseline"]["value"] == float(vig["tag_frequency"].sel(tag="NOUN"))
     assert picture["published"]["value"] == 0.21
 
@@ -150,6 +153,9 @@ def test_the_map_has_every_head(visitor: TestClient, clark: xr.Dataset) -> None:
     found = visitor.get("/api/runs/clark/clusters").json()
     assert [head["name"] for head in found["heads"]] == [str(one) for one in clark["unit"].values]
     assert found["heads"][5]["x"] == float(clark["head_position"].values[5, 0])
+    groups = {one["name"]: (one["group"], one["number"]) for one in found["behaviours"]}
+    assert groups["next"] == ("position", 0) and groups["other"] == ("unnamed", 0)
+    assert groups.keys() == {head["behaviour"] for head in found["heads"]}
 
 
 def test_tables_findings_and_choices_are_those_stored_with_the_run(
@@ -161,14 +167,17 @@ def test_tables_findings_and_choices_are_those_stored_with_the_run(
     assert said["choices"] == [vars(one) for one in stored.choices]
     [table] = said["tables"]
     assert (table["name"], table["title"]) == ("relations", stored.tables[0].title)
-    assert table["columns"] == list(stored.tables[0].rows[0])
-    assert len(table["titles"]) == len(table["columns"])
+    assert [each["name"] for each in table["columns"]] == list(stored.tables[0].rows[0])
+    assert [each["kind"] for each in table["columns"]] == [
+        "text", "number", "head", "number", "number",
+    ]  # fmt: skip
     assert table["rows"] == [list(row.values()) for row in stored.tables[0].rows]
 
 
 def test_a_stored_value_that_is_not_a_number_is_null(visitor: TestClient) -> None:
     [table] = visitor.get("/api/runs/vig/statements").json()["tables"]
-    assert {row[table["columns"].index("to_factor")] for row in table["rows"]} == {None}
+    place = [each["name"] for each in table["columns"]].index("to_factor")
+    assert {row[place] for row in table["rows"]} == {None}
 
 
 def test_a_result_of_an_older_version_says_how_to_mend_it(tmp_path: Path) -> None:
@@ -310,22 +319,27 @@ def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_a_measure_has_one_name_on_every_page(vig: xr.Dataset, clark: xr.Dataset) -> None:
-    for data in (vig, clark):
-        known = measure_columns(data)
-        for name in measure_names(data):
-            title = measure_of(data, name).title
-            columns = [name, f"{name}_se", f"{name}_by_layer", f"{name} se", f"{name}_head_mean"]
-            assert column_titles(known, [*columns, "pos_to", "special_share"])[:5] == [
-                title, f"± {title}", f"{title}, pooled over heads", f"± {title}",
-                f"{title}, mean of heads",
-            ]  # fmt: skip
-    assert column_titles(known, ["tag", "to_held_out"]) == ["tag", "to held out"]
-    assert {name: str(offset) for offset, name in OFFSET_NAMES.items()} == OF_OFFSETS
-    assert column_titles(known, [*OF_OFFSETS, "sep", "special_share"])[:4] == [
-        *(cut(clark, f"offset_share~{label}").title for label in OF_OFFSETS.values()),
-        cut(clark, "special_share~sep").title,
+def test_a_measure_has_one_name_on_every_page(clark: xr.Dataset) -> None:
+    columns = [
+        MeasureColumn("offset_share", "previous token", {"offset": "-1"}),
+        MeasureColumn("special_share", "sep", {"special": "sep"}),
+        MeasureColumn("entropy"),
     ]
+    by_head, by_layer = (
+        tabulate(rows)[0] for rows in (head_rows(clark, columns), layer_rows(clark, columns))
+    )
+    table = Table("t", "T", "", (*by_head, Column("to_held_out", "text")), (), "t")
+    previous, sep = (cut(clark, spec).title for spec in ("offset_share~-1", "special_share~sep"))
+    titles = {each.name: column_title(clark, table, each) for each in table.columns}
+    assert titles == {
+        "head": "head", "behaviour": "behaviour",
+        "previous token": previous, "previous token margin of error": f"± {previous}",
+        "sep": sep, "sep margin of error": f"± {sep}",
+        "entropy": "Entropy", "entropy margin of error": "± Entropy", "to_held_out": "to held out",
+    }  # fmt: skip
+    layers = Table("t", "T", "", by_layer, (), "t")
+    pooled = [column_title(clark, layers, each) for each in by_layer if each.kind == "by layer"]
+    assert all(title.endswith(", pooled over heads") for title in pooled)
 
 
 def test_pages_without_content_are_named_with_the_reason(visitor: TestClient) -> None:

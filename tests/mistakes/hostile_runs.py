@@ -40,6 +40,7 @@ def spoilers() -> dict[str, Spoiler]:
     return {
         **_of_files(),
         **_of_folders(),
+        **_of_attributes(),
         **{f"run.json {name}": _json(change) for name, change in _SETTINGS.items()},
         **{f"run.json {name}": _text(content) for name, content in _BROKEN_JSON.items()},
         **{f"result.nc {name}": _hdf5(change) for name, change in _RESULTS.items()},
@@ -300,6 +301,23 @@ _RESULTS: dict[str, Callable[[h5py.File, Path], object]] = {
     "is causal in words": _attribute("/", "is_causal", "maybe"),
     "counts no sentences": _attribute("/", "sentences", -1),
 }
+
+
+_PARSED = ("records_sha256", "left_out", "skipped", "words", "options", "statements", "measure")
+_NO_OBJECT = {
+    "a brace": "{", "a list": "[]", "null": "null", "NaN": "NaN", "a number": 5,
+    "6,000 digits": "9" * 6000, "60,000 brackets": "[" * 60_000,
+}  # fmt: skip
+
+
+def _of_attributes() -> dict[str, Spoiler]:
+    """Every attribute that is parsed, as JSON that is no object."""
+    found: dict[str, Spoiler] = {}
+    for name in _PARSED:
+        owner = "entropy" if name == "measure" else "/"
+        for words, value in _NO_OBJECT.items():
+            found[f"{name} is {words}"] = _hdf5(_attribute(owner, name, value))
+    return found
 
 
 def _parquet(change: Callable[[pa.Table], pa.Table]) -> Spoiler:

@@ -4,7 +4,6 @@ Every spoilt directory is reported, compared with a good run, and asked for by e
 explorer. Nothing outside of them is read, nothing outside of them is written.
 """
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import headscope as hs
-import headscope.report
+from headscope import reports
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer.addresses import ANSWERS
 from headscope.explorer.answers.runs import Library
@@ -136,8 +135,7 @@ def test_wrong_examples_are_refused_in_a_sentence_where_a_head_is_looked_at(
 def test_a_report_is_written_or_refused_in_a_sentence(
     spoilt: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writing = sys.modules["headscope.report"]  # headscope.report is a function too
-    monkeypatch.setattr(writing, "render_figure", lambda *_: {"svg": b"<svg/>"})
+    monkeypatch.setattr(reports, "render_figure", lambda *_: {"svg": b"<svg/>"})
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     for name, path in spoilt.items():
         said = answered(lambda path=path: hs.report(path), name)

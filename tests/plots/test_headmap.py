@@ -5,6 +5,7 @@
 # pyright: reportIndexIssue=false, reportOptionalMemberAccess=false, reportOperatorIssue=false
 
 import re
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from matplotlib.figure import Figure
 
 from headscope.plots import style
 from headscope.plots.headmap import draw_head_map, draw_matrix
+from headscope.results.measure import Behaviour, RoleGroup
+from headscope.theme import ROLES
 from tests.plots.canvas import box, draw, outside, overlapping, texts
 
 SIZES = pytest.mark.parametrize(("layers", "heads"), [(8, 8), (6, 12), (30, 9)])
@@ -34,12 +37,17 @@ def make_map(layers: int, heads: int, kinds: int, clear: float) -> Figure:
         dims=("layer", "head"),
         coords={"layer": np.arange(layers)},
     )
+    groups = [*ROLES][:-1]  # all but "unnamed", round and round
+    behaviours = [Behaviour("other", "unnamed", 0)]
+    for n in range(kinds):
+        number, group = divmod(n, len(groups))
+        behaviours.append(Behaviour(f"behaviour {n}", cast(RoleGroup, groups[group]), number))
     points = rng.normal(size=(count, 2)) * (1, 0.6)
     positions = xr.DataArray(
         points, dims=("unit", "axis"), coords={"unit": units(layers, heads), "axis": ["x", "y"]}
     )
     with style("map"):
-        return draw(draw_head_map(positions, behaviour, "other"))
+        return draw(draw_head_map(positions, behaviour, behaviours))
 
 
 def names_of(figure: Figure) -> list:

@@ -60,4 +60,17 @@ MEASURES = (
         baselines=BEST_SYSTEM,
         reference=CLARK,
     ),
+    _measure(
+        "behaviour",
+        "Behaviour",
+        unit="",
+        groups={
+            "next": "position",
+            "previous": "position",
+            "broad": "even",
+            "sep": "marks",
+            "other": "unnamed",
+        },
+        reference=CLARK,
+    ),
 )

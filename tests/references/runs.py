@@ -22,6 +22,7 @@ from headscope.results.statements import (
     Table,
     write_statements,
 )
+from headscope.results.tables import HeadName, tabulate
 from tests.references.run_measures import MEASURES
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "DET", "NOUN", "PRON", "PROPN", "PUNCT", "VERB")
@@ -91,14 +92,19 @@ def statements(data: xr.Dataset) -> Statements:
     return Statements((table,), (claim, open_claim), (choice,))
 
 
-def _table(name: str, title: str, caption: str, rows: tuple[Row, ...]) -> Table:
-    return Table(name, title, caption, rows, name)
+def _table(name: str, title: str, caption: str, rows: Sequence[Row]) -> Table:
+    return Table(name, title, caption, *tabulate(rows), name)
 
 
 def _tags(data: xr.Dataset) -> Table:
     best = {tag: top_heads(data["pos_to"].sel(tag=tag), 1)[0] for tag in TAGS}
     rows = tuple(
-        {"tag": tag, "to_best": value, "to_head": name_head(layer, head), "to_factor": float("nan")}
+        {
+            "tag": tag,
+            "to_best": value,
+            "to_head": HeadName(name_head(layer, head)),
+            "to_factor": float("nan"),
+        }
         for tag, (layer, head, value) in best.items()
     )
     return _table("tags", "The heads of each tag", "The head that looks most at each tag.", rows)
@@ -115,7 +121,7 @@ def _relation(data: xr.Dataset, name: str) -> Row:
     return {
         "relation": name,
         "words": int(data["relation_count"].sel(relation=name)),
-        "head": name_in_paper(layer, head),
+        "head": HeadName(name_in_paper(layer, head)),
         "accuracy": value,
         "baseline": float(data["offset_accuracy"].sel(relation=name).max()),
     }

@@ -5,11 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 import headscope as hs
 from headscope.errors import RunError
 from headscope.results.dataset import load, save
 from headscope.results.findings import Finding
+from headscope.results.measure import Measure, attach
+from headscope.results.replicates import share_interval
 from headscope.results.statements import (
     Choice,
     Statements,
@@ -18,7 +21,7 @@ from headscope.results.statements import (
     read_statements,
     write_statements,
 )
-from headscope.results.tables import Column, head_rows, layer_rows
+from headscope.results.tables import MeasureColumn, head_rows, layer_rows, tabulate
 from headscope.studies.clark2019.probes.relations import RELATION_ACCURACY, published_relation
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, annotated
@@ -77,8 +80,9 @@ def test_the_stored_best_head_of_every_relation_is_the_one_of_the_counts(
         layer, number = head[1:].split("H")
         at = {"layer": int(layer), "head": int(number), "direction": direction}
         ends = clark["relation_accuracy_ci"].sel(at | {"relation": row["relation"]})
-        assert (row["low"], row["high"]) == pytest.approx(ends.values.tolist())
-        assert row["low"] <= right / total <= row["high"]
+        low, high = row["accuracy low"], row["accuracy high"]
+        assert (low, high) == pytest.approx(ends.values.tolist())
+        assert low <= right / total <= high
         assert row["margin"] == pytest.approx(share - row["baseline"])
         assert row["coverage"] == total / row["words"]
 
@@ -184,16 +188,31 @@ def test_the_papers_values_are_those_of_equal_relations() -> None:
 def test_tables_of_heads_and_layers_have_every_value_of_a_plain_loop() -> None:
     result = make_result(3, 2)
     result["pos_to"] = result["pos_to"].transpose("tag", "head", "layer")
-    columns = (Column("entropy"), Column("pos_to", "nouns", {"tag": "NOUN"}))
-    rows, layers = head_rows(result, columns), layer_rows(result, columns)
+    columns = (MeasureColumn("entropy"), MeasureColumn("pos_to", "nouns", {"tag": "NOUN"}))
+    for name in ("entropy", "pos_to"):
+        random = np.random.default_rng(len(name))
+        x = random.random((32, *result[name].shape))
+        result[f"{name}_numerator"] = ("group", *result[name].dims), x
+        result[f"{name}_denominator"] = "group", np.arange(32.0)  # the first says nothing
+    result = attach(result, [Measure("pos_to", "Nouns", "", "", "", unit="share")])
+    _, rows = tabulate(head_rows(result, columns))
+    _, layers = tabulate(layer_rows(result, columns))
+    reach = stats.t(30).ppf(0.975)
     assert [row["layer"] for row in layers] == result["layer"].values.tolist()
     for layer in result["layer"].values.tolist():
         own = result.sel(layer=layer, tag="NOUN")
         assert layers[layer]["entropy"] == float(own["entropy_by_layer"])
-        assert layers[layer]["nouns_se"] == float(own["pos_to_by_layer_se"])
+        margin = layers[layer]["entropy margin of error"]
+        assert margin == pytest.approx(reach * float(own["entropy_by_layer_se"]))
         for head in result["head"].values.tolist():
             one, row = own.sel(head=head), rows[2 * layer + head]
-            assert list(row) == ["head", "entropy", "entropy_se", "nouns", "nouns_se"]
+            assert list(row) == [
+                "head", "entropy", "entropy margin of error", "nouns", "nouns margin of error",
+            ]  # fmt: skip
             assert row["head"] == f"L{layer}H{head}"
             assert (row["entropy"], row["nouns"]) == (float(one["entropy"]), float(one["pos_to"]))
-            assert row["nouns_se"] == float(one["pos_to_se"])
+            margin = reach * float(one["entropy_se"])
+            assert row["entropy margin of error"] == pytest.approx(margin)
+            share, error = float(one["pos_to"]), float(one["pos_to_se"])
+            low, high = share_interval(np.array(share), np.array(error), 31, np.array(496.0))
+            assert row["nouns margin of error"] == pytest.approx((high - low) / 2)

@@ -21,7 +21,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ORDER = (
     "errors", "wording", "progress", "files", "head", "theme", "workers",
     "text", "results",
-    "model", "views", "observe", "metrics", "plots", "engine", "studies", "report",
+    "model", "views", "observe", "metrics", "plots", "engine", "studies", "reports",
     "exports", "explorer", "demo", "bertviz", "cli",
 )  # fmt: skip
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from headscope.results.measure import BaselineValue, Published
+from headscope.results.measure import BaselineValue, Behaviour, Published
 from headscope.results.roles import HeadRoles
 from headscope.results.statements import Choice, JudgedClaim
+from headscope.results.tables import Kind as ColumnKind
 from headscope.views.kinds import KINDS
 from headscope.wording import shorten
 
@@ -204,7 +205,10 @@ class RunDetail(RunSummary, frozen=True):
 
 
 class Profile(Struct, frozen=True):
-    """One value for each layer: pooled over heads where the study pooled, else their mean."""
+    """One value for each layer: pooled over heads where the study pooled, else their mean.
+
+    Errors are margins of error, half of a 95 % interval, here and in all that is sent.
+    """
 
     values: Values
     errors: Values | None
@@ -245,8 +249,17 @@ class Clusters(Struct, frozen=True):
     """The map of heads."""
 
     heads: list[MappedHead]
-    behaviours: list[str]
+    behaviours: list[Behaviour]
     stress: float | None
+
+
+class TableColumn(Struct, frozen=True):
+    """What a column of a table holds; a margin of error is of the column that it stands behind."""
+
+    name: str
+    title: str  # a measure has the name that it has everywhere
+    kind: ColumnKind
+    of: str
 
 
 class StoredTable(Struct, frozen=True):
@@ -255,8 +268,7 @@ class StoredTable(Struct, frozen=True):
     name: str
     title: str
     caption: str
-    columns: list[str]
-    titles: list[str]  # of the columns; a measure has the name that it has everywhere
+    columns: list[TableColumn]
     rows: list[list[Cell]]
 
 

@@ -11,7 +11,7 @@ run.json       what was run on what;   attributes.json   what the result says of
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,6 +25,7 @@ from headscope.errors import RunError
 from headscope.exports.headvis import require_examples, write_headvis
 from headscope.files import find_place
 from headscope.head import Head
+from headscope.results.inspection import named
 from headscope.results.measure import GRID, heads_of, measure_names, measure_of, slices
 from headscope.results.records import (
     EXAMPLES,
@@ -37,8 +38,8 @@ from headscope.results.records import (
     Records,
 )
 from headscope.results.run import SETTINGS, Run, read_finished
-from headscope.results.statements import read_statements
-from headscope.results.tables import to_csv
+from headscope.results.statements import claim_rows, read_statements
+from headscope.results.tables import tabulate, to_csv
 
 Format = Literal["csv", "parquet", "headvis"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -103,45 +104,43 @@ def own_variables(data: xr.Dataset) -> list[str]:
 def long_table(data: xr.Dataset, name: str) -> pa.Table:
     """One line for each number: its coordinates, the value, and what stands beside it."""
     variable = data.variables[name]
-    columns = dict(_coordinates(data, variable))
-    columns["value"] = _array(variable)
+    taken = {"value", *BESIDE} & set(variable.dims)
+    if taken:
+        raise RunError(f"{named(name)} has a dimension {min(taken)}, the name of a column of ours.")
+    columns = {"value": variable}
     for column, end in BESIDE.items():
-        other = data.variables.get(f"{name}{end}")
-        if other is not None and set(other.dims) == set(variable.dims):
-            columns[column] = _array(other.transpose(*variable.dims))
-    return pa.table(columns)
+        beside = data.variables.get(f"{name}{end}")
+        if beside is not None and set(beside.dims) == set(variable.dims):
+            columns[column] = beside
+    labels = {dim: data.variables[dim] for dim in variable.dims if dim in data.variables}
+    return _table(xr.Dataset(columns, labels), variable.dims)
 
 
 def heads_table(data: xr.Dataset) -> pa.Table:
     """One line for each head, a column for each slice of a measure, its error beside it."""
-    heads = heads_of(data)
-    columns: dict[str, Any] = {
-        "name": [*map(str, heads)],
-        "layer": [layer for layer, _ in heads],
-        "head": [head for _, head in heads],
-    }
-    for each in (one for name in measure_names(data) for one in slices(data, name)):
-        columns[each.spec] = _array(each.values.variable)
-        if each.errors is not None:
-            columns[f"{each.spec}_se"] = _array(each.errors.transpose(*GRID).variable)
-    return pa.table(columns)
+    columns: dict[str, Any] = {"name": (GRID, _names(data))}
+    for name in measure_names(data):
+        for each in slices(data, name):
+            columns[each.spec] = GRID, each.values.values
+            if each.errors is not None:
+                columns[f"{each.spec}_se"] = GRID, each.errors.transpose(*GRID).values
+    table = _table(xr.Dataset(columns, {dim: data.variables[dim] for dim in GRID}), GRID)
+    return table.select(["name", *(column for column in table.column_names if column != "name")])
 
 
-def _coordinates(data: xr.Dataset, variable: xr.Variable) -> Iterator[tuple[str, pa.Array]]:
-    places = np.indices(variable.shape, dtype=np.int32).reshape(variable.ndim, variable.size)
-    for dim, place in zip(map(str, variable.dims), places, strict=True):
-        known = data.variables.get(dim)
-        labels = np.arange(variable.sizes[dim]) if known is None else known.values
-        values = pa.array([_plain(label) for label in labels.tolist()])
-        yield dim, values.take(pa.array(place))
+def _names(data: xr.Dataset) -> np.ndarray:
+    names = np.array([str(head) for head in heads_of(data)], dtype=object)
+    return names.reshape([data.sizes[dim] for dim in GRID])
 
 
-def _array(variable: xr.Variable) -> pa.Array:
-    """The values in the order of their dimensions; what is not a number is null."""
-    values = np.asarray(variable.values).ravel()
-    if values.dtype.kind == "f":
-        return pa.array(values, mask=~np.isfinite(values))
-    return pa.array([_plain(value) for value in values.tolist()])
+def _table(data: xr.Dataset, dims: Sequence[Hashable]) -> pa.Table:
+    """One line for each place along the dimensions; what is not a number is null."""
+    frame = data.to_dataframe(dim_order=list(dims)) if dims else data.to_pandas().to_frame().T
+    frame = frame.reset_index(drop=not dims)
+    for column in frame.columns:
+        if frame[column].dtype.kind == "O":
+            frame[column] = frame[column].map(_plain)
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 def _plain(value: Any) -> Any:
@@ -183,7 +182,7 @@ def _write_statements(data: xr.Dataset, folder: Path, ending: str) -> None:
     said = read_statements(data)
     kept: dict[str, Sequence[Mapping[str, Any]]] = {one.name: one.rows for one in said.tables}
     kept |= {
-        "claims": [asdict(one) for one in said.findings],
+        "claims": tabulate(claim_rows(said.findings))[1],
         "chosen_heads": [asdict(one) for one in said.choices],
         "what_heads_look_at": [
             {"head": one.name, "sentence": one.sentence, "share": one.share} for one in said.heads

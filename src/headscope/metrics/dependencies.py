@@ -231,8 +231,8 @@ def expected_terms(layer: Layer, longest: int) -> Terms:
     directed = []
     for pairs in related_pairs(batch):
         row, query, key = pairs.unbind(-1)
-        place = place_of(query - key, longest, batch.is_causal)
-        weights = per_strength[row, :, query] * strength[row, :, place]
+        offset_bin = place_of(query - key, longest, batch.is_causal)
+        weights = per_strength[row, :, query] * strength[row, :, offset_bin]
         directed.append(sum_by_text(weights.T, row, len(batch.rows)).float())
     return _with_either(torch.stack(directed, dim=-1)), layer.total[..., None]
 

@@ -23,10 +23,11 @@ from matplotlib.ticker import MaxNLocator
 
 from headscope.head import name_head
 from headscope.plots import add_axes, add_bar
-from headscope.theme import ACCENT, FAINT, INK, MAP, SECOND, SERIES
+from headscope.results.measure import Behaviour
+from headscope.theme import FAINT, INK, MAP, ROLES
 
-COLOURS = (SECOND, ACCENT, *SERIES[2:])
-MARKS = ("o", "s", "^", "D")
+UNNAMED = "unnamed"  # the group of heads without a behaviour of their own
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")  # within a group
 
 # Inches.
 SIDE = 3.9  # of a map
@@ -42,9 +43,13 @@ WIDE, AXIS_TEXT = 6.4, 0.55  # of a scatter and of the text along its axes
 NAMES = 40  # along a side of the matrix
 
 
-def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) -> Figure:
-    """Two maps of the same heads; `plain` is the label of heads without a clear behaviour."""
-    labels, groups, legend = _grouped(behaviour, plain)
+def draw_head_map(
+    positions: xr.DataArray,
+    behaviour: xr.DataArray,
+    behaviours: Sequence[Behaviour],
+) -> Figure:
+    """Two maps of the same heads: by their behaviour, and by their layer."""
+    labels, legend = _labels(behaviour, behaviours)
     wide = 2 * MARGIN + 2 * SIDE + 2 * GAP + BAR + BAR_TEXT
     place, high = _fit(positions.transpose("unit", "axis").values)
     figure = Figure(figsize=(wide, TITLE + high + legend + 2 * MARGIN))
@@ -52,8 +57,8 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
     left, right = (
         add_axes(figure, MARGIN + shift, bottom, SIDE, high) for shift in (0, SIDE + GAP)
     )
-    named = Names(place, np.flatnonzero(labels != plain), high)
-    _by_behaviour(left, named, labels, groups, positions["unit"].values)
+    named = Names(place, _clear(labels, behaviours), high)
+    _by_behaviour(left, named, labels, behaviours, positions["unit"].values)
     _add_legend(figure, left)
     layers = np.broadcast_to(behaviour["layer"].values[:, None], behaviour.shape).ravel()
     image = right.scatter(*place.T, s=18, c=layers, cmap=MAP, linewidths=0)
@@ -64,26 +69,36 @@ def draw_head_map(positions: xr.DataArray, behaviour: xr.DataArray, plain: str) 
     return figure
 
 
-def _grouped(behaviour: xr.DataArray, plain: str) -> tuple[np.ndarray, list[str], float]:
-    """The label of every head, every label once, and the inches that their legend needs."""
+def _labels(behaviour: xr.DataArray, behaviours: Sequence[Behaviour]) -> tuple[np.ndarray, float]:
+    """The label of every head, and the inches that the legend needs."""
     labels = behaviour.transpose("layer", "head").values.ravel()
-    groups = [plain, *sorted(set(labels.tolist()) - {plain})]
-    return labels, groups, LINE * -(-len(groups) // ENTRIES)
+    return labels, LINE * -(-len(behaviours) // ENTRIES)
 
 
-def draw_head_scatter(x: xr.DataArray, y: xr.DataArray, behaviour: xr.DataArray,
-                      plain: str, names: tuple[str, str]) -> Figure:  # fmt: skip
-    """Heads by two of their measures; `plain` is the label of heads without a clear behaviour."""
+def _clear(labels: np.ndarray, behaviours: Sequence[Behaviour]) -> np.ndarray:
+    """The heads with a behaviour of their own."""
+    unnamed = [each.name for each in behaviours if each.group == UNNAMED]
+    return np.flatnonzero(~np.isin(labels, unnamed))
+
+
+def draw_head_scatter(
+    x: xr.DataArray,
+    y: xr.DataArray,
+    behaviour: xr.DataArray,
+    behaviours: Sequence[Behaviour],
+    names: tuple[str, str],
+) -> Figure:
+    """Heads by two of their measures, and by their behaviour."""
     values = [each.transpose("layer", "head").values.ravel() for each in (x, y)]
-    labels, groups, legend = _grouped(behaviour, plain)
+    labels, legend = _labels(behaviour, behaviours)
     units = [name_head(*each) for each in product(x["layer"].values, x["head"].values)]
     wide, bottom = AXIS_TEXT + WIDE + MARGIN, MARGIN + legend + AXIS_TEXT
     figure = Figure(figsize=(wide, bottom + SIDE + MARGIN))
     axes = add_axes(figure, AXIS_TEXT, bottom, WIDE, SIDE)
     scales = [_Scale.of(each, size) for each, size in zip(values, (WIDE, SIDE), strict=True)]
     place = np.stack([scale.inches(each) for scale, each in zip(scales, values, strict=True)], 1)
-    clear = np.flatnonzero(labels != plain)
-    _by_behaviour(axes, Names(place, clear, SIDE, WIDE), labels, groups, np.array(units))
+    named = Names(place, _clear(labels, behaviours), SIDE, WIDE)
+    _by_behaviour(axes, named, labels, behaviours, np.array(units))
     axes.set(xlim=(0, WIDE), ylim=(0, SIDE), xlabel=names[0], ylabel=names[1])
     axes.set_xticks(*scales[0].ticks, fontsize="small")
     axes.set_yticks(*scales[1].ticks, fontsize="small")
@@ -166,17 +181,21 @@ def _fit(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _by_behaviour(
-    axes: Axes, named: "Names", labels: np.ndarray, groups: Sequence[str], names: np.ndarray
+    axes: Axes,
+    named: "Names",
+    labels: np.ndarray,
+    behaviours: Sequence[Behaviour],
+    names: np.ndarray,
 ) -> None:
     place = named.points
-    for number, label in enumerate(groups):
-        colour = COLOURS[(number - 1) % len(COLOURS)] if number else FAINT
-        mark = MARKS[(number - 1 + (number - 1) // len(COLOURS)) % len(MARKS)] if number else "o"
-        chosen = place[labels == label]
-        if len(chosen):
-            axes.scatter(*chosen.T, s=18, color=colour, marker=mark, linewidths=0,
-                         label=f"{label} ({len(chosen)})")  # fmt: skip
-    members = [_apart_first(np.flatnonzero(labels == label), place) for label in groups[1:]]
+    members: list[list[int]] = []
+    for each in sorted(behaviours, key=lambda each: each.group != UNNAMED):
+        heads = np.flatnonzero(labels == each.name)
+        axes.scatter(*place[heads].T, s=18, color=ROLES[each.group].light, linewidths=0,
+                     marker=MARKS[each.number % len(MARKS)],
+                     label=f"{each.name} ({len(heads)})")  # fmt: skip
+        if each.group != UNNAMED:
+            members.append(_apart_first(heads, place))
     for place, round_of_heads in enumerate(zip_longest(*members)):
         for unit in round_of_heads:
             if unit is not None:

@@ -12,7 +12,6 @@ distance 2–3     … whose tokens are two or three apart
 ```
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
+from headscope.results.dataset import run_options
 from headscope.results.records import (
     EXAMPLES,
     INPUTS,
@@ -81,8 +81,7 @@ def has_bands(result: xr.Dataset) -> bool:
 
 def counts_itself(result: xr.Dataset) -> bool:
     """Whether a token's attention to itself may be a pair of an exemplar."""
-    options = json.loads(result.attrs.get("options", "{}"))
-    return bool(options.get("self_exemplars", False))
+    return bool(run_options(result).get("self_exemplars", False))
 
 
 def exemplars_of(

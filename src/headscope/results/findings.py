@@ -23,6 +23,7 @@ from headscope.results.replicates import (
     share_interval,
     standard_error,
 )
+from headscope.results.tables import Interval
 
 Verdict = Literal["yes", "no", "unclear", "not measured", "for comparison"]
 SHARE = (0.0, 1.0)
@@ -58,9 +59,10 @@ class Found:
     high: float = np.nan
     trouble: str = ""  # why there is no interval
 
-    def cells(self, name: str, ends: str = "") -> dict[str, float]:
-        """The value and the ends of the interval in a row, which are called low and high there."""
-        return {name: self.value, f"{ends}low": self.low, f"{ends}high": self.high}
+    @property
+    def cell(self) -> Interval:
+        """The value with its interval, as a cell of a table."""
+        return Interval(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ JSON from a run directory, which may come from a stranger: parsed within limits,
 What is wrong is a RunError that names the place; nothing of the wrong kind gets further.
 """
 
-import json
+import re
 import stat
-import types
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import h5py
+import msgspec
 
 from headscope.errors import RunError
 from headscope.wording import plain, shorten
@@ -27,9 +28,10 @@ MEGABYTE = 2**20
 _SCALING = ("scale_factor", "add_offset")  # would make eight bytes of one
 DEPTH = 20
 TEXT = 20_000  # characters of one text
-VALUES = 2_000_000
+STRINGS = 2_000_000  # of one JSON text
 INTEGER = 2**53  # beyond which a reader in a browser sees another number
 Made = TypeVar("Made")
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -162,16 +164,33 @@ def named(name: object) -> str:
     return shorten(plain(str(name)), 60)
 
 
-def parse(text: object, what: str) -> Any:
-    """The JSON of a text; refuses what is not JSON, not finite, too deep, too long or too much."""
+def read_json(text: object, kind: type[Made], what: str) -> Made:
+    """A value of a type from JSON that may come from a stranger.
+
+    Refuses what is no JSON or of another type, and what is too deep, too long or too much.
+    """
     if not isinstance(text, str):
         raise RunError(f"{what} is not a text.")
+    _check_strings(text, what)
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{what} is not JSON that can be read ({said(error)}).") from error
-    _check_size(value, what)
+        value = _decoder(kind).decode(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise RunError(f"{what} cannot be read ({said(error)}).") from error
+    _check_depth(value, what)
     return value
+
+
+@cache  # making one takes longer than reading a measure
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def read_as(kind: type[Made], value: object, what: str) -> Made:
+    """A value of a type from what was parsed already."""
+    try:
+        return msgspec.convert(value, type=kind)
+    except msgspec.ValidationError as error:
+        raise RunError(f"{what} cannot be read ({said(error)}).") from error
 
 
 def said(error: BaseException) -> str:
@@ -179,107 +198,29 @@ def said(error: BaseException) -> str:
     return shorten(plain(str(error)), 120).removesuffix(".") or type(error).__name__
 
 
-_PLAIN = (str, int, float, bool, type(None))
-
-
-def read_as(kind: type[Made], value: object, what: str) -> Made:
-    """A dataclass from parsed JSON, every field of the type that it declares."""
-    if not isinstance(value, dict):
-        raise RunError(f"{what} is {_name_of(value)}, not an object.")
-    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}  # pyright: ignore[reportArgumentType]
-    required = {
-        name
-        for name, each in known.items()
-        if each.default is MISSING and each.default_factory is MISSING
-    }
-    if not required <= value.keys() <= known.keys():
-        raise RunError(f"{what} has other fields than {kind.__name__}.")
-    given = ((name, value[name]) for name in known if name in value)
-    return kind(**{name: _read(hints[name], each, f"{what}: {name}") for name, each in given})
-
-
-def require(kind: Any, value: object, what: str) -> None:
-    """Refuse a value that is not of the type."""
-    _read(kind, value, what)
-
-
-def _read(kind: Any, value: Any, what: str) -> Any:
-    if kind in _PLAIN and _is_plain(kind, value):  # nearly all that a result says
-        return value
-    origin, parts = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return value
-    if is_dataclass(kind) and isinstance(kind, type):
-        return read_as(kind, value, what)
-    if origin in (Union, types.UnionType):
-        return _read_either(parts, value, what)
-    if origin is Literal and value in parts and isinstance(value, str):
-        return value
-    if origin is tuple and isinstance(value, list):
-        return tuple(_read(parts[0], each, what) for each in value)
-    if _is_mapping(origin or kind) and isinstance(value, dict):
-        return {name: _read((*parts, Any, Any)[1], each, what) for name, each in value.items()}
-    if origin is None and _is_plain(kind, value):
-        return value
-    raise RunError(f"{what} is {_name_of(value)}, which is not what is written there.")
-
-
-def _read_either(parts: tuple[Any, ...], value: Any, what: str) -> Any:
-    if any(part in _PLAIN and _is_plain(part, value) for part in parts):
-        return value
-    for part in parts:
-        try:
-            return _read(part, value, what)
-        except RunError:
-            continue
-    raise RunError(f"{what} is {_name_of(value)}, which is not what is written there.")
-
-
-def _is_mapping(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Mapping)
-
-
-def _is_plain(kind: Any, value: Any) -> bool:
-    if kind is type(None):
-        return value is None
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, int | float) if kind is float else isinstance(value, kind)
-
-
-def _name_of(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
-    numbers = {int: "a number", float: "a number", type(None): "null"}
-    return (names | numbers).get(type(value), "something else")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
-def _check_size(value: Any, what: str) -> None:
-    """Without recursion: what is checked may be deep."""
-    waiting, count = [(value, 0)], 0
-    while waiting:
-        each, depth = waiting.pop()
-        count += 1
-        if depth > DEPTH or count > VALUES:
+def _check_strings(text: str, what: str) -> None:
+    """Refuse JSON with too many texts, or with one that is too long to be shown."""
+    for count, match in enumerate(_STRING.finditer(text)):
+        length = match.end() - match.start() - 2
+        if length > TEXT:
+            raise RunError(f"{what} has a text of {length:,} characters, more than {TEXT:,}.")
+        if count > STRINGS:
             raise RunError(f"{what} has more within it than a run has there.")
-        if isinstance(each, dict):
-            waiting += [(inner, depth + 1) for pair in each.items() for inner in pair]
-        elif isinstance(each, list):
-            waiting += [(inner, depth + 1) for inner in each]
-        else:
-            _check_value(each, what)
 
 
-def _check_value(value: Any, what: str) -> None:
-    if isinstance(value, int) and abs(value) > INTEGER:
-        raise RunError(f"{what} has a number of too many digits.")
-    if isinstance(value, float) and abs(value) == float("inf"):  # 1e999
-        raise RunError(f"{what} has a number that is not finite.")
-    if isinstance(value, str):
-        check_text(value, what)
+def _check_depth(value: Any, what: str) -> None:
+    """Without recursion: what is checked may be deep. Within typed values nothing can be."""
+    waiting = [(value, 0)]
+    while waiting:
+        inner, depth = waiting.pop()
+        if depth > DEPTH:
+            raise RunError(f"{what} has more within it than a run has there.")
+        if isinstance(inner, int) and abs(inner) > INTEGER:
+            raise RunError(f"{what} has a number of too many digits.")
+        if isinstance(inner, dict):
+            waiting += [(part, depth + 1) for part in inner.values()]
+        elif isinstance(inner, list):
+            waiting += [(part, depth + 1) for part in inner]
 
 
 def check_text(text: str, what: str) -> None:

@@ -21,12 +21,15 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.head import Head
-from headscope.results.inspection import named, parse, read_as
+from headscope.results.inspection import named, read_json
 
 Unit = Literal["share", "nats", "tokens", "divergence", ""]
 RoleKind = Literal[
     "position", "special", "tag", "relation", "coreference", "detector", "spread", "null"
 ]
+# What a head does, in groups that have a colour each (`theme.ROLES`).
+RoleGroup = Literal["position", "marks", "repetition", "token", "word class", "syntax", "sink",
+                    "even", "unnamed"]  # fmt: skip
 ATTRIBUTE = "measure"  # of a variable: everything below as JSON
 GRID = ("layer", "head")
 MARK = "~"  # between the name and the labels of a slice
@@ -57,6 +60,10 @@ class Baseline:
     variable: str
     means: str
     best_over: str | None = None
+
+    def words(self, label: str) -> str:
+        """What it means, with the label of the best value; nothing in a run is a format string."""
+        return self.means.replace("{}", label)
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,12 @@ class Measure:
     with_errors: bool = True  # whether the variables of DERIVED come with it
     also: tuple[str, ...] = ()  # further variables that need no words of their own
     role: Role | None = None  # of heads with large values
+    # Of a measure whose values are names: the group of each; "" stands for any further name.
+    groups: Mapping[str, RoleGroup] = field(default_factory=dict)
+
+    def group_of(self, name: str) -> RoleGroup:
+        """The group of a name, by which it is coloured."""
+        return self.groups.get(name, self.groups.get("", "unnamed"))
 
     def as_attributes(self) -> dict[str, str]:
         """The measure as attributes of its variable; xarray's plots know the first two."""
@@ -113,14 +126,14 @@ class Measure:
         if ATTRIBUTE not in attributes:
             return cls(name, name.replace("_", " ").capitalize(), "", "", "", unit="")
         content = attributes[ATTRIBUTE]
-        if not isinstance(content, str):
-            raise RunError(f"{_what(name)} is not a text.")
-        return _read(name, content)
+        return (
+            _read(name, content) if isinstance(content, str) else _read.__wrapped__(name, content)
+        )
 
 
 @lru_cache(maxsize=1024)  # a page asks for the same few again and again
-def _read(name: str, content: str) -> Measure:
-    return read_as(Measure, parse(content, _what(name)), _what(name))
+def _read(name: str, content: object) -> Measure:
+    return read_json(content, Measure, _what(name))
 
 
 def _what(name: str) -> str:
@@ -226,6 +239,34 @@ def cut(result: xr.Dataset, spec: str) -> Slice:
     return slice_at(result, name, dict(zip(axes, labels, strict=True)))
 
 
+@dataclass(frozen=True)
+class Behaviour:
+    """A name that a study gives to heads: its group, and its number within the group."""
+
+    name: str
+    group: RoleGroup
+    number: int
+
+
+def behaviours_of(result: xr.Dataset) -> list[Behaviour]:
+    """The names that heads of a result have, in the order of their declaration.
+
+    Group and number, hence colour and shape, depend on the declaration and not on the run, but for
+    the number of names that come from the corpus.
+    """
+    measure = measure_of(result, "behaviour")
+    declared = [name for name in measure.groups if name]
+    present = set(map(str, result.variables["behaviour"].values.ravel().tolist()))
+    counted: dict[RoleGroup, int] = {}
+    found: list[Behaviour] = []
+    for name in [*declared, *sorted(present - set(declared))]:
+        group = measure.group_of(name)
+        if name in present:
+            found.append(Behaviour(name, group, counted.get(group, 0)))
+        counted[group] = counted.get(group, 0) + 1
+    return found
+
+
 def slices(result: xr.Dataset, name: str) -> Iterator[Slice]:
     """Every slice of a measure."""
     axes = further_axes(result, name)
@@ -305,7 +346,7 @@ def _value(result: xr.Dataset, baseline: Baseline, at: Mapping[str, str]) -> Bas
         array = array.isel({baseline.best_over: best})
     if array.ndim or not np.isfinite(array):
         return None
-    return BaselineValue(float(array), baseline.means.format(label))
+    return BaselineValue(float(array), baseline.words(label))
 
 
 def signed_label(label: object) -> str:

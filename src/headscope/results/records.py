@@ -27,7 +27,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.files import SHARDS, checksum, write_atomically
-from headscope.results.inspection import check_text, parse, require, require_file, said
+from headscope.results.inspection import check_text, read_json, require_file, said
 
 TOP_TOKENS, EXAMPLES, INPUTS = "top_tokens.parquet", "examples.parquet", "inputs.parquet"
 MAPS, WRITES = "maps.parquet", "writes.parquet"
@@ -237,9 +237,7 @@ def check_files(result: xr.Dataset, folder: Path, names: Sequence[str]) -> None:
 
 
 def _checksums(result: xr.Dataset) -> dict[str, str]:
-    checksums = parse(result.attrs.get(CHECKSUMS, "{}"), CHECKSUMS)
-    require(Mapping[str, str], checksums, CHECKSUMS)
-    return checksums
+    return read_json(result.attrs.get(CHECKSUMS, "{}"), dict[str, str], CHECKSUMS)
 
 
 def _require_own(path: Path, expected: object) -> None:

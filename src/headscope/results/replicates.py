@@ -294,6 +294,34 @@ def replicates_of(result: xr.Dataset, name: str) -> xr.Variable:
     return _replicate(*_sums(result, name))
 
 
+def margin_of(result: xr.Dataset, name: str, suffix: str = "") -> xr.DataArray | None:
+    """Half of the 95 % interval of a measure, of every head and label: what ± means everywhere.
+
+    With `suffix` "_by_layer" of the values pooled over the heads of each layer. None for a measure
+    without errors; NaN where an error is unknown or nothing: then no group changes the value.
+    """
+    if f"{name}{suffix}_se" not in result or f"{name}_denominator" not in result:
+        return None
+    value = result[name + suffix]
+    dims = value.dims
+    error = result.variables[f"{name}{suffix}_se"].transpose(*dims).values
+    x, y = _sums(result, name)
+    sizes = {dim: size for dim, size in x.sizes.items() if dim not in y.dims}
+    y = y.set_dims({**sizes, **y.sizes})
+    if "head" not in dims:
+        y = y.sum("head")
+    y = y.transpose("group", *dims)
+    groups, weight = informed(y.values), y.values.sum(0)
+    if measure_of(result, name).unit == "share":
+        is_counted = are_counts(x.values, y.values)
+        low, high = share_interval(value.values, error, groups, weight, counted=is_counted)
+        is_known = np.isfinite(error) if is_counted else error > ROUNDING
+    else:
+        low, high = interval(value.values, error, groups)
+        is_known = error > ROUNDING
+    return value.copy(data=np.where(is_known, (high - low) / 2, np.nan))
+
+
 def add_q_values(result: xr.Dataset) -> xr.Dataset:
     """NAME_q for every measure that has a baseline, where the result holds the sums of both.
 

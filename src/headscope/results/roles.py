@@ -278,7 +278,7 @@ def _best(
     for each in labels:
         at = {dim: _place(place[dim].values, label) for dim, label in each.items()
               if dim in place.dims}  # fmt: skip
-        means.append(baseline.means.format(signed_label(names[int(place.isel(at))])))
+        means.append(baseline.words(signed_label(names[int(place.isel(at))])))
     return x.isel({over: place}), y.isel({over: place}), means
 
 
@@ -332,7 +332,10 @@ def _words(role: Role, labels: Mapping[str, str]) -> str:
     if len(whole) == 1 and len(labels) == 1:
         return whole[0]
     named = {dim: role.names.get(label, plain_label(label)) for dim, label in labels.items()}
-    return role.words.format(**named)
+    words = role.words
+    for dim, name in named.items():
+        words = words.replace(f"{{{dim}}}", name)
+    return words
 
 
 def _without_repeats(

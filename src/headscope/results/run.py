@@ -13,8 +13,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pandas as pd
 import xarray as xr
 
@@ -25,38 +26,57 @@ from headscope.results.dataset import check_result, load, without_stack
 from headscope.results.inspection import (
     LIMITS,
     inspect_folder,
-    parse,
-    require,
+    read_as,
+    read_json,
     require_file,
     said,
 )
-from headscope.results.records import NO_RECORDS, Records, records_of
+from headscope.results.records import NO_RECORDS, REMEDY, Records, records_of
 from headscope.results.statements import COLUMNS, choose, read_statements, role_rows
 from headscope.wording import counted, plain
 
 SETTINGS, RESULT = "run.json", "result.nc"
 State = Literal["complete", "unfinished", "damaged"]
 CHECKSUM = "sha256"  # in run.json, of everything else in it
-# Types of what is read of run.json by name.
-_TYPES: dict[str, Any] = {
-    "headscope": str,
-    "study": str,
-    "model": Mapping[str, Any],
-    "corpus": Mapping[str, Any],
-    "options": Mapping[str, Any],
-    "left_out": Mapping[str, str],
-    "threads": int,
-    "shard_threads": int,
-}
-_PARTS: dict[tuple[str, str], Any] = {
-    ("model", "name"): str | None,
-    ("corpus", "name"): str | None,
-    ("corpus", "path"): str | None,
-    ("corpus", "fingerprint"): str | None,
-    ("corpus", "sentences"): int | None,
-    ("options", "shard_sentences"): int | None,
-    ("options", "batch_tokens"): int | None,
-}
+
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Size = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ModelNamed(msgspec.Struct):
+    """What is read of the model in run.json."""
+
+    name: str | None = None
+
+
+class CorpusNamed(msgspec.Struct):
+    """What is read of the corpus in run.json."""
+
+    name: str | None = None
+    path: str | None = None
+    fingerprint: str | None = None
+    sentences: Count | None = None
+
+
+class Sizes(msgspec.Struct):
+    """What is read of the options of every study in run.json."""
+
+    shard_sentences: Size | None = None
+    batch_tokens: Size | None = None
+
+
+class Settings(msgspec.Struct):
+    """What is read of run.json by name; it may say more."""
+
+    headscope: str = ""
+    study: str = ""
+    model: ModelNamed = msgspec.field(default_factory=ModelNamed)
+    corpus: CorpusNamed = msgspec.field(default_factory=CorpusNamed)
+    options: Sizes = msgspec.field(default_factory=Sizes)
+    left_out: dict[str, str] = msgspec.field(default_factory=dict)
+    threads: int = 0
+    shard_threads: int = 0
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -129,8 +149,10 @@ def read_run(place: str | Path) -> Run:
     records = NO_RECORDS
     try:
         records = records_of(result, path)
-    except (RunError, OSError) as error:
+    except RunError as error:
         notes.append(str(error))
+    except Exception as error:  # a run that cannot be read is listed, for whatever reason
+        notes.append(f"Its examples cannot be read ({said(error)}); {REMEDY}.")
     return Run(path, "complete", tuple(notes), settings, result, records)
 
 
@@ -183,18 +205,10 @@ def seal_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_settings(file: Path) -> dict[str, Any]:
     require_file(file, LIMITS.settings)
-    settings = parse(file.read_text(encoding="utf-8"), SETTINGS)
-    require(Mapping[str, Any], settings, SETTINGS)
+    settings = read_json(file.read_text(encoding="utf-8"), dict[str, Any], SETTINGS)
     if settings.pop(CHECKSUM, None) != _digest(settings):
         raise RunError("its checksum is wrong, or missing as in older versions")
-    for name, kind in _TYPES.items():
-        if name in settings:
-            require(kind, settings[name], f"{SETTINGS}: {name}")
-    for (part, name), kind in _PARTS.items():
-        value = settings.get(part, {}).get(name)
-        require(kind, value, f"{SETTINGS}: {part} {name}")
-        if isinstance(value, int) and value < (name != "sentences"):
-            raise RunError(f"{SETTINGS}: {part} {name} is {value}")
+    read_as(Settings, settings, SETTINGS)
     return settings
 
 
@@ -215,11 +229,12 @@ def _settings(path: Path) -> tuple[dict[str, Any], list[str]]:
 def _result(path: Path) -> xr.Dataset:
     try:
         return check_result(without_stack(load(path)))
-    except RunError as error:
-        if RESULT in str(error):
+    except Exception as error:  # a run that cannot be read is listed, for whatever reason
+        if isinstance(error, RunError) and RESULT in str(error):
             raise
+        reason = str(error) if isinstance(error, RunError) else f"{said(error)}."
         raise RunError(
-            f"{path / RESULT} is not the result of a study: {error} Delete it and run the study "
+            f"{path / RESULT} is not the result of a study: {reason} Delete it and run the study "
             "again, which takes the finished shards."
         ) from error
 

@@ -17,16 +17,18 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.results.findings import Finding, Verdict, judge
-from headscope.results.inspection import parse, read_as, require
+from headscope.results.inspection import INTEGER, read_json
 from headscope.results.measure import MARK
 from headscope.results.replicates import replicated
 from headscope.results.roles import HeadRole, HeadRoles, describe_heads
+from headscope.results.tables import BESIDE, Column, Interval, tabulate
 
 ATTRIBUTE = "statements"  # of the Dataset
-Row = Mapping[str, Any]
 Cell = str | int | float | bool | None  # of a row as it is stored
+Row = Mapping[str, Cell]
 COLUMNS = ["head", "layer", "number", "role", "kind", "slice", "value", "low", "high", "baseline",
            "strength", "q", "share", "sentence"]  # fmt: skip
+_CLAIM_WORDS = ("claim", "published", "measured", "holds", "rule")  # of a claim in a table
 FILE_NAME = re.compile(r"\w[\w .-]{0,99}")  # a plain name: nothing is written outside the run
 
 
@@ -37,7 +39,8 @@ class Table:
     name: str
     title: str
     caption: str
-    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]  # plain cells under the names of the columns
     file: str  # of the CSV file, without ending
 
 
@@ -93,7 +96,9 @@ class Tabulation:
     title: str
     caption: str
     needs: tuple[str, ...]
-    rows: Callable[[xr.Dataset], Sequence[Row]]
+    rows: Callable[
+        [xr.Dataset], Sequence[Mapping[str, Any]]
+    ]  # with typed cells; see `results.tables`
     file: str = ""  # name of the CSV file where it is not that of the table
 
 
@@ -117,6 +122,19 @@ def make_statements(
     )
 
 
+def claim_rows(claims: Iterable[JudgedClaim]) -> list[dict[str, Any]]:
+    """Claims as rows of a table; NaN where there is no number."""
+    rows = []
+    for claim in claims:
+        value, low, high, threshold = (
+            math.nan if number is None else number
+            for number in (claim.value, claim.low, claim.high, claim.threshold)
+        )
+        words = {name: getattr(claim, name) for name in _CLAIM_WORDS}
+        rows.append({**words, "value": Interval(value, low, high), "threshold": threshold})
+    return rows
+
+
 def write_statements(result: xr.Dataset, statements: Statements) -> xr.Dataset:
     """The result with what is said of it."""
     said = json.dumps(_plain(asdict(statements)), ensure_ascii=False, allow_nan=False)
@@ -135,9 +153,9 @@ def read_statements(result: xr.Dataset) -> Statements:
 
 
 @lru_cache(maxsize=4)  # whoever shows a run asks several times, and a check of every value is slow
-def _parse(text: str) -> Statements:
+def _parse(text: object) -> Statements:
     what = "What the result says of itself"
-    said = read_as(Statements, parse(text, what), what)
+    said = read_json(text, Statements, what)
     files = [*(table.file for table in said.tables), *(choice.table for choice in said.choices)]
     if not all(map(FILE_NAME.fullmatch, files)):
         raise RunError(f"{what} names a file outside the run.")
@@ -145,8 +163,8 @@ def _parse(text: str) -> Statements:
 
 
 def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
-    rows = tuple(table.rows(result))
-    return Table(table.name, table.title, table.caption, rows, table.file or table.name)
+    columns, rows = tabulate(table.rows(result))
+    return Table(table.name, table.title, table.caption, columns, rows, table.file or table.name)
 
 
 def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
@@ -168,15 +186,19 @@ def _plain(value: Any) -> Any:
 
 
 def _read_table(table: Table) -> Table:
-    """The table with NaN for null; refuses rows of other columns than the first."""
-    if not table.rows or not table.rows[0] or len({tuple(row) for row in table.rows}) > 1:
+    """The table with NaN for null; refuses rows of other columns than it names."""
+    names = tuple(column.name for column in table.columns)
+    if not names or not table.rows or {tuple(row) for row in table.rows} != {names}:
         raise RunError("A table of the result has rows of different columns.")
-    require(tuple[Mapping[str, Cell], ...], list(table.rows), "A table of the result")
-    rows = tuple(
-        {name: math.nan if value is None else value for name, value in row.items()}
-        for row in table.rows
-    )
-    return replace(table, rows=rows)
+    for column in table.columns:
+        if column.kind in BESIDE and column.of not in names:
+            raise RunError("A table of the result has an interval of a column that it lacks.")
+    rows: list[Row] = []
+    for row in table.rows:
+        if any(isinstance(value, int) and abs(value) > INTEGER for value in row.values()):
+            raise RunError("A table of the result has a number of too many digits.")
+        rows.append({name: math.nan if value is None else value for name, value in row.items()})
+    return replace(table, rows=tuple(rows))
 
 
 def choose(

@@ -17,9 +17,10 @@ from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
-from headscope.results.measure import further_axes, measure_names, select, slices
+from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
+from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
@@ -57,8 +58,8 @@ def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
     return Tabulation(
         "readings",
         "Attention and what it gives",
-        "Pooled over the heads of each layer, with standard errors: shares of attention, and of "
-        "attention times the norm of what each token gives (‖a·v W_O‖).",
+        "Pooled over the heads of each layer: shares of attention, and of attention times the norm "
+        "of what each token gives (‖a·v W_O‖).",
         (f"{first}_norm",),
         lambda result: [
             {"layer": layer} | _layer_cells(result.sel(layer=layer), columns)
@@ -67,13 +68,13 @@ def layer_table(columns: Mapping[str, Sliced]) -> Tabulation:
     )
 
 
-def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, float]:
-    row: dict[str, float] = {}
+def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, Measured]:
+    row: dict[str, Measured] = {}
     known = {t: (name, at) for t, (name, at) in columns.items() if f"{name}_norm" in place}
     for title, (name, at) in known.items():
         for end, variable in (("", name), (" norm", f"{name}_norm")):
-            row[f"{title}{end}"] = float(select(place[f"{variable}_by_layer"], at))
-            row[f"{title}{end} se"] = float(select(place[f"{variable}_by_layer_se"], at))
+            column = MeasureColumn(variable, at=at)
+            (row[f"{title}{end}"],) = measured_cells(place, column, BY_LAYER, ())
     return row
 
 
@@ -169,7 +170,7 @@ def _correlation_row(
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:
         r = xr.corr(select(data[name], at), data[other], ("layer", "head"))
-        row |= find_interval(r, groups, CORRELATION).cells(other, f"{other} ")
+        row[other] = find_interval(r, groups, CORRELATION).cell
     return row
 
 

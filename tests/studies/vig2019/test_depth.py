@@ -102,6 +102,8 @@ def test_alignment_is_held_against_what_the_distances_of_the_same_head_give() ->
     assert judged(best, beyond).verdict == "no"
     assert judged(some, beyond).verdict == "yes"
     rows = findings.syntax_rows(beyond)
-    assert rows[1]["head"] == "L4H11" and rows[1]["beyond"] == pytest.approx(0.22, abs=0.001)
-    assert rows[0]["beyond"] == pytest.approx(0.22, abs=0.01)  # chosen elsewhere, the same head
-    assert rows[1]["low"] < rows[1]["beyond"] < rows[1]["high"]
+    assert rows[1]["head"] == "L4H11" and rows[1]["beyond"].value == pytest.approx(0.22, abs=0.001)
+    assert rows[0]["beyond"].value == pytest.approx(
+        0.22, abs=0.01
+    )  # chosen elsewhere, the same head
+    assert rows[1]["beyond"].low < rows[1]["beyond"].value < rows[1]["beyond"].high

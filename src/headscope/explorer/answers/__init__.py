@@ -3,7 +3,7 @@
 What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from msgspec import structs
 import headscope
 from headscope.errors import HeadscopeError, RunError
 from headscope.explorer import wire as sent
+from headscope.explorer.answers.runs import Column as HeadColumn
 from headscope.explorer.answers.runs import OpenRun, Sources
 from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
@@ -22,10 +23,12 @@ from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
 from headscope.results.compare.differences import Kind, MeasureDifference
 from headscope.results.dataset import left_out
 from headscope.results.measure import (
+    BY_LAYER,
     GRID,
     Measure,
     Slice,
     baseline_of,
+    behaviours_of,
     cut,
     further_axes,
     heads_of,
@@ -35,7 +38,9 @@ from headscope.results.measure import (
     plain_label,
     select,
 )
+from headscope.results.replicates import margin_of
 from headscope.results.statements import Table
+from headscope.results.tables import MEASURE_KINDS, Column
 
 TELLING = 10  # tokens of a head that the search knows
 
@@ -72,9 +77,9 @@ def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> sent.HeadEn
 
 def said(opened: OpenRun) -> sent.Said:
     """The tables, judged claims and chosen heads that are stored with the run."""
-    stored_with, known = opened.statements, measure_columns(opened.data)
-    tables = [stored(one, known) for one in stored_with.tables]
-    return sent.Said(tables, list(stored_with.findings), list(stored_with.choices))
+    statements = opened.statements
+    tables = [stored(opened.data, table) for table in statements.tables]
+    return sent.Said(tables, list(statements.findings), list(statements.choices))
 
 
 def summary(opened: OpenRun) -> sent.RunSummary:
@@ -109,12 +114,14 @@ def _closed(opened: OpenRun) -> Iterator[tuple[str, str]]:
         yield "findings", "This study makes no claims to be judged."
 
 
-def stored(table: Table, known: Mapping[str, str]) -> sent.StoredTable:
+def stored(data: xr.Dataset, table: Table) -> sent.StoredTable:
     """A stored table with its rows as lists, in the order of the columns."""
-    columns = list(dict.fromkeys(column for row in table.rows for column in row))
-    rows = [[_cell(row.get(column)) for column in columns] for row in table.rows]
-    titles = column_titles(known, columns)
-    return sent.StoredTable(table.name, table.title, table.caption, columns, titles, rows)
+    columns = [
+        sent.TableColumn(each.name, column_title(data, table, each), each.kind, each.of)
+        for each in table.columns
+    ]
+    rows = [[_cell(row[column.name]) for column in table.columns] for row in table.rows]
+    return sent.StoredTable(table.name, table.title, table.caption, columns, rows)
 
 
 def _cell(value: Any) -> sent.Cell:
@@ -143,7 +150,11 @@ def axis_title(measure: Measure, axis: str) -> str:
 
 def measured(opened: OpenRun, spec: str) -> sent.Picture:
     """One measure over layers and heads."""
-    return picture(opened.data, find(opened.data, spec))
+    chosen = find(opened.data, spec)
+    (column,) = [
+        each for each in opened.columns[chosen.measure.name] if each.chosen.at == chosen.at
+    ]
+    return picture(opened.data, column)
 
 
 def specs(opened: OpenRun) -> list[str]:
@@ -151,9 +162,9 @@ def specs(opened: OpenRun) -> list[str]:
     return [column.chosen.spec for columns in opened.columns.values() for column in columns]
 
 
-def picture(data: xr.Dataset, chosen: Slice) -> sent.Picture:
+def picture(data: xr.Dataset, column: HeadColumn) -> sent.Picture:
     """A slice with everything that the overview shows beside it."""
-    measure = chosen.measure
+    chosen, measure = column.chosen, column.chosen.measure
     return sent.Picture(
         spec=chosen.spec,
         title=chosen.title,
@@ -161,7 +172,7 @@ def picture(data: xr.Dataset, chosen: Slice) -> sent.Picture:
         layers=data["layer"].values.tolist(),
         heads=data["head"].values.tolist(),
         values=_grid(chosen.values),
-        errors=None if chosen.errors is None else _grid(chosen.errors),
+        errors=None if column.errors is None else _rows(column.errors),
         profile=profile(data, chosen),
         baseline=baseline_of(data, chosen),
         published=chosen.published,
@@ -178,15 +189,14 @@ def find(data: xr.Dataset, spec: str) -> Slice:
 
 def profile(data: xr.Dataset, chosen: Slice) -> sent.Profile:
     """One value a layer: pooled where the study pooled, otherwise the mean over heads."""
-    pooled = f"{chosen.measure.name}_by_layer"
+    pooled = f"{chosen.measure.name}{BY_LAYER}"
     if pooled not in data:
         return sent.Profile(_values(chosen.values.mean("head", skipna=True)), None, False)
-    errors = f"{pooled}_se"
-    return sent.Profile(
-        _values(select(data[pooled], chosen.at)),
-        _values(select(data[errors], chosen.at)) if errors in data else None,
-        True,
-    )
+    ends = ("", BY_LAYER, f"{BY_LAYER}_se", "_numerator", "_denominator")
+    names = [f"{chosen.measure.name}{end}" for end in ends]
+    parts = {name: select(data[name], chosen.at) for name in names if name in data}
+    margin = margin_of(xr.Dataset(parts), chosen.measure.name, BY_LAYER)
+    return sent.Profile(_values(parts[pooled]), None if margin is None else _values(margin), True)
 
 
 def map_of(opened: OpenRun) -> sent.Clusters:
@@ -208,7 +218,7 @@ def map_of(opened: OpenRun) -> sent.Clusters:
     ]
     return sent.Clusters(
         heads=heads,
-        behaviours=sorted({head.behaviour for head in heads if head.behaviour is not None}),
+        behaviours=behaviours_of(data) if "behaviour" in data else [],
         stress=number(positions.attrs.get("stress", np.nan)),
     )
 
@@ -291,49 +301,19 @@ def _difference(
     )
 
 
-# Columns that clark2019 names by what they are of, not by the measure.
-OF_OFFSETS = {"previous token": "-1", "same token": "0", "next token": "1"}
-_PARTS = (  # of a column's name, and what they say of the measure before them
-    ("_by_layer", ", pooled over heads"),
-    ("_head_mean", ", mean of heads"),
-)
+_SAID = {"by layer": ", pooled over heads", "head mean": ", mean of heads"}
 
 
-def measure_columns(data: xr.Dataset) -> dict[str, str]:
-    """How columns of stored tables may name a measure or one of its slices, and their titles."""
-    known: dict[str, str] = {}
-    for name in measure_names(data):
-        title, axes = measure_of(data, name).title, further_axes(data, name)
-        known[name] = title
-        for label in next(iter(axes.values())) if len(axes) == 1 else ():
-            sliced = f"{title}: {plain_label(label)}"
-            known[f"{name} {label}"] = sliced
-            if name == "special_share":
-                known[label] = sliced
-            if name == "offset_share":
-                known |= {each: sliced for each, at in OF_OFFSETS.items() if at == label}
-    return known
-
-
-def column_titles(known: Mapping[str, str], columns: Sequence[str]) -> list[str]:
-    """The columns of a stored table under the names that their measures have everywhere."""
-    measured = any(_bare(column)[0] in known for column in columns if "_" in column)
-    return [_column_title(column, known if measured else {}) for column in columns]
-
-
-def _column_title(column: str, known: Mapping[str, str]) -> str:
-    base, said, is_error = _bare(column)
-    title = known.get(base, plain_label(base)) + said
-    return f"± {title}" if is_error else title
-
-
-def _bare(column: str) -> tuple[str, str, bool]:
-    """A column's name without what was appended to it."""
-    base = column.removesuffix("_se").removesuffix(" se")
-    for part, said in _PARTS:
-        if base.endswith(part):
-            return base.removesuffix(part), said, base != column
-    return base, "", base != column
+def column_title(data: xr.Dataset, table: Table, column: Column) -> str:
+    """A column of a stored table under the name that its measure has everywhere."""
+    if column.kind == "margin":
+        (value,) = [each for each in table.columns if each.name == column.of]
+        return f"± {column_title(data, table, value)}"
+    try:
+        title = cut(data, column.of).title if column.kind in MEASURE_KINDS else ""
+    except RunError:  # a slice without any value
+        title = ""
+    return (title or plain_label(column.name)) + _SAID.get(column.kind, "")
 
 
 def _measure_entry(data: xr.Dataset, measure: Measure) -> sent.MeasureEntry:
@@ -374,4 +354,8 @@ def _values(array: xr.DataArray) -> sent.Values:
 
 
 def _grid(array: xr.DataArray) -> sent.Grid:
-    return [[number(value) for value in row] for row in array.transpose(*GRID).values]
+    return _rows(array.transpose(*GRID).values)
+
+
+def _rows(values: np.ndarray) -> sent.Grid:
+    return [[number(value) for value in row] for row in values]

@@ -22,6 +22,7 @@ from headscope.results.examples import Exemplar, exemplars_of, has_bands
 from headscope.results.findings import check_heads
 from headscope.results.measure import GRID, heads_of, measure_of, number, plain_label
 from headscope.results.records import SPACES, TOP_BAND, WRITES, BandExample, Point, Records
+from headscope.results.replicates import margin_of
 from headscope.results.statements import Statements
 from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
 
@@ -131,10 +132,11 @@ def _groups(data: xr.Dataset, columns: Sequence[Column], head: Head) -> Iterator
 def _mentions(statements: Statements, name: str) -> Iterator[sent.Mention]:
     """The rows of stored tables that name the head in any column but their first."""
     for table, row in [(each, row) for each in statements.tables for row in each.rows]:
-        (_, first), *others = row.items()
-        for column, value in others:
-            if isinstance(value, str) and value.split(" ")[0] == name:
-                yield sent.Mention(table.title, plain_label(str(first)), plain_label(column))
+        first, *others = table.columns
+        for column in others:
+            if column.kind == "head" and str(row[column.name]).split(" ")[0] == name:
+                row_name = plain_label(str(row[first.name]))
+                yield sent.Mention(table.title, row_name, plain_label(column.name))
 
 
 def _closest(own: str, names: list[str], distances: np.ndarray) -> list[sent.Neighbour]:
@@ -257,11 +259,12 @@ def _histogram(data: xr.Dataset, name: str, head: Head) -> sent.Histogram:
     axis, measure = str(_axis(data, name)), measure_of(data, name)
     lows = np.asarray(data.variables[axis].values, float)
     highs = np.append(lows[1:], _end(axis, lows))
-    values, errors = (_row(data, each, head) for each in (name, f"{name}_se"))
+    values, margin = data[name].sel(head._asdict()).values, margin_of(data, name)
+    errors = None if margin is None else margin.sel(head._asdict()).values
     bins = [
         sent.Bin(float(low), float(high), value, None if errors is None else number(errors[place]))
         for place, (low, high) in enumerate(zip(lows, highs, strict=True))
-        if values is not None and (value := number(values[place])) is not None
+        if (value := number(values[place])) is not None
     ]
     return sent.Histogram(name, measure.title, measure.meaning, AXES[axis], bins)
 
@@ -269,10 +272,6 @@ def _histogram(data: xr.Dataset, name: str, head: Head) -> sent.Histogram:
 def _end(axis: str, lows: np.ndarray) -> float:
     """Where the last bin ends: distances double, weights end at 1."""
     return 1.0 if axis == "peak" else float(2 * lows[-1])
-
-
-def _row(data: xr.Dataset, name: str, head: Head) -> np.ndarray | None:
-    return np.asarray(data[name].sel(head._asdict()).values, float) if name in data else None
 
 
 def _tops(kept: Records, head: Head) -> Iterator[sent.TopTokens]:

@@ -25,9 +25,11 @@ from headscope.results.measure import (
     measure_names,
     number,
     own_baseline,
+    select,
     slices,
 )
 from headscope.results.records import EXAMPLES, TOP_TOKENS
+from headscope.results.replicates import margin_of
 from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
@@ -139,7 +141,7 @@ def _is_there(file: Path) -> bool:
 
 @dataclass(frozen=True)
 class Column:
-    """One number for every head, its error, and its rank among the heads that have a number."""
+    """One number for every head, its margin of error, and its rank among all that have one."""
 
     chosen: Slice
     values: np.ndarray  # layer head
@@ -163,13 +165,19 @@ def columns_of(data: xr.Dataset) -> dict[str, tuple[Column, ...]]:
     places = dict(
         zip(heads_of(data), np.ndindex(*(data.sizes[axis] for axis in GRID)), strict=True)
     )
-    return {
-        name: tuple(_column(data, each, places) for each in slices(data, name))
-        for name in measure_names(data)
-    }
+    columns: dict[str, tuple[Column, ...]] = {}
+    for name in measure_names(data):
+        margin = margin_of(data, name)
+        columns[name] = tuple(_column(data, each, margin, places) for each in slices(data, name))
+    return columns
 
 
-def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, int]]) -> Column:
+def _column(
+    data: xr.Dataset,
+    chosen: Slice,
+    margin: xr.DataArray | None,
+    places: Mapping[Head, tuple[int, int]],
+) -> Column:
     values = np.asarray(chosen.values.values, float)
     known = np.isfinite(values)
     ranks = np.zeros(values.shape, int)
@@ -177,7 +185,7 @@ def _column(data: xr.Dataset, chosen: Slice, places: Mapping[Head, tuple[int, in
     return Column(
         chosen=chosen,
         values=values,
-        errors=None if chosen.errors is None else chosen.errors.transpose(*GRID).values,
+        errors=None if margin is None else select(margin, chosen.at).transpose(*GRID).values,
         ranks=ranks,
         of=int(known.sum()),
         mean=number(values[known].mean()) if known.any() else None,

@@ -339,7 +339,7 @@ export interface InputText {
 /** The map of heads. */
 export interface Clusters {
   heads: MappedHead[];
-  behaviours: string[];
+  behaviours: Behaviour[];
   stress: number | null;
 }
 
@@ -351,6 +351,13 @@ export interface MappedHead {
   y: number | null;
   behaviour: string | null;
   looks: string | null;
+}
+
+/** A name that a study gives to heads: its group, and its number within the group. */
+export interface Behaviour {
+  name: string;
+  group: "even" | "marks" | "position" | "repetition" | "sink" | "syntax" | "token" | "unnamed" | "word class";
+  number: number;
 }
 
 /** The tables, judged claims and chosen heads that are stored with a run. */
@@ -365,9 +372,16 @@ export interface StoredTable {
   name: string;
   title: string;
   caption: string;
-  columns: string[];
-  titles: string[];
+  columns: TableColumn[];
   rows: ((string | number | boolean | null)[])[];
+}
+
+/** What a column of a table holds; a margin of error is of the column that it stands behind. */
+export interface TableColumn {
+  name: string;
+  title: string;
+  kind: "by layer" | "head" | "head mean" | "high" | "low" | "margin" | "note" | "number" | "text" | "value";
+  of: string;
 }
 
 /** A claim of the paper held against the result by a stated rule. */

@@ -14,7 +14,6 @@ seed permutes them. In a network, in its fine-tuned and in its quantised copy he
 the same head. How two runs relate says which it is, and whether they read the same texts.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from jaxtyping import Float
 
 from headscope.errors import RunError
 from headscope.head import Head
+from headscope.results.dataset import run_options
 from headscope.results.measure import GRID, Slice, heads_of, measure_names, slices
 from headscope.results.run import Run
 
@@ -237,7 +237,7 @@ def _drawn(run: Run) -> tuple[str, Mapping[str, Any]] | None:
     known = {} if run.result is None else run.result.attrs
     if "corpus" not in known or "options" not in known:
         return None
-    return str(known["corpus"]), json.loads(known["options"])
+    return str(known["corpus"]), run_options(run.data)
 
 
 def _networks(first: Run, second: Run) -> tuple[bool, str]:

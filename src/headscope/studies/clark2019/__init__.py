@@ -37,7 +37,7 @@ from headscope.studies.clark2019.words import (
 )
 from headscope.studies.clark2019.words import exhibits as word_exhibits
 from headscope.studies.clark2019.words import findings as word_findings
-from headscope.studies.clark2019.words.choices import name_linguistic
+from headscope.studies.clark2019.words.choices import COREFERENCE, name_linguistic
 from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, NO_TREES, Option, say_words
 from headscope.studies.study import Study
 from headscope.text.segments import Segments
@@ -119,6 +119,17 @@ BEHAVIOUR = Measure(
     range="names",
     cost="from the variables alone",
     with_errors=False,
+    groups={
+        "previous": "position",
+        "next": "position",
+        "broad": "even",
+        "cls": "marks",
+        "sep": "marks",
+        "punct": "marks",
+        COREFERENCE: "syntax",
+        OTHER: "unnamed",
+        "": "syntax",
+    },
 )
 LINES = ("uniform_entropy", "entropy_even")
 

@@ -11,11 +11,12 @@ from headscope.engine.look_again import LookAgain
 from headscope.metrics import surface
 from headscope.plots.headmap import draw_head_scatter
 from headscope.plots.heatmap import Panel, Strips, draw_panels, draw_strips
+from headscope.results.measure import behaviours_of
 from headscope.results.statements import Tabulation
-from headscope.results.tables import Column, columns_of, head_rows, layer_rows
+from headscope.results.tables import MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.additions import IMPORTANCE, IMPORTANCE_TABLE
 from headscope.studies.luger2026 import maps
-from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, OTHER, behaviour
+from headscope.studies.luger2026.findings import BEHAVIOUR, FINDINGS, KINDS_TABLE, behaviour
 from headscope.studies.luger2026.inputs import (
     check_room,
     inputs_again,
@@ -63,7 +64,7 @@ DETECTORS = {
     "retrieval": "retrieval",
     "successor": "successor",
 }
-COLUMNS = tuple(map(Column, (*SHARES, *REACHES, *DETECTORS)))
+COLUMNS = tuple(map(MeasureColumn, (*SHARES, *REACHES, *DETECTORS)))
 
 
 def draw_measures(result: xr.Dataset, titles: dict[str, str]) -> Drawing:
@@ -95,7 +96,9 @@ def draw_histograms(result: xr.Dataset) -> Drawing:
 def draw_map(result: xr.Dataset) -> Drawing:
     """Heads by entropy and distance."""
     x, y, labels = (result[name] for name in ("entropy", "distance", "behaviour"))
-    return draw_head_scatter(x, y, labels, OTHER, ("entropy in nats", "distance in tokens"))
+    return draw_head_scatter(
+        x, y, labels, behaviours_of(result), ("entropy in nats", "distance in tokens")
+    )
 
 
 FIGURES = (
@@ -151,16 +154,16 @@ TABLES = (
     Tabulation(
         "layers",
         "Layers",
-        "Values of all heads together, with errors.",
+        "Values of all heads together.",
         (),
-        lambda result: layer_rows(result, columns_of(result, COLUMNS)),
+        lambda result: layer_rows(result, measure_columns(result, COLUMNS)),
     ),
     Tabulation(
         "heads",
         "Heads",
-        "Every head, with standard errors over documents.",
+        "Every head.",
         (),
-        lambda result: head_rows(result, columns_of(result, COLUMNS)),
+        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
     ),
 )
 

@@ -38,6 +38,7 @@ from headscope.results.held_out import hold_out, sums_at
 from headscope.results.measure import Measure
 from headscope.results.replicates import informed, share_interval
 from headscope.results.statements import Tabulation
+from headscope.results.tables import HeadName
 from headscope.studies.option import NO_NEXT
 from headscope.wording import counted
 
@@ -96,6 +97,18 @@ BEHAVIOUR = Measure(
     range="names",
     cost="from the variables alone",
     with_errors=False,
+    groups={
+        "previous token": "position",
+        "next token": "position",
+        "itself": "position",
+        "first token": "sink",
+        "delimiters": "marks",
+        "duplicate token": "repetition",
+        "induction": "repetition",
+        "retrieval": "repetition",
+        "successor": "token",
+        OTHER: "unnamed",
+    },
 )
 
 
@@ -129,9 +142,9 @@ def _row(result: xr.Dataset, kind: Kind) -> dict[str, Any]:
         "rule": f"{kind.variable} > {kind.threshold}",
         "heads": int(judged.yes.sum()),
         "unclear": int(judged.unclear.sum()),
-        "best": name_head(layer, head),
+        "best": HeadName(name_head(layer, head)),
         "value": value,
-        **hold_out(result, kind.variable).find().cells("held_out"),
+        "held_out": hold_out(result, kind.variable).find().cell,
         "which": name_chosen(result, judged.yes),
         "which_unclear": name_chosen(result, judged.unclear),
     }

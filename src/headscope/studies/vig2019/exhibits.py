@@ -13,8 +13,18 @@ from headscope.observe.batch import FORMS
 from headscope.plots.charts import draw_curve, draw_scatters, draw_shares
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
+from headscope.results.measure import BY_LAYER
 from headscope.results.statements import Tabulation
-from headscope.results.tables import Column, column_at, columns_of, head_rows, rows_of
+from headscope.results.tables import (
+    HEAD_MEAN,
+    HeadName,
+    MeasureColumn,
+    column_at,
+    head_rows,
+    measure_columns,
+    measured_cells,
+    rows_of,
+)
 from headscope.studies.study import Figure
 from headscope.studies.vig2019.specialised import Specialist, find_specialists, telling_heads
 
@@ -28,12 +38,12 @@ _FORM_TITLES = {
     "either": "either",
 }
 COLUMNS = (
-    Column("null_share"),
-    Column("dependency_alignment", at={"form": "either"}),
-    Column("dependency_expected", at={"form": "either"}),
-    Column("variability"),
-    Column("distance"),
-    Column("entropy"),
+    MeasureColumn("null_share"),
+    MeasureColumn("dependency_alignment", at={"form": "either"}),
+    MeasureColumn("dependency_expected", at={"form": "either"}),
+    MeasureColumn("variability"),
+    MeasureColumn("distance"),
+    MeasureColumn("entropy"),
 )
 HELD_OUT = (
     "Held out: chosen on half of the documents and scored on the other, with 95 % intervals; "
@@ -263,14 +273,14 @@ FIGURES = (
 def layer_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """One row per layer: pooled values and means of head values."""
     columns = [
-        each for each in columns_of(result, COLUMNS) if f"{each.variable}_by_layer" in result
+        each for each in measure_columns(result, COLUMNS) if each.variable + BY_LAYER in result
     ]
     cells: dict[str, list[Any]] = {"layer": result.variables["layer"].values.tolist()}
     for column in columns:
-        for suffix in ("_by_layer", "_by_layer_se", "_head_mean"):
+        for suffix in (BY_LAYER, HEAD_MEAN):
             name = f"{column.variable}{suffix}"
             if name in result:
-                cells[name] = column_at(result, name, ("layer",), column.at)
+                cells[name] = measured_cells(result, column, suffix, ("layer",))
     return rows_of(cells)
 
 
@@ -301,10 +311,10 @@ def _best_cells(found: Specialist, even: float) -> dict[str, Any]:
         "mean": found.mean,
         "even": even,
         "best": found.share,
-        "head": name_head(found.layer, found.head),
+        "head": HeadName(name_head(found.layer, found.head)),
         "factor": found.times,
-        **found.held_out.cells("held_out"),
-        **found.factor.cells("held_out_factor", "factor_"),
+        "held_out": found.held_out.cell,
+        "held_out_factor": found.factor.cell,
     }
 
 
@@ -328,16 +338,15 @@ TABLES = (
     Tabulation(
         "layers",
         "Layers",
-        "Values pooled over the heads of each layer with standard errors, and plain means of the "
-        "head values.",
+        "Values pooled over the heads of each layer, and plain means of the head values.",
         (),
         layer_rows,
     ),
     Tabulation(
         "heads",
         "Heads",
-        "Every head with its standard errors.",
+        "Every head.",
         (),
-        lambda result: head_rows(result, columns_of(result, COLUMNS)),
+        lambda result: head_rows(result, measure_columns(result, COLUMNS)),
     ),
 )

@@ -33,6 +33,7 @@ from headscope.results.findings import (
 from headscope.results.held_out import HeldOut, hold_out
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
+from headscope.results.tables import HeadName
 from headscope.studies.vig2019 import specialised
 from headscope.studies.vig2019.specialised import ONE_LAYER
 
@@ -320,14 +321,18 @@ def syntax_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     ]  # fmt: skip
     nan = float("nan")
     held_out = {"head": "best head, held out", "alignment": nan, "expected": nan}
-    return [held_out | elsewhere.cells("beyond"), *rows] if rows else []
+    return [{**held_out, "beyond": elsewhere.cell}, *rows] if rows else []
 
 
 def _row(data: xr.Dataset, found: Found, layer: int, head: int) -> dict[str, Any]:
     place = {"layer": layer, "head": head, **EITHER}
     aligned, expected = (float(whole(data[name]).sel(place)) for name in NEEDS)
-    named = {"head": name_head(layer, head), "alignment": aligned, "expected": expected}
-    return named | found.cells("beyond")
+    return {
+        "head": HeadName(name_head(layer, head)),
+        "alignment": aligned,
+        "expected": expected,
+        "beyond": found.cell,
+    }
 
 
 SYNTAX_TABLE = Tabulation(

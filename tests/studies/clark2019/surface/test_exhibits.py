@@ -12,6 +12,7 @@ from headscope.head import name_in_paper
 from headscope.plots import style, to_svg
 from headscope.results.findings import layers_between
 from headscope.results.statements import read_statements
+from headscope.results.tables import tabulate
 from headscope.studies.clark2019.surface.exhibits import FIGURES, TABLES, clearest_heads
 from tests.references.float64_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019.corpora import paragraphs
@@ -74,7 +75,7 @@ def test_the_figures_of_a_model_without_delimiters_leave_them_out() -> None:
 
 
 def test_tables_hold_the_values_of_the_result() -> None:
-    rows = {table.name: table.rows(result()) for table in TABLES}
+    rows = {table.name: tabulate(table.rows(result()))[1] for table in TABLES}
     assert len(rows["heads"]) == 4 and len(rows["layers"]) == 2 and len(rows["neighbours"]) == 4
     second = rows["heads"][1]
     assert second["head"] == "L0H1 (paper 1-2)"

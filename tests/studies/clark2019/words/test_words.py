@@ -14,9 +14,10 @@ from headscope.engine import Part
 from headscope.errors import CorpusError, RunError
 from headscope.head import Head
 from headscope.model.inputs.frame import find_frame
-from headscope.report.parts import show_table
+from headscope.reports.parts import show_table
 from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
+from headscope.results.tables import tabulate
 from headscope.studies.clark2019.probes.mentions import phrases
 from headscope.studies.clark2019.probes.trained_probes import Learner
 from headscope.studies.clark2019.probes.training import PROBES
@@ -273,7 +274,7 @@ def test_relations_with_few_words_are_shown_in_grey(whole: tuple[Path, xr.Datase
     rows = table1_rows(whole[1])
     few = [row for row in rows if row["words"] < 20]
     assert all(row["note"] == "few words" for row in few)
-    assert sum(row.is_faint for row in show_table(rows, "Table 1").rows) == len(few)
+    assert sum(row.is_faint for row in show_table(*tabulate(rows), "Table 1").rows) == len(few)
 
 
 @pytest.mark.parametrize("trees", [True, False], ids=["trees", "plain text"])

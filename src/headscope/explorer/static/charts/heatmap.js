@@ -209,7 +209,7 @@ export function gridRows(grid) {
   const rows = grid.layers.flatMap((layer, i) =>
     grid.heads.map((head, j) => [headName(layer, head), layer, head, grid.values[i][j], ...(grid.errors ? [grid.errors[i][j]] : [])]),
   );
-  return [["name", "layer", "head", "value", ...(grid.errors ? ["standard error"] : [])], ...rows];
+  return [["name", "layer", "head", "value", ...(grid.errors ? ["margin of error"] : [])], ...rows];
 }
 
 /** @param {Grid} grid @returns {Map<string, number | null>} */

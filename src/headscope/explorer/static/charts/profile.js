@@ -34,6 +34,6 @@ function bar(profile, i, layer, x, y, pitch) {
   if (value === null) return s("g", {}, name);
   const [zero, end] = [at(x, 0), at(x, value)];
   const box = s("rect", { x: Math.min(zero, end), y: middle - thick / 2, width: Math.abs(end - zero), height: thick, rx: 2, fill: ink().bar });
-  const whisker = error === null ? "" : s("line", { x1: at(x, value - 1.96 * error), x2: at(x, value + 1.96 * error), y1: middle, y2: middle, stroke: ink().ink, "stroke-width": 1.5 });
+  const whisker = error === null ? "" : s("line", { x1: at(x, value - error), x2: at(x, value + error), y1: middle, y2: middle, stroke: ink().ink, "stroke-width": 1.5 });
   return s("g", {}, s("title", {}, `Layer ${layer}: ${withError(value, error)}`), name, box, whisker);
 }

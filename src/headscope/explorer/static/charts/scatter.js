@@ -13,7 +13,7 @@ import { ink } from "../shell/look.js";
  * @property {string} name
  * @property {number} x
  * @property {number} y
- * @property {number | null} [dx]  standard errors, drawn while the point is looked at
+ * @property {number | null} [dx]  margins of error, drawn while the point is looked at
  * @property {number | null} [dy]
  * @property {string} [said]  what it is called instead of its name and place
  * @property {string} [color]
@@ -121,7 +121,7 @@ function listen(drawing, options) {
   });
 }
 
-/** One standard error to each side of the point that is looked at. @param {SVGSVGElement} drawing @param {Point[]} points @param {import("./axes.js").Scale} x @param {import("./axes.js").Scale} y */
+/** The 95 % interval of the point that is looked at. @param {SVGSVGElement} drawing @param {Point[]} points @param {import("./axes.js").Scale} x @param {import("./axes.js").Scale} y */
 function showErrors(drawing, points, x, y) {
   if (!points.some((one) => one.dx || one.dy)) return;
   const cross = s("path", { class: "errors", fill: "none", stroke: ink().ink, "stroke-width": 1.5, "pointer-events": "none" });

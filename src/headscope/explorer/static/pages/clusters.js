@@ -6,7 +6,7 @@ import { h } from "../shell/dom.js";
 import { figure } from "../charts/figure.js";
 import { number, plain } from "../shell/format.js";
 import { byLayer, byMeasure, legendItem } from "../charts/coloring.js";
-import { ink, kindColor } from "../shell/look.js";
+import { UNNAMED, ink, roleColor } from "../shell/look.js";
 import { change, go } from "../shell/place.js";
 import { scatter } from "../charts/scatter.js";
 
@@ -54,11 +54,15 @@ function page(context, run, map, by, spec, coloring) {
 
 /** @param {Clusters} map @returns {Coloring} */
 function byBehaviour(map) {
-  const kinds = map.behaviours.filter((one) => one !== "other");
-  const place = (/** @type {Head} */ head) => kinds.indexOf(head.behaviour ?? "other");
-  const colorAt = (/** @type {number} */ i) => (i < 0 ? ink().faint : kindColor(i));
-  // Colours that come round again, or nearly, come with another shape.
-  const shapeAt = (/** @type {number} */ i) => (i < 0 ? 0 : (i + 1 + 2 * Math.floor(i / 5)) % 5);
-  const items = [...kinds, ...(map.behaviours.includes("other") ? ["other"] : [])].map((name) => legendItem(colorAt(kinds.indexOf(name)), shapeAt(kinds.indexOf(name)), plain(name), name === "other"));
-  return { color: (head) => colorAt(place(/** @type {Head} */ (head))), shape: (head) => shapeAt(place(head)), hollow: (head) => place(head) < 0, legend: h("p", { class: "legend" }, ...items) };
+  const named = new Map(map.behaviours.map((one) => [one.name, one]));
+  const look = (/** @type {Head} */ head) => named.get(head.behaviour ?? "");
+  // A colour for each group of behaviours, a shape within it: the same in every run.
+  const shapeAt = (/** @type {{number: number} | undefined} */ one) => (one?.number ?? 0) % 5;
+  const items = map.behaviours.map((one) => legendItem(roleColor(one.group), shapeAt(one), plain(one.name), one.group === UNNAMED));
+  return {
+    color: (head) => roleColor(look(/** @type {Head} */ (head))?.group ?? UNNAMED),
+    shape: (head) => shapeAt(look(head)),
+    hollow: (head) => (look(head)?.group ?? UNNAMED) === UNNAMED,
+    legend: h("p", { class: "legend" }, ...items),
+  };
 }

@@ -3,7 +3,7 @@
 import { sortable } from "../charts/table.js";
 import { askCard, askRecords, askRun } from "../shell/api.js";
 import { h } from "../shell/dom.js";
-import { headNames, withError } from "../shell/format.js";
+import { PLUS_MINUS, headNames, withError } from "../shell/format.js";
 import { address } from "../shell/place.js";
 import { bandSection } from "./bands.js";
 import { histogramPair } from "./records.js";
@@ -36,6 +36,6 @@ function measures(card) {
   return sortable({
     title: "Where it ranks highest", rows, sort: "", onSort: () => {},
     columns: [{ name: "measure" }, { name: "value", numeric: true, show: (value, row) => withError(Number(value), row[3] === null ? null : Number(row[3])) }, { name: "rank", numeric: true, show: (value, row) => `${value} / ${row[4]}` }],
-    note: "Rank 1 is the largest value of all heads; ± is one standard error.",
+    note: `Rank 1 is the largest value of all heads; ${PLUS_MINUS}.`,
   });
 }

@@ -9,7 +9,7 @@ import { sortable } from "../charts/table.js";
 import { askHeads, askPicture, askRun } from "../shell/api.js";
 import { measureMenus, menu } from "../shell/controls.js";
 import { h } from "../shell/dom.js";
-import { counted, plain, withError } from "../shell/format.js";
+import { PLUS_MINUS, counted, plain, withError } from "../shell/format.js";
 import { address, change, go } from "../shell/place.js";
 import { addFilter, filterRows } from "./filters.js";
 import { keeps, readQuestion, writeFilters, writeSpecs } from "./question.js";
@@ -100,7 +100,7 @@ function plane(found, kept) {
     onOpen: (name) => go("head", { run: run.slug, head: name }), onLook: tell,
     onBrush: (names, box) => names.length && change({ where: writeFilters([...asked.filters, ...inBox(asked.x, box.x), ...inBox(asked.y, box.y)]) }),
   });
-  const rows = () => [["name", ...specs.flatMap((spec) => [spec, `${spec} standard error`])], ...points.map((one) => [one.name, ...specs.flatMap((spec) => cells(/** @type {Picture} */ (pictures.get(spec)), one.name))])];
+  const rows = () => [["name", ...specs.flatMap((spec) => [spec, `${spec} margin of error`])], ...points.map((one) => [one.name, ...specs.flatMap((spec) => cells(/** @type {Picture} */ (pictures.get(spec)), one.name))])];
   const missing = kept.length - points.length;
   const caption = h("div", {}, readout, coloring.legend, h("p", {}, h("strong", { id: "correlation" }, relation(points)), ` over ${counted(points.length, "head")}. Drag a rectangle to keep the heads inside.${missing ? ` ${counted(missing, "head")} without a value.` : ""}`));
   return figure({ title: "Heads by measures", drawing, rows, caption, extra: axes(found) });
@@ -133,7 +133,7 @@ function axes({ run, asked }) {
 
 /** @param {Found} found @param {Head | undefined} head @param {string[]} specs @returns {(Node | string)[]} */
 function describe(found, head, specs) {
-  if (!head) return ["Point at a head for its values and their standard errors; click or Enter opens its card, arrows go from head to head."];
+  if (!head) return ["Point at a head for its values and half of their 95 % intervals; click or Enter opens its card, arrows go from head to head."];
   const values = specs.map((spec) => {
     const one = picture(found, spec);
     const { value, error } = lookUp(one, head.name);
@@ -156,7 +156,7 @@ function table(found, kept) {
   return h("div", {}, chooser(found), sortable({
     title: "Heads", rows, most: MOST_ROWS, kind: "tall", sort: asked.sort, onSort: (sort) => { asked.sort = sort; change({ sort }, { replace: true, quiet: true }); },
     columns: [{ name: "head", show: (name) => h("a", { href: address("head", { run: run.slug, head: String(name) }) }, String(name)) }, ...(looks ? [{ name: "looks at" }] : []), ...columns.map(value)],
-    note: "± is one standard error. Click a heading to sort; the CSV has every head that fits.",
+    note: `${PLUS_MINUS}. Click a heading to sort; the CSV has every head that fits.`,
   }));
 }
 

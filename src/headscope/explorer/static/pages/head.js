@@ -4,7 +4,7 @@ import { askCard, askRecords, askRun } from "../shell/api.js";
 import { labelBars } from "../charts/bars.js";
 import { h } from "../shell/dom.js";
 import { figure } from "../charts/figure.js";
-import { headNames, number, ordinal, plain, withError } from "../shell/format.js";
+import { PLUS_MINUS, headNames, number, ordinal, plain, withError } from "../shell/format.js";
 import { menu } from "../shell/controls.js";
 import { address, change } from "../shell/place.js";
 import { exemplarSection } from "./exemplars.js";
@@ -86,7 +86,7 @@ function measures(run, card, context) {
       { name: "mean of heads", numeric: true },
       { name: "baseline", numeric: true },
     ],
-    note: "Rank 1 is the largest value of all heads; ± is one standard error.",
+    note: `Rank 1 is the largest value of all heads; ${PLUS_MINUS}.`,
   });
 }
 
@@ -114,7 +114,7 @@ function bars(group, room) {
   const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
   const drawing = shown.length ? labelBars(shown, { width, label: group.title }) : null;
   if (!drawing) return h("section", { class: "figure" }, h("h2", {}, group.title), h("p", {}, "No value."));
-  const rows = () => [[group.axis, "value", "standard error", "rank", "of", "baseline"], ...ordered.map((one) => [one.label, one.value, one.error, one.rank, one.of, one.baseline?.value ?? null])];
+  const rows = () => [[group.axis, "value", "margin of error", "rank", "of", "baseline"], ...ordered.map((one) => [one.label, one.value, one.error, one.rank, one.of, one.baseline?.value ?? null])];
   const names = [...new Set(shown.flatMap((one) => (one.baseline ? [one.baseline.means] : [])))];
   const tick = names.length ? [h("span", { class: "swatch tick" }), names.length > 1 ? "each one’s best baseline" : names[0], ". "] : [];
   const rare = ordered.length - frequent.length;

@@ -97,7 +97,7 @@ function profileFigure(picture, map, width) {
   const kind = picture.profile.pooled ? "pooled over heads" : "mean of heads";
   const baseline = picture.baseline?.value ?? null;
   const drawing = layerProfile(picture.profile, picture.layers, { pitch: map.pitch, top: map.top, width: Math.max(220, width - 34), baseline, label: `${picture.title} by layer, ${kind}` });
-  const rows = () => [["layer", "value", "standard error"], ...picture.layers.map((layer, i) => [layer, picture.profile.values[i], picture.profile.errors?.[i] ?? null])];
+  const rows = () => [["layer", "value", "margin of error"], ...picture.layers.map((layer, i) => [layer, picture.profile.values[i], picture.profile.errors?.[i] ?? null])];
   const line = picture.baseline ? h("p", {}, h("span", { class: "swatch dash" }), `Baseline ${number(baseline)}: ${picture.baseline.means}.`) : null;
   const caption = h("div", {}, h("p", {}, `By layer, ${kind}${picture.profile.errors ? "; lines are 95 % intervals" : ""}.`), line);
   return figure({ title: "Layers", drawing, rows, caption });

@@ -29,7 +29,7 @@ export function histogramPair(found, room) {
   if (!known.length) return null;
   const width = Math.min(640, room > 900 ? room / 2 - 46 : room - 34);
   return h("div", { class: "pair" }, ...known.map((one) => {
-    const rows = () => [["from", "to", "value", "standard error"], ...one.bins.map((bin) => [bin.low, bin.high, bin.value, bin.error])];
+    const rows = () => [["from", "to", "value", "margin of error"], ...one.bins.map((bin) => [bin.low, bin.high, bin.value, bin.error])];
     return figure({ title: one.title, drawing: countedBins(one, { width, height: 240 }), rows, caption: one.meaning ? h("p", {}, one.meaning) : null });
   }));
 }

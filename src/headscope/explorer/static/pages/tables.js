@@ -26,10 +26,10 @@ function section(run, table, params) {
   const key = `sort-${table.name}`;
   return sortable({
     title: table.title, note: table.caption, rows: table.rows, kind: "tall", sort: params[key] ?? "", onSort: (sort) => change({ [key]: sort }, { replace: true, quiet: true }),
-    columns: table.columns.map((name, place) => {
-      const beside = table.titles[place + 1] === `± ${table.titles[place]}` ? place + 1 : null;
-      const show = (/** @type {Value} */ value, /** @type {Value[]} */ row) => (beside === null ? shown(run, value) : withError(numberIn(value), numberIn(row[beside])));
-      return { name, title: table.titles[place], hidden: place > 0 && table.titles[place] === `± ${table.titles[place - 1]}`, show };
+    columns: table.columns.map(({ name, title, kind }) => {
+      const margin = table.columns.findIndex((other) => other.kind === "margin" && other.of === name);
+      const show = (/** @type {Value} */ value, /** @type {Value[]} */ row) => (margin < 0 ? shown(run, value) : withError(numberIn(value), numberIn(row[margin])));
+      return { name, title, hidden: kind === "margin", show };
     }),
   });
 }

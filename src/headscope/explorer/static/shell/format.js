@@ -33,7 +33,10 @@ export function signed(value) {
   return value !== null && value > 0 ? `+${text}` : text;
 }
 
-/** @param {number | null} value @param {number | null | undefined} error @returns {string} */
+/** What ± means, wherever it stands. */
+export const PLUS_MINUS = "± is half of a 95 % interval";
+
+/** @param {number | null} value @param {number | null | undefined} error  half of its 95 % interval @returns {string} */
 export function withError(value, error) {
   if (error === null || error === undefined) return number(value);
   const said = number(value);

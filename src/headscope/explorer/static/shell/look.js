@@ -72,6 +72,15 @@ export function kindColor(index) {
   return colors[index % colors.length];
 }
 
+/** The group of heads without a behaviour of their own. */
+export const UNNAMED = "unnamed";
+
+/** @param {string} group of what heads do @returns {string} */
+export function roleColor(group) {
+  const name = group.replace(/(?:^| )(.)/g, (_, letter) => letter.toUpperCase());
+  return /** @type {Record<string, string>} */ (COLORS[theme()])[`role${name}`];
+}
+
 /** @param {string} color #rrggbb @returns {string} an ink that can be read on it */
 export function inkOn(color) {
   return ON_COLOR.reduce((best, one) => (contrast(color, one) > contrast(color, best) ? one : best)); // one of them always reaches 4.5

@@ -15,8 +15,9 @@ from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
 from headscope.results.findings import names_where, top_heads
+from headscope.results.measure import behaviours_of
 from headscope.results.statements import Tabulation
-from headscope.results.tables import Column, columns_of, head_rows, layer_rows
+from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.clark2019.surface import OTHER
 from headscope.studies.study import Figure
 
@@ -38,7 +39,6 @@ WHOLE = (
     "duplicate_token_score",
     "induction_score",
 )
-ERROR = " se"
 Row = dict[str, Any]
 
 
@@ -167,7 +167,11 @@ def draw_map(result: xr.Dataset) -> Drawing:
     labels = result["behaviour"]
     named = np.array([BEHAVIOUR_NAMES.get(str(label), str(label)) for label in labels.values.flat])
     renamed = labels.copy(data=named.reshape(labels.shape))
-    return draw_head_map(result["head_position"], renamed, OTHER)
+    shown = [
+        replace(each, name=BEHAVIOUR_NAMES.get(each.name, each.name))
+        for each in behaviours_of(result)
+    ]
+    return draw_head_map(result["head_position"], renamed, shown)
 
 
 def draw_divergence(result: xr.Dataset) -> Drawing:
@@ -297,16 +301,16 @@ FIGURES = (
 )
 
 
-def _columns(result: xr.Dataset) -> list[Column]:
+def _columns(result: xr.Dataset) -> list[MeasureColumn]:
     offsets = {name_offset(each): {"offset": str(each)} for each in measured_offsets(result)}
     targets = result["target"].values.tolist() if "gradient" in result else ()
-    return columns_of(
+    return measure_columns(
         result,
         [
-            *(Column("offset_share", name, at) for name, at in offsets.items()),
-            *(Column("special_share", name, {"special": name}) for name in SPECIAL),
-            *map(Column, WHOLE),
-            *(Column("gradient", f"gradient {name}", {"target": name}) for name in targets),
+            *(MeasureColumn("offset_share", name, at) for name, at in offsets.items()),
+            *(MeasureColumn("special_share", name, {"special": name}) for name in SPECIAL),
+            *map(MeasureColumn, WHOLE),
+            *(MeasureColumn("gradient", f"gradient {name}", {"target": name}) for name in targets),
         ],
     )
 
@@ -315,9 +319,9 @@ def neighbour_rows(result: xr.Dataset) -> list[Row]:
     """For every head the heads nearest to it, with their mean divergence per row."""
     matrix = result["head_divergence"] / result["head_divergence"].attrs["rows"]
     return [
-        {"head": unit}
+        {"head": HeadName(unit)}
         | {
-            f"{rank + 1}.": f"{other} ({float(matrix.sel(unit=unit, other=other)):.3f})"
+            f"{rank + 1}.": HeadName(f"{other} ({float(matrix.sel(unit=unit, other=other)):.3f})")
             for rank, other in enumerate(result["nearest_head"].sel(unit=unit).values.tolist())
         }
         for unit in result["unit"].values[np.argsort(result["head_order"].values)].tolist()
@@ -347,16 +351,16 @@ TABLES = (
     Tabulation(
         "layers",
         "Layers",
-        "Means over the heads, with standard errors.",
+        "Means over the heads.",
         (),
-        lambda result: layer_rows(result, _columns(result), ERROR),
+        lambda result: layer_rows(result, _columns(result)),
     ),
     Tabulation(
         "heads",
         "Heads",
-        "Every head, with standard errors over segments.",
+        "Every head.",
         (),
-        lambda result: head_rows(result, _columns(result), name_in_paper, ERROR),
+        lambda result: head_rows(result, _columns(result), name_in_paper),
     ),
     Tabulation(
         "neighbours",

@@ -18,6 +18,7 @@ from headscope.results.findings import DIFFERENCE, Found, find_interval, top_hea
 from headscope.results.held_out import hold_out
 from headscope.results.replicates import groups_of, replicated
 from headscope.results.statements import Tabulation
+from headscope.results.tables import HeadName, Interval, Note
 from headscope.studies.clark2019.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
 from headscope.studies.clark2019.probes.relations import DIRECTIONS, published_relation
 from headscope.studies.clark2019.probes.trees import PUNCTUATION
@@ -50,8 +51,7 @@ PROBE_NAMES = {
 }
 NOT_IN_TABLE = ("root", *PUNCTUATION)  # as in the paper
 NO_NUMBER = float("nan")
-CHOSEN = ("low", "high", "held out", "held out low", "held out high")
-NOT_CHOSEN = dict.fromkeys(CHOSEN, NO_NUMBER)
+NOT_CHOSEN = {"held out": NO_NUMBER}
 NOT_PUBLISHED = {"published": NO_NUMBER, "published by kind": ""}
 Row = dict[str, Any]
 COLUMNS = 4  # two heads, each on two sentences
@@ -76,19 +76,19 @@ def _relation_row(result: xr.Dataset, row: BestHead, few: int) -> Row:
     return {
         "relation": row.relation,
         "words": row.words,
-        "head": name_head(layer_number(result, row.layer), row.head),
+        "head": HeadName(name_head(layer_number(result, row.layer), row.head)),
         "direction": ARROWS[row.direction],
-        **row.accuracy.cells("accuracy"),
-        **row.held_out.cells("held out", "held out "),
+        "accuracy": row.accuracy.cell,
+        "held out": row.held_out.cell,
         "both halves agree": "yes" if row.same_choice else "no",
         "coverage": row.coverage,
         "baseline": row.baseline,
         "offset": row.offset,
         "margin": row.margin,
-        **row.held_out_margin.cells("held out margin", "held out margin "),
+        "held out margin": row.held_out_margin.cell,
         "published": NO_NUMBER if paper is None else paper[0] / 100,
         "published baseline": NO_NUMBER if paper is None else paper[2] / 100,
-        "note": FEW if row.words < few else "",
+        "note": Note(FEW if row.words < few else ""),
     }
 
 
@@ -112,11 +112,10 @@ def _resolver_row(result: xr.Dataset, best: BestResolver) -> Row:
     place = {"layer": best.layer, "head": best.head, "candidates": best.candidates}
     return {
         "system": f"best head, candidates: {best.candidates}",
-        "head": name_head(best.layer, best.head),
+        "head": HeadName(name_head(best.layer, best.head)),
         **_kinds(result["coref_accuracy"].sel(place)),
-        "low": best.accuracy.low,
-        "high": best.accuracy.high,
-        **best.held_out.cells("held out", "held out "),
+        "all": best.accuracy.cell,
+        "held out": best.held_out.cell,
         **_published(BEST_HEAD),
     }
 
@@ -148,10 +147,12 @@ def _probe_row(place: xr.Dataset, name: str) -> Row:
     control = {"selectivity": "probe_selectivity"} if "probe_selectivity" in place else {}
     return {
         "probe": PROBE_NAMES[name],
-        "UAS": float(place["parsing_uas"]),
+        "UAS": Interval(
+            float(place["parsing_uas"]),
+            float(place["parsing_uas_ci"].sel(bound="low")),
+            float(place["parsing_uas_ci"].sel(bound="high")),
+        ),
         "sd over seeds": float(place["parsing_uas_sd"]),
-        "low": float(place["parsing_uas_ci"].sel(bound="low")),
-        "high": float(place["parsing_uas_ci"].sel(bound="high")),
         "last gain": float(end - before),
         **{key: float(place[variable]) for key, variable in control.items()},
         "parameters": int(place["parsing_parameters"]),
@@ -171,11 +172,9 @@ def tree_rows(result: xr.Dataset) -> list[Row]:
         named[name_in_paper(layer, head)] = Found(value)
     return [
         {
-            "head": name,
-            "UUAS": found.value,
+            "head": HeadName(name),
+            "UUAS": found.cell,
             "margin": found.value - baseline,
-            "low": found.low,
-            "high": found.high,
         }
         for name, found in named.items()
     ]
@@ -196,12 +195,12 @@ def _noop_row(data: xr.Dataset, groups: int, row: BestHead) -> Row:
     cells: Row = {
         "relation": row.relation,
         "words": row.words,
-        "head": name_head(layer_number(data, row.layer), row.head),
+        "head": HeadName(name_head(layer_number(data, row.layer), row.head)),
         "attending": "dependent" if row.direction == DIRECTIONS[0] else "head",
         "accuracy": row.accuracy.value,
         "applies": float(whole(applies)),
         "does not": float(whole(other)),
-        **found.cells("difference"),
+        "difference": found.cell,
     }
     if f"{GRADIENT}_applies" not in data:
         return cells

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from headscope.head import name_head
 from headscope.plots import thumbnail
 from headscope.plots.heatmap import Panel, draw_panels
-from headscope.report.parts import Group, ShownTable, show_number, show_table
+from headscope.reports.parts import Group, ShownTable, show_number, show_table
 from headscope.results import dataset as results
 from headscope.results.findings import top_heads
 from headscope.results.measure import (
@@ -38,6 +38,7 @@ from headscope.results.measure import (
 from headscope.results.roles import NOTHING, HeadRoles
 from headscope.results.run import Run
 from headscope.results.statements import JudgedClaim
+from headscope.results.tables import HeadName, tabulate
 from headscope.studies.study import Figure, Study
 from headscope.theme import INK, PAGE
 
@@ -119,13 +120,13 @@ class Chapter:
         ordered = sorted(self.heads, key=lambda one: not one.roles)
         rows = [
             {
-                "head": one.name,
+                "head": HeadName(one.name),
                 "looks at": one.sentence.removeprefix(f"{one.name}: "),
                 "share": math.nan if one.share is None else one.share,
             }
             for one in ordered
         ]
-        return show_table(rows, "What each head looks at")
+        return show_table(*tabulate(rows), "What each head looks at")
 
     @property
     def eyebrow(self) -> str:
@@ -171,7 +172,7 @@ class Chapter:
         """run.json as a table."""
         known = [each for each in _flatten(self.run.about) if each[0] != "model sketch"]
         rows = [{"setting": name, "value": value} for name, value in known]
-        return show_table(rows, "What was run")
+        return show_table(*tabulate(rows), "What was run")
 
 
 def render(chapters: Sequence[Chapter]) -> str:
@@ -190,7 +191,7 @@ def render_part(name: str, *arguments: object) -> str:
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("headscope.report"),
+        loader=PackageLoader("headscope.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

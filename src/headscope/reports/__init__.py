@@ -1,21 +1,17 @@
 """The report of finished runs: figures, tables, and one self-contained page that holds them."""
 
-import math
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from headscope.errors import HeadscopeError, RunError
 from headscope.files import find_place, replacing
 from headscope.head import Head, read_head
 from headscope.plots import FORMATS, style
 from headscope.plots import render as render_figure
-from headscope.report.page import Chapter, ShownFigure, general_figures, render, show_measures
-from headscope.report.parts import (
+from headscope.reports.page import Chapter, ShownFigure, general_figures, render, show_measures
+from headscope.reports.parts import (
     Group,
     ShownHead,
     ShownTable,
@@ -29,8 +25,8 @@ from headscope.results.findings import check_heads
 from headscope.results.inspection import said as said_of
 from headscope.results.records import EXAMPLES
 from headscope.results.run import Run, read_finished
-from headscope.results.statements import Choice, JudgedClaim, Row, read_statements
-from headscope.results.tables import to_csv
+from headscope.results.statements import Choice, Row, claim_rows, read_statements
+from headscope.results.tables import Column, tabulate, to_csv
 from headscope.studies import STUDIES, find_study
 from headscope.studies.study import Study
 
@@ -116,7 +112,7 @@ def _chapter(
     said = read_statements(run.data)
     found = study or (find_study(run.study) if run.study in STUDIES else None)
     if said.findings:
-        _write_table(folder, "findings", "Findings", [*map(_claim_row, said.findings)])
+        _write_table(folder, "findings", "Findings", *tabulate(claim_rows(said.findings)))
     return Chapter(
         run=run,
         study=found,
@@ -124,18 +120,13 @@ def _chapter(
         findings=said.findings,
         figures=_draw_figures(run, found, folder, look, is_own=study is not None),
         tables=[
-            _write_table(folder, each.file, each.title, each.rows, each.caption)
+            _write_table(folder, each.file, each.title, each.columns, each.rows, each.caption)
             for each in said.tables
         ],
         measures=show_measures(run.data),
         exemplars=_write_exemplars(run, [*said.choices, *asked], folder),
         method=_describe_method(run, found, is_own=study is not None),
     )
-
-
-def _claim_row(claim: JudgedClaim) -> Row:
-    """A claim as a row of numbers and words; NaN where there is no number."""
-    return {name: math.nan if value is None else value for name, value in asdict(claim).items()}
 
 
 @contextmanager
@@ -181,10 +172,15 @@ def _draw_figures(
 
 
 def _write_table(
-    folder: Path, file: str, title: str, rows: Sequence[Row], caption: str = ""
+    folder: Path,
+    file: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    caption: str = "",
 ) -> ShownTable:
-    shown = show_table(rows, title, caption, file)
-    header = list(rows[0])
+    shown = show_table(columns, rows, title, caption, file)
+    header = [column.name for column in columns]
     cells = [[row[name] for name in header] for row in rows]
     _write(folder / "tables" / f"{file}.csv", to_csv(header, cells))
     _write(folder / "tables" / f"{file}.tex", to_latex(shown))
@@ -205,7 +201,7 @@ def _write_exemplars(run: Run, choices: Sequence[Choice], folder: Path) -> list[
                 heads.append(show_head(choice, exemplars))
         if rows:
             title = EXEMPLAR_TITLES.get(name, name)
-            _write_table(folder, name, title, rows)
+            _write_table(folder, name, title, *tabulate(rows))
             groups.append(Group(name, title, tuple(heads)))
     return groups
 
@@ -227,13 +223,3 @@ def _write(path: Path, content: bytes) -> None:
             f"{path} cannot be written ({error.strerror or error}); make room there, or choose "
             "another place with --out FILE.html."
         ) from error
-
-
-class _CallableModule(ModuleType):
-    # Python binds this package as `headscope.report` when any part of it is imported, over the
-    # function of the same name: so the package itself answers to `hs.report(run)`.
-    def __call__(self, *runs: str | Path, **options: Any) -> Path:
-        return report(*runs, **options)
-
-
-sys.modules[__name__].__class__ = _CallableModule

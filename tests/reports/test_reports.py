@@ -9,16 +9,17 @@ import pytest
 import headscope as hs
 from headscope.errors import RunError
 from headscope.plots import style, to_svg
-from headscope.report.page import render_part
-from headscope.report.parts import ShownExemplar, csv_rows, pieces_of, show_table
+from headscope.reports.page import render_part
+from headscope.reports.parts import ShownExemplar, csv_rows, pieces_of, show_table
 from headscope.results.run import write_settings
 from headscope.results.statements import Choice
+from headscope.results.tables import tabulate
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import Sentence, Word
 from tests.references.results import make_result
 from tests.references.tiny_models import MODELS, causal_model, make_sentences
-from tests.report.exemplars import make_exemplar
+from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_text_from_the_corpus_is_escaped(run: Path) -> None:
     assert 'text-decoration="underline">&lt;i&gt;</text>' in shown
     assert 'font-weight="bold">&amp;</text>' in shown
     assert "<title>&lt;i&gt; &amp;</title>" in shown and "<i>" not in shown
-    table = render_part("data_table", show_table([{"<a>": "<script>"}], '"><script>'))
+    table = render_part("data_table", show_table(*tabulate([{"<a>": "<script>"}]), '"><script>'))
     assert table.count("<script>") == 0 and table.count("&lt;script&gt;") == 2
 
 
@@ -73,7 +74,7 @@ def test_figures_and_tables_are_named_after_the_paper(run: Path) -> None:
     with (run / "tables" / "heads.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["head"] for row in rows] == ["L0H0", "L0H1", "L1H0", "L1H1", "L2H0", "L2H1"]
-    assert {"distance", "distance_se", "entropy", "variability"} <= set(rows[0])
+    assert {"distance", "distance margin of error", "entropy", "variability"} <= set(rows[0])
 
 
 def test_two_runs_make_one_page_and_drawing_again_gives_the_same_bytes(

@@ -18,13 +18,12 @@ from typing import Any
 from headscope.head import name_head
 from headscope.results.examples import ANY, Exemplar
 from headscope.results.statements import Choice, Row
+from headscope.results.tables import Column, HeadName
 from headscope.views.labels import bare, is_right_to_left, label, short, spaces_before
 from headscope.wording import plain
 
 LONG = 40  # rows; a longer table is folded
 WIDE = 17  # columns; a wider table does not fit a printed page
-PLUS_MINUS = re.compile(r"\S+ (±|…) \S+")  # a value with its error, or an interval
-ERRORS = ("_se", " se")
 # What LaTeX would take as a command, and signs that its plain fonts do not have.
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -52,7 +51,7 @@ class ShownRow:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table as it is shown: numbers rounded, errors and intervals in one cell each."""
+    """A table as it is shown: numbers rounded, margins of error and intervals in one cell each."""
 
     title: str
     caption: str
@@ -71,17 +70,36 @@ class ShownTable:
         return len(self.columns) > WIDE
 
 
-def show_table(rows: Sequence[Row], title: str, caption: str = "", file: str = "") -> ShownTable:
+def show_table(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    title: str,
+    caption: str = "",
+    file: str = "",
+) -> ShownTable:
     """The table for readers."""
-    joined = [_with_errors(_with_intervals(row)) for row in rows]
-    shown = tuple(
-        ShownRow(tuple(map(_cell, row.values())), is_faint=bool(row.get("note"))) for row in joined
-    )
-    columns = tuple(
-        Cell(name.replace("_", " "), _kind_of([row.cells[place] for row in shown]))
-        for place, name in enumerate(joined[0])
-    )
-    return ShownTable(title, caption, file, columns, shown)
+    names = {(column.of, column.kind): column.name for column in columns}
+    headings: list[Cell] = []
+    shown: list[list[Cell]] = [[] for _ in rows]
+    for column in columns:
+        if column.kind in ("margin", "high"):
+            continue  # stands with its value, or with the lower end
+        margin, high = names.get((column.name, "margin")), names.get((column.of, "high"))
+        for cells, row in zip(shown, rows, strict=True):
+            value = row[column.name]
+            if column.kind == "low" and high is not None:
+                cells.append(_interval(value, row[high]))
+            elif margin is not None:
+                cells.append(_plus_minus(value, row[margin]))
+            else:
+                cells.append(_cell(value))
+        heading = f"{column.of} interval" if column.kind == "low" else column.name
+        kind = _kind_of([cells[-1] for cells in shown])
+        headings.append(Cell(heading.replace("_", " "), kind))
+    notes = [column.name for column in columns if column.kind == "note"]
+    faint = [any(row[name] for name in notes) for row in rows]
+    shown_rows = tuple(map(ShownRow, map(tuple, shown), faint))
+    return ShownTable(title, caption, file, tuple(headings), shown_rows)
 
 
 def to_latex(table: ShownTable) -> bytes:
@@ -109,43 +127,23 @@ def show_number(value: float) -> str:
     return (f"{value:.3f}".rstrip("0").rstrip(".") or "0").replace("-", "−")
 
 
-def _with_errors(row: Row) -> Row:
-    """NAME and NAME_se as one cell: value ± standard error."""
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        error = next((name + mark for mark in ERRORS if name + mark in row), None)
-        if error is not None:
-            found[name] = _plus_minus(value, row[error])
-        elif not name.endswith(ERRORS):
-            found[name] = value
-    return found
-
-
-def _plus_minus(value: Any, error: Any) -> Any:
-    if not _is_finite(value) or not isinstance(error, int | float):
-        return value
+def _plus_minus(value: Any, margin: Any) -> Cell:
+    """0.500 ± 0.010: a value with half of its 95 % interval."""
+    if not (_is_finite(value) and _is_finite(margin)):
+        return _cell(value)
     if abs(value) < 0.0005:
-        return f"{value:.2g} ± {error:.1g}"
-    return f"{value:.3f} ± {error:.{_places(error)}f}"
+        return Cell(f"{value:.2g} ± {margin:.1g}", "number")
+    return Cell(f"{value:.3f} ± {margin:.{_places(margin)}f}", "number")
 
 
-def _places(error: float) -> int:
+def _places(margin: float) -> int:
     """Three digits after the point, or as many as the first one that is not 0 needs."""
-    return min(7, math.ceil(-math.log10(error))) if 0 < error < 0.0005 else 3
+    return min(7, math.ceil(-math.log10(margin))) if 0 < margin < 0.0005 else 3
 
 
-def _with_intervals(row: Row) -> Row:
-    """NAME low and NAME high as one cell."""
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        start = name.removesuffix("low")
-        if name.endswith("low") and f"{start}high" in row:
-            ends = value, row[f"{start}high"]
-            known = all(map(_is_finite, ends))
-            found[f"{start}interval"] = f"{ends[0]:.3f} … {ends[1]:.3f}" if known else "–"
-        elif not (name.endswith("high") and f"{name.removesuffix('high')}low" in row):
-            found[name] = value
-    return found
+def _interval(low: Any, high: Any) -> Cell:
+    is_known = _is_finite(low) and _is_finite(high)
+    return Cell(f"{low:.3f} … {high:.3f}" if is_known else "–", "number")
 
 
 def _is_finite(value: Any) -> bool:
@@ -157,7 +155,7 @@ def _cell(value: Any) -> Cell:
         return Cell(show_number(value), "number")
     if isinstance(value, int) and not isinstance(value, bool):
         return Cell(f"{value:,}", "number")
-    return Cell(str(value), "number" if PLUS_MINUS.fullmatch(str(value)) else "text")
+    return Cell(str(value), "text")
 
 
 def _kind_of(cells: Sequence[Cell]) -> str:
@@ -361,7 +359,7 @@ def csv_rows(choice: Choice, exemplars: Iterable[Exemplar]) -> list[dict[str, An
     """The exemplars of a head as plain rows, the pair marked as **attending** and _attended_."""
     return [
         {
-            "head": name_head(choice.layer, choice.head),
+            "head": HeadName(name_head(choice.layer, choice.head)),
             "why": choice.why,
             "kind": choice.kind or ANY,
             "pick": str(each.rank + 1),

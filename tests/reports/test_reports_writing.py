@@ -1,8 +1,8 @@
 """Where a report is written, in which form, and what is said when it cannot be."""
 
+import csv
 import errno
 import re
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,10 +13,11 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope import reports
 from headscope.errors import RunError
 from headscope.plots import render, style, to_svg
-from headscope.report.parts import show_number, show_table, to_latex
-from headscope.results.tables import to_csv
+from headscope.reports.parts import show_number, show_table, to_latex
+from headscope.results.tables import Interval, Measured, tabulate, to_csv
 from headscope.studies.vig2019.exhibits import FIGURES
 from headscope.text.corpus import Corpus
 from headscope.wording import plain
@@ -36,8 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures that take no time, where only what is written matters."""
-    page = sys.modules["headscope.report"]  # headscope.report is a function too
-    monkeypatch.setattr(page, "render_figure", lambda *_: {"svg": b"<svg/>"})
+    monkeypatch.setattr(reports, "render_figure", lambda *_: {"svg": b"<svg/>"})
 
 
 def drawn(**settings: Any) -> dict[str, bytes]:
@@ -127,13 +127,15 @@ def test_figures_are_the_same_bytes_in_every_format_when_drawn_again() -> None:
      (0.0, "0.500 ± 0.000")],
 )  # fmt: skip
 def test_an_error_is_never_rounded_to_nothing(error: float, shown: str) -> None:
-    (row,) = show_table([{"share": 0.5, "share_se": error}], "Table").rows
+    (row,) = show_table(*tabulate([{"share": Measured(0.5, error, "share")}]), "Table").rows
     assert (row.cells[0].text, row.cells[0].kind) == (shown, "number")
 
 
 def test_a_latex_table_has_the_rules_of_booktabs_and_escapes_what_latex_reads() -> None:
-    rows = [{"relation_name": "50 % & $x_1$ → {a}", "n": 1200, "share": 0.5, "share_se": 0.01}]
-    text = to_latex(show_table(rows, "Table")).decode()
+    rows = [
+        {"relation_name": "50 % & $x_1$ → {a}", "n": 1200, "share": Measured(0.5, 0.01, "share")}
+    ]
+    text = to_latex(show_table(*tabulate(rows), "Table")).decode()
     assert text.splitlines() == [
         r"% \usepackage{booktabs}",
         r"\begin{tabular}{lrr}",
@@ -147,10 +149,9 @@ def test_a_latex_table_has_the_rules_of_booktabs_and_escapes_what_latex_reads() 
 
 
 def test_bounds_are_shown_as_one_interval_and_small_numbers_are_not_zero() -> None:
-    rows = [{"accuracy": 0.5, "low": 0.4, "high": 0.6}, {"accuracy": 1e-5, "low": float("nan"),
-             "high": float("nan")}]  # fmt: skip
-    shown = show_table(rows, "T")
-    assert [cell.text for cell in shown.columns] == ["accuracy", "interval"]
+    rows = [{"accuracy": Interval(0.5, 0.4, 0.6)}, {"accuracy": 1e-5}]
+    shown = show_table(*tabulate(rows), "T")
+    assert [cell.text for cell in shown.columns] == ["accuracy", "accuracy interval"]
     assert [[cell.text for cell in row.cells] for row in shown.rows] == [
         ["0.5", "0.400 … 0.600"],
         ["1e−05", "–"],
@@ -197,8 +198,16 @@ def test_a_spreadsheet_finds_no_formula_and_numbers_stay_numbers() -> None:
     ]
 
 
+def test_a_number_with_its_interval_is_no_formula_and_a_token_that_looks_like_one_is() -> None:
+    own = ["+0.31 (+0.10 … +0.52); of 8 heads", "+2.1 % (−0.4 … +4.6)", "-0.2 nats (−0.3 … −0.1)"]
+    data = ["+1 (cmd|'/C calc'!A0)", "+", "-ing", '=A1&"(1 … 2)"', '+1+"(1 … 2)"']
+    lines = to_csv([], [[text] for text in own + data]).decode().splitlines()
+    cells = [cell for (cell,) in csv.reader(lines)]
+    assert cells == [*own, *(f"'{text}" for text in data)]
+
+
 def test_latex_and_terminal_get_no_commands_from_a_label() -> None:
-    text = to_latex(show_table([{"a": label} for label in HOSTILE], "T")).decode()
+    text = to_latex(show_table(*tabulate([{"a": label} for label in HOSTILE]), "T")).decode()
     assert r"\$\textbackslash{}unknown\$" in text
     assert r"a \& b \textbackslash{}\textbackslash{} \} \\" in text
     assert "\x1b" not in text and len(text.splitlines()) == 7 + len(HOSTILE)

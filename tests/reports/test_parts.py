@@ -9,15 +9,15 @@ import pytest
 
 import headscope as hs
 from headscope.head import Head
-from headscope.report import parts
-from headscope.report.page import render_part
-from headscope.report.parts import ShownExemplar, csv_rows, cut, pieces_of, show_head
+from headscope.reports import parts
+from headscope.reports.page import render_part
+from headscope.reports.parts import ShownExemplar, csv_rows, cut, pieces_of, show_head
 from headscope.results.examples import Exemplar, distance_kind, exemplars_of
 from headscope.results.run import read_finished
 from headscope.results.statements import Choice, read_statements
 from headscope.text.corpus import Corpus
 from tests.references.tiny_models import causal_model, make_sentences
-from tests.report.exemplars import make_exemplar
+from tests.reports.exemplars import make_exemplar
 
 
 @pytest.fixture(scope="module")
