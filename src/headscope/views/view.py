@@ -304,13 +304,22 @@ def strongest_lines(view: View) -> list[Listed]:
         found = found.take(np.isin(found.query, np.array(queries) - picture.queries.first))
     together = picture_name(state)
     names = [name_head(state.layer, h) if together is None else together for h in heads]
+    strongest = found.take(_first_strongest(found.weight, _LISTED))
+    rows = zip(strongest.head, strongest.query, strongest.key, strongest.weight, strict=True)
     return [
         Listed(names[head], picture.queries.labels[query], picture.keys.labels[key], float(weight))
-        for head, query, key, weight in sorted(
-            zip(found.head, found.query, found.key, found.weight, strict=True),
-            key=lambda line: -line[3],
-        )[:_LISTED]
+        for head, query, key, weight in rows
     ]
+
+
+def _first_strongest(weight: np.ndarray, count: int) -> np.ndarray:
+    """Places of the largest weights, the largest first, of equal ones the first."""
+    if len(weight) > count:  # a long text has a million lines: only a few are put into order
+        least = np.partition(weight, -count)[-count]
+        places = np.flatnonzero(weight >= least)
+    else:
+        places = np.arange(len(weight))
+    return places[np.argsort(-weight[places], kind="stable")[:count]]
 
 
 def without_script(view: View) -> str:
@@ -350,6 +359,5 @@ def _queries(view: View) -> tuple[int, ...] | None:
 
 def _chosen(found: Lines) -> Lines:
     """Lines of rows that had a choice: the first token of a causal model sees only itself."""
-    rows = np.stack([found.head, found.query])
-    _, row, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
-    return found.take(count[row.ravel()] > 1)
+    row = found.head * (1 + found.query.max(initial=0)) + found.query
+    return found.take(np.bincount(row)[row] > 1)
