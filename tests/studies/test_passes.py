@@ -9,14 +9,13 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.engine import stage as stages
 from headscope.engine.measure import MeasureShards
 from headscope.engine.part import read_inputs
 from headscope.engine.setup import Setup
-from headscope.engine.stage import run_stage
 from headscope.model.inputs.batch import probe_batch
 from headscope.model.model import Model
 from headscope.model.writes import PROBE_TOKENS
-from headscope.studies import running
 
 PASSES = ("forward", "forward_fused", "forward_changed")  # of a network, by whichever path
 Tokens = tuple[int, ...]
@@ -33,6 +32,7 @@ def count_passes(
     probe = tuple(probe_batch(loaded.network, PROBE_TOKENS, loaded.device).ids[0].tolist())
     assert loaded.can_pad("right")  # is tried here, not while passes are counted
     passes: dict[str, Counter[Tokens]] = {"before": Counter()}
+    run_stage = stages.run_stage
 
     def counting(pass_of: Any) -> Any:
         def run(own: Model, batch: Any, *given: Any, **more: Any) -> Any:
@@ -54,7 +54,7 @@ def count_passes(
 
     for name in PASSES:
         monkeypatch.setattr(Model, name, counting(getattr(Model, name)))
-    monkeypatch.setattr(running, "run_stage", run_counted)
+    monkeypatch.setattr(stages, "run_stage", run_counted)
     corpus = hs.Corpus.from_sentences(islice(hs.demo_corpus(), 120))
     result = hs.study(study, loaded, corpus, **options)
     assert set(passes.pop("before")) <= {probe}
