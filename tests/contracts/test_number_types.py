@@ -10,12 +10,15 @@ from headscope.metrics.importance import why_no_importance
 from headscope.model.model import Model
 from headscope.model.writes import LastNorm, Readout, find_readout
 from tests.contracts.families import FAMILIES, loaded
-from tests.contracts.family import tokenizer
-from tests.contracts.test_families import family
+from tests.contracts.family import Family, tokenizer
 
 each_family = pytest.mark.parametrize("name", [family.name for family in FAMILIES], scope="module")
 each_type = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 ROUNDING = {torch.bfloat16: 2e-2, torch.float16: 3e-3}  # of a gain, of the largest of all
+
+
+def family(name: str) -> Family:
+    return next(family for family in FAMILIES if family.name == name)
 
 
 def in_type(name: str, dtype: torch.dtype) -> Model:

@@ -39,6 +39,6 @@ def test_a_study_in_bfloat16_is_that_in_float32_within_rounding(study: str, mode
     assert set(wide.data_vars) == set(narrow.data_vars)
     assert wide.attrs["left_out"] == narrow.attrs["left_out"]
     for name in SHARES[study]:
-        apart = np.abs(wide[name] - narrow[name]).values
+        apart = np.abs(wide[name].values - narrow[name].values)
         assert np.nanmean(apart) < 0.002, name
         assert np.nanmax(apart) < 0.015, name
