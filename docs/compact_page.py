@@ -15,7 +15,7 @@ from headscope.results.measure import Measure
 from headscope.results.statements import Statements, read_statements
 from headscope.studies import STUDIES, find_study
 from headscope.views import View
-from headscope.views.state import ViewState
+from headscope.views.kinds import all_settings
 
 BEGIN = """# The API on one page
 
@@ -120,7 +120,7 @@ def _says(thing: Any) -> str:
 
 
 def _settings() -> str:
-    names = ", ".join(f"`{field.name}`" for field in dataclasses.fields(ViewState))
+    names = ", ".join(f"`{name}`" for name in all_settings())
     return f"\n## Settings of views\n\nKeywords of `trace.head_view` and its siblings: {names}.\n"
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext
 
 from headscope.head import name_head
 from headscope.views.bundle import static
-from headscope.views.state import KINDS, SETTINGS, Kind, settings_of
+from headscope.views.kinds import KINDS, all_settings, kind_of
 from headscope.views.view import open_view
 from tests.browser.conftest import Watched
 from tests.references.traces import pair_side, random_trace
@@ -33,25 +33,25 @@ def test_javascript_has_pythons_settings(modules: Callable[[str, str], Any]) -> 
         name: {
             "title": one.title,
             "meaning": one.meaning,
-            "kinds": list(one.kinds),
+            "kinds": [kind.name for kind in KINDS.values() if name in kind.settings],
             "choices": dict(one.choices),
         }
-        for name, one in SETTINGS.items()
+        for name, one in all_settings().items()
     }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_takes_every_choice_and_no_other(
-    open_page: Callable[..., Watched], kind: Kind
+    open_page: Callable[..., Watched], kind: str
 ) -> None:
     spans: dict[str, Any] = (
         {} if kind == "neuron" else {"spans": ["1-3 subject"]}
     )  # without any, none are shown
     view = open_view(random_trace(tokens=pair_side(), causal=False), kind, **spans)
     watched = open_page(view)
-    assert list(watched.state()) == list(asdict(view.state)) == list(SETTINGS)
-    for name in settings_of(kind):
-        for choice in SETTINGS[name].choices:
+    assert list(watched.state()) == list(asdict(view.state))
+    for name in kind_of(kind).settings:
+        for choice in all_settings()[name].choices:
             several = name == "hide"
             watched.set(**{name: [choice] if several else choice})
             assert watched.state()[name] == ([choice] if several else choice)

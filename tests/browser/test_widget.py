@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,6 @@ from playwright.sync_api import Route, expect
 from headscope.views import View, head_view, model_view, neuron_view
 from headscope.views.bundle import script, style
 from headscope.views.cell import outputs
-from headscope.views.state import SETTINGS
 from tests.browser.conftest import Watched
 from tests.references.traces import known_trace, random_trace
 
@@ -91,7 +91,7 @@ def show(cell: Watched, values: dict[str, Any], blocks: Sequence[bytes]) -> None
 
 def traits(view: View) -> dict[str, Any]:
     """What a notebook would send."""
-    return {name: getattr(view.widget, name) for name in ("header", "picture", *SETTINGS)}
+    return {name: getattr(view.widget, name) for name in ("header", "picture", *asdict(view.state))}
 
 
 @pytest.mark.parametrize("make", [head_view, model_view, neuron_view])
@@ -232,7 +232,11 @@ view.widget.observe(lambda change: seen.append((change.name, change.new)), ["lay
     asked = list(range(state["header"]["blocks"]))
     _, messages = run(kernel, f"view.widget._send_blocks(None, {{'blocks': {asked}}}, None)")
     blocks = [bytes(buffer) for buffer in messages[0]["buffers"]]
-    show(cell, {name: state[name] for name in ("header", "picture", *SETTINGS)}, blocks)
+    show(
+        cell,
+        {name: state[name] for name in ("header", "picture", *state["header"]["state"])},
+        blocks,
+    )
 
     _, messages = run(kernel, "view.widget.layer = 2")
     cell.page.evaluate("values => window.model.fromPython(values)", messages[0]["data"]["state"])

@@ -96,3 +96,8 @@ def test_a_warning_of_ours_is_one_sentence_and_of_others_says_where() -> None:
     here = cli.__file__
     assert cli._remark(UserWarning("No font."), UserWarning, here, 3) == "headscope: No font.\n"
     assert cli._remark("Old.", FutureWarning, "/x.py", 3) == "/x.py:3: FutureWarning: Old.\n"
+
+
+def test_a_command_is_in_the_file_of_its_name() -> None:
+    for command in cli.COMMANDS:
+        assert command.__module__ == f"headscope.cli.{command.__name__}"

@@ -86,12 +86,12 @@ def test_a_file_of_a_stage_is_written_again_though_a_piece_is_gone(tmp_path: Pat
     assert json.loads((tmp_path / FILE).read_text()) == SUMS
 
 
-def test_every_stage_says_by_name_how_far_it_is(
+def test_every_stage_says_how_far_it_is_and_which_are_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(tmp_path)
     shards, sums = capsys.readouterr().err.splitlines()
-    assert shards.startswith("shards, own on tiny-causal: 40 sentences, ")
+    assert shards.startswith("shards, then sums, own on tiny-causal: 40 sentences, ")
     assert sums.startswith("sums, own on tiny-causal: 5 pieces, ")
 
 

@@ -19,7 +19,7 @@ GOOD: tuple[Wish, ...] = (
     ("GET", "/api/runs/{run}", {}),
     ("GET", "/api/runs/{run}/measures/entropy", {}),
     ("GET", "/api/runs/{run}/heads/L0H1", {}),
-    ("GET", "/api/compare?a={run}&b={run}", {}),
+    ("GET", "/api/compare/{run}/{run}", {}),
     ("POST", "/api/trace", {"json": {"text": "The cat sat on the mat."}}),
 )
 BAD: tuple[Wish, ...] = (

@@ -237,17 +237,17 @@ def test_a_run_names_its_corpus(visitor: TestClient) -> None:
 def test_a_run_of_another_study_says_what_it_lacks(visitor: TestClient) -> None:
     answer = visitor.get("/api/runs/vig/clusters")
     assert (answer.status_code, "clark2019" in answer.json()["error"]) == (409, True)
-    answer = visitor.get("/api/compare?a=vig&b=clark")
+    answer = visitor.get("/api/compare/vig/clark")
     assert (answer.status_code, "compare runs of one study" in answer.text) == (409, True)
 
 
 def test_comparison_finds_the_head_that_was_changed(visitor: TestClient) -> None:
-    found = visitor.get("/api/compare?a=vig&b=vig-later").json()
+    found = visitor.get("/api/compare/vig/vig-later").json()
     first = found["rows"][0]
     assert (first["first_at"], first["measure"], first["clear"]) == ("L1H2", "entropy", True)
     assert found["by"] == ["index"] and "One network" in found["notes"][0]
     assert first["difference"] == pytest.approx(2.0)
-    picture = visitor.get("/api/compare/entropy?a=vig&b=vig-later").json()
+    picture = visitor.get("/api/compare/vig/vig-later/entropy").json()
     assert picture["difference"][1][2] == pytest.approx(2.0)
     assert picture["difference"][0][0] == 0
 
@@ -259,11 +259,11 @@ def test_other_networks_are_compared_by_matched_heads_and_depth(tmp_path: Path) 
     ]
     app = create_app(Library(paths), Texts(None, None))
     visitor = TestClient(app, base_url="http://127.0.0.1")
-    found = visitor.get("/api/compare?a=one&b=two").json()
+    found = visitor.get("/api/compare/one/two").json()
     assert found["by"] == ["matched", "depth"]
     assert [one["first"] == one["second"] for one in found["matches"]] == [True] * 16
     assert found["rows"] == found["layers"] == []  # what is equal is no difference
-    found = visitor.get("/api/compare?a=one&b=three").json()
+    found = visitor.get("/api/compare/one/three").json()
     assert {one["first_at"] for one in found["layers"]} == {f"layer {i}" for i in range(4)}
 
 
@@ -311,7 +311,7 @@ def test_the_app_needs_no_torch_until_a_model_is_loaded(folder: Path) -> None:
         "from headscope.explorer.texts import Texts\n"
         f"app = create_app(Library([Path({str(folder / 'vig')!r})]), Texts(None, None))\n"
         "visitor = TestClient(app, base_url='http://127.0.0.1')\n"
-        "for path in ('/', '/api/runs/vig/heads/L0H0', '/api/compare?a=vig&b=vig'):\n"
+        "for path in ('/', '/api/runs/vig/heads/L0H0', '/api/compare/vig/vig'):\n"
         "    assert visitor.get(path).status_code == 200, path\n"
         "print({'torch', 'scipy.stats'} & set(sys.modules))\n"
     )

@@ -10,7 +10,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
 from headscope.explorer.api import StaticTree
-from headscope.explorer.schemas import PAGES
+from headscope.explorer.pages import PAGES
 
 PATHS = [
     "/etc/passwd",

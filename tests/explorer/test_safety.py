@@ -7,8 +7,8 @@ from starlette.testclient import TestClient
 from headscope.explorer.answers.runs import Library
 from headscope.explorer.api import create_app
 from headscope.explorer.safety import Access, check_host, is_loopback
-from headscope.explorer.schemas import RefusedError
 from headscope.explorer.texts import Texts
+from headscope.explorer.wire import RefusedError
 
 TOKEN = "a-secret"
 

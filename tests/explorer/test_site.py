@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from headscope.errors import RunError
-from headscope.explorer.schemas import PAGES
-from headscope.explorer.site import compact, site
+from headscope.explorer.pages import PAGES
+from headscope.explorer.site import rounded, site
 from tests.references.luger2026_run import write_luger_run
 from tests.references.runs import unfinished_run
 
@@ -25,17 +25,7 @@ def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stored(made: Path, path: str) -> Any:
-    return unpacked(json.loads((made / "data" / f"{path}.json").read_text(encoding="utf-8")))
-
-
-def unpacked(value: Any) -> Any:
-    """A file as the pages read it: tables are lists again."""
-    if isinstance(value, dict) and "$rows" in value:
-        rows = [dict(zip(value["$names"], row, strict=True)) for row in value["$rows"]]
-        return [unpacked({**value["$same"], **row}) for row in rows]
-    if isinstance(value, dict):
-        return {name: unpacked(part) for name, part in value.items()}
-    return [unpacked(part) for part in value] if isinstance(value, list) else value
+    return json.loads((made / "data" / f"{path}.json").read_text(encoding="utf-8"))
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -69,9 +59,9 @@ def test_a_measure_is_one_file_with_all_its_slices(made: Path, visitor: TestClie
 
 def test_two_runs_of_one_study_are_compared_in_both_orders(made: Path, visitor: TestClient) -> None:
     for a, b in (("vig", "vig-later"), ("vig-later", "vig")):
-        answer = visitor.get(f"/api/compare?a={a}&b={b}").json()
+        answer = visitor.get(f"/api/compare/{a}/{b}").json()
         assert same(stored(made, f"compare/{a}/{b}"), answer)
-        answer = visitor.get(f"/api/compare/entropy?a={a}&b={b}").json()
+        answer = visitor.get(f"/api/compare/{a}/{b}/entropy").json()
         assert same(stored(made, f"compare/{a}/{b}/entropy")["entropy"], answer)
     assert not (made / "data" / "compare" / "clark").exists()
 
@@ -139,10 +129,10 @@ def test_a_site_of_nothing_finished_says_how_to_finish(tmp_path: Path) -> None:
 
 
 def test_numbers_are_as_short_as_six_digits_allow() -> None:
-    assert compact([0.1234567891, 1.0, 1e-12, None, True, "a", {"b": (2.5,)}]) == [
+    assert rounded([0.1234567891, 1.0, 1e-12, None, True, "a", {"b": [2.5]}]) == [
         0.123457, 1, 1e-12, None, True, "a", {"b": [2.5]},
     ]  # fmt: skip
-    assert json.dumps(compact(3.0)) == "3"
+    assert json.dumps(rounded(3.0)) == "3"
 
 
 def test_a_site_needs_neither_torch_nor_the_servers_libraries(folder: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headscope.errors import ModelError
-from headscope.explorer.schemas import BusyError, Limits, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
+from headscope.explorer.wire import BusyError, Limits, RefusedError, TextRequest
 from tests.explorer import own_loop
 from tests.explorer.wire import unframe
 from tests.tools.warm import forking

@@ -183,7 +183,7 @@ class Requests(Fuzzer):
         "/api/openapi.json", "/api/runs/{}", "/api/runs/{}/measures/{}", "/api/runs/{}/heads/{}",
         "/api/runs/{}/records/{}", "/api/runs/{}/inputs/{}", "/api/runs/{}/clusters",
         "/api/runs/{}/statements",
-        "/api/compare?a={}&b={}", "/api/compare/{}?a={}&b={}", "/api/{}", "/{}",
+        "/api/compare/{}/{}", "/api/compare/{}/{}/{}", "/api/{}", "/{}",
     )  # fmt: skip
     known = ("vig", "later", "entropy", "pos_to~NOUN", "L0H1", "L1H2", "main.js", "shell/main.js")
     fields = ("text", "pair", "target", "generate", "kind", "layer", "head", "blocks", "other")

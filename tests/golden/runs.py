@@ -31,6 +31,8 @@ MOVED: dict[str, str] = {
     "top_token*": "tokens whose share is the same to four digits are in the order of their ids",
     "exemplar_*, kind_exemplar_*": "example_* in all studies; pairs of a kind are sought in "
     "examples.parquet",
+    "clusters": "k-means from the clusters of Ward, not from random starts",
+    "head_position": "laid out from the classical solution, not from random starts",
 }
 
 BATCH_TOKENS = 512  # small, so that every run has several batches

@@ -99,7 +99,7 @@ CARELESS = [
     ("view 'A cat.' --model mini-gpt2 --out ''", "--out is empty"),
     ("view '' --model mini-gpt2 --out v.html", "is empty"),
     ("view 'A cat.' --model mini-gpt2 --out v.docx", ".docx"),
-    ("view 'A cat.' --model mini-gpt2 --out v.html --kind tail", "Invalid value for '--kind'"),
+    ("view 'A cat.' --model mini-gpt2 --out v.html --kind tail", "choose head, model, neuron"),
     ("view 'A cat.' --model mini-gpt2 --out v.html --layer 99", "99"),
     ("view 'A cat.' --model mini-gpt2 --out v.html --layer -1", "-1"),
     ("view 'A cat.' --model mini-gpt2 --out v.html --heads 99", "99"),

@@ -15,8 +15,9 @@ from starlette.testclient import TestClient
 import headscope as hs
 from headscope import reports
 from headscope.errors import HeadscopeError, RunError
+from headscope.explorer.addresses import ANSWERS
 from headscope.explorer.answers.runs import Library
-from headscope.explorer.api import QUESTIONS, create_app
+from headscope.explorer.api import create_app
 from headscope.explorer.texts import Texts
 from headscope.head import Head
 from headscope.results.compare import compare, compare_runs, largest, write_csv
@@ -167,12 +168,13 @@ def addresses(slug: str) -> list[str]:
 
     The list of runs is asked for once, not for every run.
     """
-    filled = {"run": slug, "head": "L1H1", "spec:path": "entropy", "input": "0"}
-    query = f"?a={slug}&b=good&x=entropy&y=distance"
-    found = [one.path for one in QUESTIONS if one.path != "/api/session"]
+    filled = {
+        "run": slug, "head": "L1H1", "spec:path": "entropy", "input": "0", "a": slug, "b": "good",
+    }  # fmt: skip
+    found = [f"/api/{answer.path}" for answer in ANSWERS if answer.runs]
     for name, value in filled.items():
         found = [path.replace(f"{{{name}}}", value) for path in found]
-    return [*(path + query for path in found), f"/api/compare?a=good&b={slug}"]
+    return [*found, f"/api/compare/good/{slug}"]
 
 
 def test_the_explorer_lists_every_run_and_answers_every_address(

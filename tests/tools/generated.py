@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from headscope import theme
-from headscope.views import state
+from headscope.views import kinds
 
 STATIC = Path(str(files("headscope").joinpath("static")))
 
@@ -23,8 +23,8 @@ def view_colours() -> str:
 
 GENERATED = {
     "ui/theme.js": theme.javascript,
-    "kinds/shared/settings.js": state.javascript,
-    "kinds/index.js": state.javascript_of_kinds,
+    "kinds/shared/settings.js": kinds.javascript,
+    "kinds/index.js": kinds.javascript_of_kinds,
     "kinds/theme.css": view_colours,
 }
 

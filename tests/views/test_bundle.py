@@ -6,7 +6,7 @@ import re
 import pytest
 
 from headscope.views.bundle import in_order, script, static, stripped, style
-from headscope.views.state import KINDS, Kind
+from headscope.views.kinds import KINDS
 from tests.tools.generated import STATIC
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
@@ -50,7 +50,7 @@ def test_a_module_stands_after_those_it_imports() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_page_carries_the_code_of_its_own_view(kind: Kind) -> None:
+def test_a_page_carries_the_code_of_its_own_view(kind: str) -> None:
     code = script("entry/page", (kind,))
     assert f"function {kind}View(" in code
     others = {"head": ("model", "neuron"), "model": ("neuron",), "neuron": ("model",)}[kind]

@@ -1,6 +1,7 @@
 """Heads worth a look: their shares are those of a plain loop, and views open on them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,12 +9,13 @@ import pytest
 from headscope.errors import ViewError
 from headscope.model.trace import StackTrace, Trace
 from headscope.views import head_view, model_view, neuron_view
+from headscope.views.model.state import ModelState
+from headscope.views.neuron.opening import telling_query
 from headscope.views.opening import (
     CLEAR,
     LEAST,
     hidden_at_first,
     initial_state,
-    telling_query,
     worth_a_look,
 )
 from tests.references.traces import (
@@ -113,9 +115,10 @@ def test_views_open_on_a_head_worth_a_look() -> None:
     head = head_view(trace).state
     assert (head.layer, head.heads, head.hide) == (1, (2,), ("first",))
     model = model_view(trace).state
+    assert isinstance(model, ModelState)
     assert (model.layer, model.head, model.enlarged) == (1, 2, True)
     assert (model.layers, model.heads) == ((0, 1), (0, 1, 2))
-    assert model_view(trace, order="entropy").state.enlarged is False
+    assert asdict(model_view(trace, order="entropy").state)["enlarged"] is False
 
 
 def test_what_is_asked_for_is_shown() -> None:
@@ -124,7 +127,7 @@ def test_what_is_asked_for_is_shown() -> None:
     assert (state.layer, state.heads) == (0, (0, 1, 2))
     assert head_view(trace, heads=[1]).state.layer == 0
     assert head_view(trace, hide=()).state.hide == ()
-    assert model_view(trace, layers=[0]).state.enlarged is False
+    assert asdict(model_view(trace, layers=[0]).state)["enlarged"] is False
 
 
 def test_the_first_token_is_hidden_where_it_takes_most() -> None:

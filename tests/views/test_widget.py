@@ -7,7 +7,8 @@ import pytest
 
 from headscope.errors import ViewError
 from headscope.views import head_view, model_view
-from headscope.views.state import SETTINGS
+from headscope.views.model.state import ModelState
+from headscope.views.state import settings_of
 from tests.references.traces import encoder_decoder_trace, random_trace
 
 
@@ -17,7 +18,7 @@ def test_every_setting_is_a_trait_with_the_views_value() -> None:
         shown = getattr(view.widget, name)
         assert shown == (list(value) if isinstance(value, tuple) else value)
         assert view.widget.trait_metadata(name, "sync")
-    assert set(SETTINGS) == set(asdict(view.state))
+    assert set(settings_of(ModelState)) == set(asdict(view.state))
 
 
 def test_without_anywidget_the_widget_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from headscope.errors import ViewError
 from headscope.model.attention import Stack
 from headscope.model.trace import Side, StackTrace, Trace
-from headscope.views.state import Kind
 from headscope.views.view import View, open_view
 
 Tokens = Sequence[str]
@@ -22,7 +21,7 @@ Action = Literal["view", "return"]
 
 
 def open_weights(
-    kind: Kind,
+    kind: str,
     attentions: tuple[Attention | None, ...],
     token_lists: tuple[Tokens | None, ...],
     sentence_b_start: int | None,

@@ -13,8 +13,14 @@ from typer.core import TyperGroup
 import headscope
 from headscope.cli.annotate import annotate
 from headscope.cli.check import check
-from headscope.cli.runs import compare, export, heads, report, serve, site
-from headscope.cli.study import StudyCommand, demo, study
+from headscope.cli.compare import compare
+from headscope.cli.demo import demo
+from headscope.cli.export import export
+from headscope.cli.heads import heads
+from headscope.cli.report import report
+from headscope.cli.serve import serve
+from headscope.cli.site import site
+from headscope.cli.study import StudyCommand, study
 from headscope.cli.view import view
 from headscope.errors import HeadscopeError
 from headscope.wording import plain

@@ -1,4 +1,4 @@
-"""headscope study: run a published study on a model and a corpus; headscope demo: see it all."""
+"""headscope study: run a published study on a model and a corpus."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperCommand
 
-from headscope.cli.check import Device, DeviceMap, Dtype, Quantization, load_model
+from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.text.readers import list_formats
 from headscope.wording import counted, plain
 
@@ -232,18 +232,3 @@ def _spin_briefly() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
-
-def demo(
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier demo's.")
-    ] = "headscope-demo",
-    sentences: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Draw this many instead of all.")
-    ] = None,
-) -> None:
-    """Run both studies on the bundled models and corpus, offline; write reports and views."""
-    from headscope.demo import demo as run_demo
-    from headscope.files import find_place
-
-    run_demo(find_place(out), say=typer.echo, sentences=sentences)

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli.check import Device, DeviceMap, Dtype, Quantization, load_model
+from headscope.cli.model import Device, DeviceMap, Dtype, Quantization, load_model
 from headscope.errors import ViewError
 from headscope.model.inputs.frame import Bos
 from headscope.model.trace import ENDING, Precision
 from headscope.progress import show_progress
-from headscope.views.state import SETTINGS, Kind, Theme
+from headscope.views.kinds import KINDS, all_settings, kind_of
+from headscope.views.state import Theme
 from headscope.wording import plain
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
     from headscope.views.view import View
 
+_SETTINGS = all_settings()
 _MOST_TEXTS = 200  # in one page
 _ENDINGS_OF_TEXTS = (".txt", ".text", ".md")
 
@@ -85,7 +87,7 @@ _Heads = Annotated[
 ]
 _Hide = Annotated[
     str | None,
-    typer.Option(metavar=",".join(SETTINGS["hide"].choices), help="Tokens to leave out."),
+    typer.Option(metavar=",".join(_SETTINGS["hide"].choices), help="Tokens to leave out."),
 ]
 _Precision = Annotated[
     Precision, typer.Option(help="Of the weights in a stored trace (--out FILE.hst).")
@@ -97,11 +99,11 @@ _Summary = Annotated[
 _Layout = Annotated[
     str | None,
     typer.Option(
-        metavar="|".join(SETTINGS["direction"].choices),
-        help=f"Of the head view: {SETTINGS['direction'].meaning}.",
+        metavar="|".join(_SETTINGS["direction"].choices),
+        help=f"Of the head view: {_SETTINGS['direction'].meaning}.",
     ),
 ]
-_Theme = Annotated[Theme, typer.Option(help=f"Of the page; {SETTINGS['theme'].meaning}.")]
+_Theme = Annotated[Theme, typer.Option(help=f"Of the page; {_SETTINGS['theme'].meaning}.")]
 _Whole = Annotated[
     bool, typer.Option("--whole", help="A file is one text, however many lines it has.")
 ]
@@ -115,7 +117,7 @@ def view(
     text: _Text = None,
     model: _Model = None,
     chat: _Chat = None,
-    kind: Annotated[Kind, typer.Option(help="Which view.")] = "head",
+    kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="Which view.")] = "head",
     pair: _Pair = None,
     special: _Special = True,
     bos: _Bos = "auto",
@@ -292,15 +294,15 @@ def parse_heads(text: str) -> list[int]:
 
 
 def _settings(
-    kind: Kind, layer: int | None, heads: str | None, hide: str | None, theme: Theme
+    kind: str, layer: int | None, heads: str | None, hide: str | None, theme: Theme
 ) -> dict[str, Any]:
     """The options as settings of this kind of view; one that it does not have is refused there."""
+    declared = kind_of(kind)
+    settings: dict[str, Any] = {"theme": theme, "hide": hide.split(",") if hide else None}
+    settings["layers" if declared.shows_all_layers else "layer"] = layer
     numbers = None if heads is None else parse_heads(heads)
-    shown: dict[str, Any] = {"theme": theme, "hide": hide.split(",") if hide else None}
-    if kind == "model":
-        return {**shown, "layers": layer, "heads": numbers}
-    if kind == "head":
-        return {**shown, "layer": layer, "heads": numbers}
+    if "heads" in declared.settings:
+        return {**settings, "heads": numbers}
     if numbers is not None and len(numbers) > 1:
-        raise ViewError(f"The neuron view takes one head, not {len(numbers)}.")
-    return {**shown, "layer": layer, "head": numbers[0] if numbers else None}
+        raise ViewError(f"The {kind} view takes one head, not {len(numbers)}.")
+    return {**settings, "head": numbers[0] if numbers else None}

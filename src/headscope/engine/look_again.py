@@ -8,9 +8,10 @@ on the size that the first pass had.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from headscope.engine.setup import Setup, WithModel
 from headscope.engine.stage import Stage
 from headscope.files import pack_arrays, unpack_arrays
 from headscope.model.attention import send
+from headscope.model.capture.dense import Observer
 from headscope.model.loading.network import evaluating
 from headscope.observe.inputs import NO_LABEL, Cut, Example
 from headscope.observe.layer import Layer
@@ -64,6 +66,42 @@ def blocks_of(result: xr.Dataset, variables: Sequence[str]) -> list[Block]:
     return [tuple(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK)]
 
 
+class Collection(Protocol):
+    """What is kept of the inputs of one block besides their weights."""
+
+    def watching(self, cut: Cut) -> AbstractContextManager[Observer | None]:
+        """While a batch runs; an observer where its queries, keys or values are wanted."""
+        ...
+
+    def arrays(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
+        """What was kept, once all batches have run."""
+        ...
+
+
+class Beside(Protocol):
+    """What a study keeps besides examples of the inputs that are looked at again."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Variables of the result that name further inputs to look at."""
+        ...
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that may be written."""
+        ...
+
+    def collector(self, setup: Setup, result: xr.Dataset) -> Callable[[], Collection]:
+        """Makes the empty collection of a block; sent to workers."""
+        ...
+
+    def finish(
+        self, setup: Setup, result: xr.Dataset, blocks: Sequence[Mapping[str, np.ndarray]]
+    ) -> tuple[xr.Dataset, dict[str, Iterator[FileRows]]]:
+        """The result with what follows from the collections, and the rows of the files."""
+        ...
+
+
 def from_the_beginning(example: Example) -> int:
     """The place of an input in its document, where that is not known."""
     return 0
@@ -76,12 +114,15 @@ class LookAgain(Stage[Block]):
     inputs: InputsAgain  # of some numbers, made once more in their order
     with_self: Callable[[Setup], bool]  # whether a token's weight on itself may be the largest
     start: Callable[[Example], int] = from_the_beginning  # first token of an input in its document
-    variables: tuple[str, ...] = ("example_input",)  # that name the inputs whose tokens are kept
+    beside: Beside | None = None
     name: str = "second_look"
 
     def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Block]:
         """Blocks of the inputs that are looked at again."""
-        return blocks_of(result, self.variables) if "example_input" in result else ()
+        if "example_input" not in result:
+            return ()
+        more = () if self.beside is None else self.beside.variables
+        return blocks_of(result, ("example_input", *more))
 
     def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
         """The work to be done on every block."""
@@ -92,6 +133,7 @@ class LookAgain(Stage[Block]):
             self.start,
             example_inputs.reshape(*example_inputs.shape[:2], -1),
             self.with_self(setup),
+            None if self.beside is None else self.beside.collector(setup, result),
             threads,
             setup.model.fingerprint,
         )
@@ -104,12 +146,16 @@ class LookAgain(Stage[Block]):
             return result
         seen = Seen([unpack_arrays(content) for content in outcomes.values()])
         files = {EXAMPLES: example_rows(result, seen), INPUTS: input_rows(seen)}
+        if self.beside is not None:
+            result, more = self.beside.finish(setup, result, seen.blocks)
+            files |= more
         checksums = {name: write_records(folder / name, groups) for name, groups in files.items()}
         return with_checksums(result, checksums)
 
     def check_files(self, result: xr.Dataset, folder: Path) -> None:
         """Refuse files that are missing or damaged."""
-        check_files(result, folder, (EXAMPLES, INPUTS))
+        more = () if self.beside is None else self.beside.files
+        check_files(result, folder, (EXAMPLES, INPUTS, *more))
 
 
 @dataclass(frozen=True)
@@ -121,6 +167,7 @@ class Look(WithModel):
     start: Callable[[Example], int]
     example_inputs: Int[np.ndarray, "layer head example"]  # numbers of inputs, -1 for none
     with_self: bool
+    collect: Callable[[], Collection] | None
     threads: int
     fingerprint: str  # of the model that the run is of
 
@@ -142,11 +189,14 @@ class Look(WithModel):
     def _look(self, inputs: Inputs, tokens: int) -> dict[str, np.ndarray]:
         columns, model, table = inputs.columns, self.setup.model, ExampleTable()
         heads = self._heads_of(columns.numbers)
+        collection = None if self.collect is None else self.collect()
         with torch.inference_mode(), evaluating(model.network):
             for rows in model.buckets(columns.lengths.tolist(), tokens):
                 cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-                self._look_at(cut.to(model.device), heads, table)
-        return table.arrays()
+                with nullcontext() if collection is None else collection.watching(cut) as see:
+                    self._look_at(cut.to(model.device), heads, table, see)
+        more = {} if collection is None else collection.arrays(inputs.examples)
+        return table.arrays() | more
 
     def _heads_of(self, numbers: Int[np.ndarray, "input"]) -> dict[int, dict[int, list[int]]]:
         """The heads that have each of these inputs as an example, by layer, by input."""
@@ -158,7 +208,11 @@ class Look(WithModel):
         return heads
 
     def _look_at(
-        self, cut: Cut, heads: dict[int, dict[int, list[int]]], table: "ExampleTable"
+        self,
+        cut: Cut,
+        heads: dict[int, dict[int, list[int]]],
+        table: "ExampleTable",
+        see: Observer | None,
     ) -> None:
         model, batch = self.setup.model, cut.annotated
 
@@ -178,7 +232,9 @@ class Look(WithModel):
 
         reading = self.setup.reading
         path = choose_path(model, cut.batch.ids.shape[1], self.setup.attention, reading=reading)
-        show_layers(model, cut.batch, batch, path, show, reading)
+        if path == "fused" and see is not None:
+            path = "rows" if "rows" in model.modes else "dense"
+        show_layers(model, cut.batch, batch, path, show, reading, see)
 
 
 @dataclass

@@ -11,7 +11,7 @@ that follow, such as training probes on top of the merged numbers.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
 import xarray as xr
 
@@ -92,10 +92,30 @@ class Outcomes(Mapping[Piece, bytes]):
         return len(self.numbers)
 
 
-def run_stage(
-    stage: Stage[Piece], setup: Setup, run: RunFolder, pool: Pool, result: xr.Dataset
+def run_stages(
+    stages: Sequence[Stage[Any]], setup: Setup, run: RunFolder, pool: Pool, result: xr.Dataset
 ) -> xr.Dataset:
-    """The result after a stage; only the pieces that the run does not have are computed."""
+    """The result after all stages, one after the other."""
+    for number, stage in enumerate(stages, start=1):
+        result = run_stage(
+            stage, setup, run, pool, result, [later.name for later in stages[number:]]
+        )
+    return result
+
+
+def run_stage(
+    stage: Stage[Piece],
+    setup: Setup,
+    run: RunFolder,
+    pool: Pool,
+    result: xr.Dataset,
+    later: Sequence[str] = (),
+) -> xr.Dataset:
+    """The result after a stage; only the pieces that the run does not have are computed.
+
+    How much the `later` stages have to do is known when this one is done, so that progress names
+    them and tells no time.
+    """
     pieces = list(dict.fromkeys(stage.pieces(setup, result)))  # equal ones once
     numbers = {piece: number for number, piece in enumerate(pieces)}
     files = run.files(stage.place, stage.ending)
@@ -106,7 +126,7 @@ def run_stage(
             stage.compute(work, missing, pool),
             sum(map(stage.size, missing)),
             stage.noun,
-            label=f"{stage.name}, {run.label}",
+            label=f"{', then '.join([stage.name, *later])}, {run.label}",
             size=lambda outcome: stage.size(outcome[0]),
         )
         for piece, content in outcomes:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from headscope.explorer.safety import Access
     from headscope.model.model import Model
 
+CONNECTIONS = 200  # beyond which visitors are asked to come back; macOS allows a process 256 files
+
 
 def serve(
     runs: Sequence[str | Path],
@@ -43,6 +45,7 @@ def serve(
         open_model = None if model is None else partial(_load, model, dict(load or {}))
         app = create_app(library, Texts(model, open_model, own_process=True), access)
         config = configure(app)
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would log every lost socket
         library.read_all()  # the first visitor should not wait for it
         listener.listen()
         ready(address(listener, access))
@@ -50,18 +53,14 @@ def serve(
 
 
 def configure(app: Any) -> Any:
-    """uvicorn's settings, with limits that the number of file descriptors allows."""
+    """uvicorn's settings."""
     import uvicorn
 
-    from headscope.explorer.safety import OncePerMinute, descriptors, protocol
-
-    most = descriptors()
-    logging.getLogger("asyncio").addFilter(OncePerMinute())
     return uvicorn.Config(
         app,
-        http=protocol(most),
+        http="h11",
         ws="none",
-        backlog=max(4, min(128, most // 8)),  # so many are accepted before any is looked at
+        limit_concurrency=CONNECTIONS,
         h11_max_incomplete_event_size=16 * 1024,
         log_level="error",  # strangers must not fill the log
         access_log=False,

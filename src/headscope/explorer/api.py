@@ -1,24 +1,21 @@
 """The explorer as an ASGI app: guard, pages, files, and the API.
 
 Questions are answered in JSON, and in binary for the weights of a typed text.
-`python -m headscope.explorer.api` prints their types, which the pages have as
-static/explorer/types.d.ts.
 """
 
 import asyncio
-import json
 import mimetypes
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.resources import files
 from os import stat_result
 from pathlib import PureWindowsPath
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
+import msgspec
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
@@ -28,16 +25,18 @@ from starlette.staticfiles import StaticFiles
 
 from headscope import theme
 from headscope.errors import HeadscopeError
-from headscope.explorer import answers
-from headscope.explorer.answers.card import card, head_records, input_text
-from headscope.explorer.answers.runs import Kept, Library, Stamp
+from headscope.explorer import addresses
+from headscope.explorer.addresses import Answer
+from headscope.explorer.answers.runs import Library, Sources
+from headscope.explorer.description import describe
+from headscope.explorer.pages import PAGES
 from headscope.explorer.safety import Access, Guard
-from headscope.explorer.schemas import PAGES, Limits, Refusal, RefusedError, TextRequest
 from headscope.explorer.texts import Texts
-from headscope.explorer.typed import describe, read, typescript_interfaces
+from headscope.explorer.wire import Limits, Refusal, RefusedError, TextRequest, read_request
 
-Answer = Callable[[Request], Awaitable[Response]]
+Asked = Callable[[Request], Awaitable[bytes]]
 Made = TypeVar("Made")
+THREADS = 4  # that compute answers
 PIECE = 256 * 1024  # bytes of an answer that are handed to the network at once
 # A machine's own table of types may say otherwise, and a browser runs no script of another type.
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -47,40 +46,29 @@ class Api:
     """Answers over the runs of a library and the texts of a model."""
 
     def __init__(self, library: Library, texts: Texts) -> None:
-        self.library = library
         self.texts = texts
-        self.kept = Kept(texts.limits.kept)
+        self.sources = Sources(library, texts.facts, texts.offered())
+        self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="headscope-reads")
 
     def close(self) -> None:
         """End the threads and the model's process."""
-        self.kept.close()
+        self.threads.shutdown(wait=False, cancel_futures=True)
         self.texts.close()
 
     def routes(self) -> list[Route]:
         """Every address under /api."""
-        asked = [Route(one.path, answer(partial(self.ask, one))) for one in QUESTIONS]
-        openapi = Route("/api/openapi.json", lambda request: sent(_description()))
+        asked = [
+            Route(f"/api/{answer.path}", answered(partial(self.ask, answer)))
+            for answer in addresses.ANSWERS
+        ]
+        openapi = Route("/api/openapi.json", lambda request: sent(description()))
         return [*asked, openapi, Route("/api/trace", self.trace, methods=["POST"])]
 
-    async def ask(self, question: "Question", request: Request) -> bytes:
-        """The answer as JSON; of a run that has not changed it is computed once."""
-        make = partial(self._make, question, request)
-        if not question.runs(request):
-            return await run_in_threadpool(make)
-        stamps = await run_in_threadpool(self._stamps, question.runs(request))
-        query = tuple(request.query_params.get(name) for name in question.query)
-        return await self.kept.get((request.scope["path"], query, stamps), make)
-
-    def _make(self, question: "Question", request: Request) -> bytes:
-        if question.ask is answers.session:
-            known = self.library, self.texts.facts(), self.texts.offered()
-            return answers.as_json(answers.session(*known))
-        named = dict(request.path_params)
-        runs = [named.pop("run")] if "run" in named else _asked(request, question.query)
-        return answers.as_json(question.ask(*map(self.library.run, runs), *named.values()))
-
-    def _stamps(self, slugs: list[str]) -> tuple[Stamp | None, ...]:
-        return tuple(self.library.stamp(slug) for slug in slugs)
+    async def ask(self, answer: Answer, request: Request) -> bytes:
+        """The answer as JSON."""
+        parts = [request.path_params[name] for name in answer.parts]
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.threads, answer.content, self.sources, parts)
 
     async def trace(self, request: Request) -> Response:
         """The weights of a text, packed for a view."""
@@ -94,61 +82,12 @@ class Api:
         return StreamingResponse(pieces(content), media_type="application/octet-stream")
 
 
-@dataclass(frozen=True)
-class Question:
-    """An address, what answers it, and the query parameters that name its runs.
-
-    The answer is asked for with the runs and with the other parts of the address. Its docstring
-    describes the address in the OpenAPI document, its annotation what is sent.
-    """
-
-    path: str
-    ask: Callable[..., Any]
-    query: tuple[str, ...] = ()
-
-    def runs(self, request: Request) -> list[str]:
-        """The short names of the runs that the answer is made of; none where it is of all."""
-        compared = [request.query_params.get(name) for name in self.query]
-        return [slug for slug in (request.path_params.get("run"), *compared) if slug is not None]
-
-    @property
-    def answer(self) -> Any:
-        """The type of what is sent."""
-        return get_type_hints(self.ask)["return"]
-
-
-QUESTIONS = (
-    Question("/api/session", answers.session),
-    Question("/api/runs/{run}", answers.detail),
-    Question("/api/runs/{run}/measures/{spec:path}", answers.measured),
-    Question("/api/runs/{run}/heads", answers.heads),
-    Question("/api/runs/{run}/heads/{head}", card),
-    Question("/api/runs/{run}/records/{head}", head_records),
-    Question("/api/runs/{run}/inputs/{input}", input_text),
-    Question("/api/runs/{run}/clusters", answers.map_of),
-    Question("/api/runs/{run}/statements", answers.said),
-    Question("/api/compare", answers.comparison, ("a", "b")),
-    Question("/api/compare/{spec:path}", answers.difference, ("a", "b")),
-)
-
-
-def description() -> dict[str, Any]:
+def description() -> bytes:
     """The OpenAPI document."""
-    return describe([(one.path, one.ask.__doc__ or "", one.query, one.answer) for one in QUESTIONS])
+    return msgspec.json.encode(describe(addresses.ANSWERS))
 
 
-def declarations() -> str:
-    """The types of everything that is sent and received, in TypeScript."""
-    made = "// Printed by `python -m headscope.explorer.api` from the types in schemas.py.\n\n"
-    return made + typescript_interfaces(*(one.answer for one in QUESTIONS), TextRequest)
-
-
-@cache
-def _description() -> bytes:
-    return answers.as_json(description())
-
-
-def answer(ask: Callable[[Request], Awaitable[bytes]]) -> Answer:
+def answered(ask: Asked) -> Callable[[Request], Awaitable[Response]]:
     """Send what is asked for; mistakes become sentences."""
 
     async def respond(request: Request) -> Response:
@@ -195,7 +134,7 @@ async def _left(request: Request) -> None:
 def refused(refusal: RefusedError) -> Response:
     """The refusal as an answer."""
     later = {"retry-after": "5"} if refusal.status == 503 else {}
-    return sent(answers.as_json(Refusal(refusal.message)), refusal.status, **later)
+    return sent(msgspec.json.encode(Refusal(refusal.message)), refusal.status, **later)
 
 
 async def read_body(request: Request, limits: Limits) -> TextRequest:
@@ -209,11 +148,7 @@ async def read_body(request: Request, limits: Limits) -> TextRequest:
     except TimeoutError as error:
         said = f"The request did not arrive within {limits.body_seconds:g} seconds."
         raise RefusedError(408, said) from error
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "The body is not JSON.") from error
-    return read(TextRequest, given)
+    return read_request(body)
 
 
 async def _bounded(request: Request, limit: int) -> bytes:
@@ -224,13 +159,6 @@ async def _bounded(request: Request, limit: int) -> bytes:
         if len(received) > limit:
             raise RefusedError(413, f"The request is larger than {limit:,} bytes.")
     return bytes(received)
-
-
-def _asked(request: Request, names: Sequence[str]) -> list[str]:
-    missing = [name for name in names if name not in request.query_params]
-    if missing:
-        raise RefusedError(400, f"The address needs the parameter {missing[0]}.")
-    return [request.query_params[name] for name in names]
 
 
 class StaticTree(StaticFiles):
@@ -302,7 +230,3 @@ def _http_error(request: Request, error: Exception) -> Response:
     answer = refused(RefusedError(error.status_code, said.get(error.status_code, error.detail)))
     answer.headers.update(error.headers or {})
     return answer
-
-
-if __name__ == "__main__":
-    print(declarations(), end="")

@@ -15,28 +15,27 @@ No file names another by more than a relative path: the folder works wherever it
 """
 
 import json
+import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
-from itertools import permutations
+from itertools import combinations, groupby, permutations
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
+import msgspec
 
 import headscope
 from headscope import theme
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer import answers, schemas
-from headscope.explorer.answers.card import card, head_records, input_text
-from headscope.explorer.answers.runs import Column, Library, OpenRun
-from headscope.explorer.head_schemas import Band, HeadRecords, Space
-from headscope.explorer.schemas import PAGES, POLICY, RefusedError
+from headscope.explorer import addresses
+from headscope.explorer.addresses import Answer
+from headscope.explorer.answers.runs import Library, OpenRun, Sources
+from headscope.explorer.pages import PAGES, POLICY
+from headscope.explorer.wire import LIMITS, ModelFacts, Refusal, RefusedError, TextLimits
 from headscope.files import find_place
 from headscope.progress import show_progress
-from headscope.results.measure import heads_of
 
 MARKER = "site.json"
 NO_MODEL = (
@@ -44,13 +43,10 @@ NO_MODEL = (
     "`headscope serve RUN --model M` on your own machine."
 )
 DIGITS = 6  # significant, of every number
-PLACES = 3  # of a place on a map
-LONG = 3  # things of one type that are written as a table
-EXAMPLES, TOP_EXAMPLES = 2, 5  # of a band, and of the very top
-EDGES, LEAST = 3, 20  # weights of a row, and the smallest in thousandths
-TOKENS = 20  # of a list
 
-Answer = tuple[str, Callable[[], Any]]  # where it lies below data/, and how it is made
+File = tuple[
+    str, Callable[[], Any]
+]  # where it lies below data/, without ending, and how it is made
 
 
 def site(runs: Sequence[str | Path], out: str | Path) -> Path:
@@ -72,9 +68,11 @@ def site(runs: Sequence[str | Path], out: str | Path) -> Path:
 def _write_all(folder: Path, library: Library) -> None:
     """The pages come last: a folder without them is no site yet."""
     _write_files(folder)
-    wanted = list(_answers(library))
+    limits = TextLimits(LIMITS.text, LIMITS.generate, LIMITS.weights)
+    sources = Sources(library, lambda: ModelFacts("", "none", NO_MODEL), limits)
+    wanted = list(_answers(sources))
     for path, make in show_progress(wanted, len(wanted), "files", label="Site"):
-        _write(folder / "data" / path, make)
+        _write(folder / "data" / f"{path}.json", make)
     for name in ("index", *PAGES):
         (folder / f"{name}.html").write_text(_document(), encoding="utf-8")
 
@@ -122,103 +120,43 @@ def _document() -> str:
     return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)
 
 
-def _answers(library: Library) -> Iterator[Answer]:
+def _answers(sources: Sources) -> Iterator[File]:
     """Everything that the pages may ask for."""
-    limits = schemas.Limits()
-    offered = schemas.TextLimits(limits.text, limits.generate, limits.weights)
-    facts = schemas.ModelFacts("", "none", NO_MODEL)
-    yield "session.json", lambda: answers.session(library, facts, offered)
+    for answer in addresses.ANSWERS:
+        for runs in _runs(answer, sources.library):
+            yield from _files_of(answer, runs, sources)
+
+
+def _runs(answer: Answer, library: Library) -> Iterator[tuple[OpenRun, ...]]:
+    """The runs for which an answer is written, together as its address names them."""
     opened = [library.run(slug) for slug in library.slugs]
-    finished = [each for each in opened if each.run.state == "complete"]
-    for each in opened:
-        yield f"runs/{each.slug}.json", lambda each=each: answers.detail(each)
-    for each in finished:
-        for path, make in _answers_of(each):
-            yield f"runs/{each.slug}/{path}", make
-    for a, b in permutations(finished, 2):
-        if a.run.study == b.run.study:
-            yield from _compared(a, b)
-
-
-def _answers_of(opened: OpenRun) -> Iterator[Answer]:
-    data = opened.data
-    for name, columns in opened.columns.items():
-        yield f"measures/{name}.json", partial(_pictures, data, columns)
-    yield "statements.json", lambda: answers.said(opened)
-    yield "heads.json", lambda: answers.heads(opened)
-    yield "clusters.json", lambda: answers.map_of(opened)
-    for name in map(str, heads_of(opened.data)):
-        yield f"heads/{name}.json", partial(card, opened, name)
-    if opened.has_records:
-        yield from _records(opened)
-
-
-def _pictures(data: xr.Dataset, columns: Sequence[Column]) -> dict[str, schemas.Picture]:
-    """Every slice of a measure by its spec."""
-    return {one.chosen.spec: answers.picture(data, one) for one in columns}
-
-
-def _records(opened: OpenRun) -> Iterator[Answer]:
-    """What is kept of every head, thinned, and the inputs that this names."""
-    named: set[int] = set()
-    for name in map(str, heads_of(opened.data)):
-        found = thinned(head_records(opened, name))
-        named |= {one.input for band in found.bands for one in band.examples}
-        named |= set(found.samples.input)
-        yield f"records/{name}.json", lambda found=found: found
-    for number in sorted(named):
-        yield f"inputs/{number}.json", lambda number=number: input_text(opened, str(number))
-
-
-def thinned(found: HeadRecords) -> HeadRecords:
-    """As much of a head as a small file holds."""
-    places = ("component1", "component2", "x", "y")
-    return replace(
-        found,
-        tops=[replace(one, tokens=one.tokens[:TOKENS]) for one in found.tops],
-        raises=found.raises[:TOKENS],
-        lowers=found.lowers[:TOKENS],
-        spaces=[_rounded(space, places, PLACES) for space in found.spaces],
-        bands=[_thin(band) for band in found.bands],
-    )
-
-
-def _rounded(space: Space, names: Sequence[str], digits: int) -> Space:
-    """The same with numbers as exact as they are drawn."""
-    parts = {name: [shorten(each, digits) for each in getattr(space, name)] for name in names}
-    return replace(space, **parts)
-
-
-def _thin(band: Band) -> Band:
-    """The first examples, and the largest weights of every row, as far as they can be seen."""
-    most = TOP_EXAMPLES if band.name == "top" else EXAMPLES
-    examples = [
-        replace(one, rows=[_largest(row) for row in one.rows]) for one in band.examples[:most]
-    ]
-    return replace(band, examples=examples)
-
-
-def _largest(row: list[int]) -> list[int]:
-    pairs = zip(row[0 : 2 * EDGES : 2], row[1 : 2 * EDGES : 2], strict=True)
-    return [part for key, weight in pairs if weight >= LEAST for part in (key, weight)]
-
-
-def _compared(a: OpenRun, b: OpenRun) -> Iterator[Answer]:
-    """Two runs of one study; each measure head with head where that is how they compare."""
-    place = f"compare/{a.slug}/{b.slug}"
-    try:
-        found = answers.comparison(a, b)
-    except HeadscopeError as mistake:  # such as sums that an older version did not keep
-        reason = str(mistake)
-        yield f"{place}.json", lambda: _refused(reason)
+    if answer.runs < 2:
+        yield from combinations(opened, answer.runs)
         return
-    yield f"{place}.json", lambda: found
-    for name in found.measures if "index" in found.by else ():
-        yield f"{place}/{name}.json", partial(answers.differences, a, b, name)
+    finished = [run for run in opened if run.run.state == "complete"]
+    for runs in permutations(finished, answer.runs):
+        if len({run.run.study for run in runs}) == 1:
+            yield runs
 
 
-def _refused(reason: str) -> dict[str, str]:
-    return {"error": reason}
+def _files_of(answer: Answer, runs: tuple[OpenRun, ...], sources: Sources) -> Iterator[File]:
+    """The files of an answer for these runs; all slices of a measure are in one, by their spec."""
+    slugs = [run.slug for run in runs]
+    place = re.sub(r"{\w+(:path)?}", "{}", answer.path)
+    if answer.each is None:
+        yield place.format(*slugs), partial(answer.make, sources, slugs)
+        return
+    try:
+        parts = list(answer.each(*runs))
+    except (RefusedError, HeadscopeError):  # the file about the run, or the two runs, says why
+        return
+    for name, group in groupby(parts, key=lambda part: part.split("~")[0]):
+        yield place.format(*slugs, name), partial(_made, answer, sources, slugs, list(group))
+
+
+def _made(answer: Answer, sources: Sources, slugs: list[str], parts: list[str]) -> Any:
+    made = {part: answer.thinned(answer.make(sources, [*slugs, part])) for part in parts}
+    return made if answer.is_sliced else made[parts[0]]
 
 
 def _write(path: Path, make: Callable[[], Any]) -> None:
@@ -226,46 +164,21 @@ def _write(path: Path, make: Callable[[], Any]) -> None:
     try:
         made = make()
     except (RefusedError, HeadscopeError) as mistake:
-        made = _refused(str(mistake))
+        made = Refusal(str(mistake))
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(compact(made), ensure_ascii=False, separators=(",", ":"))
-    path.write_text(content, encoding="utf-8")
+    path.write_bytes(msgspec.json.encode(rounded(msgspec.to_builtins(made))))
 
 
-def compact(value: Any) -> Any:
-    """What JSON can hold: every number to six digits, lists of equal things as a table."""
+def rounded(value: Any) -> Any:
+    """The same JSON with every number to six digits."""
     if isinstance(value, float):
         return shorten(value, DIGITS)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: compact(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): compact(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return _table(value) if _is_table(value) else [compact(part) for part in value]
-    return value
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    return [rounded(part) for part in value] if isinstance(value, list) else value
 
 
 def shorten(value: float, digits: int) -> float | int:
     """A number to some significant digits, whole ones without a point."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 10**DIGITS else short
-
-
-def _is_table(value: Sequence[Any]) -> bool:
-    first = value[0] if len(value) >= LONG else None
-    return is_dataclass(first) and all(type(one) is type(first) for one in value)
-
-
-def _table(value: Sequence[Any]) -> dict[str, Any]:
-    """Things of one type: what all share once, the names of the other fields once, then rows.
-
-    The pages read it back with `unpacked` in shell/api.js.
-    """
-    rows = [compact(one) for one in value]
-    same = {name: part for name, part in rows[0].items() if all(r[name] == part for r in rows)}
-    names = [name for name in rows[0] if name not in same]
-    return {
-        "$same": same,
-        "$names": names,
-        "$rows": [[row[name] for name in names] for row in rows],
-    }

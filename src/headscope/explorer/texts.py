@@ -1,37 +1,34 @@
-"""The queue before the model: bounded, fair, with a time limit, in front of a process of its own.
+"""Typed texts: traced one after the other by one worker, which is a process of its own.
 
-The model is loaded by the worker, so that the explorer is up at once and works without it. A text
-that fails, takes too long or comes while the queue is full gets an answer; the next one is served.
-A process that dies or does not come back is replaced.
+The model is loaded by the worker, so that the explorer is up at once and works without it. A
+semaphore bounds how many texts wait, a time limit how long. A text that fails, takes too long or
+comes while too many wait gets an answer, and the next one is traced. A process that dies or does
+not come back is replaced.
 """
 
 import asyncio
 import multiprocessing
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import count
-from queue import PriorityQueue
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from headscope.explorer.schemas import (
+from headscope.explorer.tracing import Traced, answer, facts_of, sentence, work
+from headscope.explorer.wire import (
+    LIMITS,
     BusyError,
     Limits,
     ModelFacts,
     RefusedError,
     TextLimits,
     TextRequest,
+    check_request,
 )
-from headscope.explorer.tracing import Traced, answer, facts_of, sentence, work
-from headscope.explorer.typed import check_limits
 
 if TYPE_CHECKING:
     from headscope.model.model import Model
 
 Load = Callable[[], "Model"]
-ROOM = 500  # characters more let one later text pass: 20,000 are overtaken by 40 texts at most
 
 
 class LostError(Exception):
@@ -91,7 +88,7 @@ class OwnProcess:
         return made
 
     def close(self) -> None:
-        """Kill the process; the server and the thread of the queue may both ask for it."""
+        """Kill the process; the server and the thread that waits for it may both ask for it."""
         with self._closing:
             self._process.kill()
             self._process.join()
@@ -107,38 +104,29 @@ class OwnProcess:
 Worker = Here | OwnProcess  # has the model and traces one text at a time
 
 
-@dataclass(order=True)
-class _Job:
-    turn: int
-    number: int
-    request: TextRequest | None = field(compare=False)  # None: there will be no more
-    answer: "Future[bytes]" = field(compare=False, default_factory=Future)
-
-
 class Texts:
-    """The queue and the worker behind it, which a thread of its own feeds."""
+    """The model for every visitor: a text waits for its turn, in the order in which they came."""
 
     def __init__(
         self,
         name: str | None,
         load: Load | None,
-        limits: Limits | None = None,
+        limits: Limits = LIMITS,
         *,
         own_process: bool = False,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits
         self._name = name or ""
+        self._places = threading.BoundedSemaphore(limits.waiting)
+        self._turns = ThreadPoolExecutor(1, thread_name_prefix="headscope-texts")
         self._kind = OwnProcess if own_process else Here
-        self._jobs: PriorityQueue[_Job] = PriorityQueue()
-        self._numbers = count()
-        self._places = threading.BoundedSemaphore(self.limits.waiting)
+        self._load = load
         self._worker: Worker | None = None
-        self._closed = threading.Event()
+        self._closed = False
         self._facts = ModelFacts("", "none", "Start `headscope serve` with --model to trace texts.")
         if load is not None:
             self._facts = ModelFacts(self._name, "loading")
-            serve = partial(self._serve, load)
-            threading.Thread(target=serve, name="headscope-texts", daemon=True).start()
+            self._turns.submit(self._opened)
 
     def offered(self) -> TextLimits:
         return TextLimits(self.limits.text, self.limits.generate, self.limits.weights)
@@ -150,7 +138,7 @@ class Texts:
     async def trace(self, request: TextRequest) -> bytes:
         """The framed view; raises RefusedError where there is none.
 
-        Whoever stops waiting gives up his place in the queue.
+        Whoever stops waiting gives up his turn.
         """
         if self._facts.state == "none":
             raise RefusedError(409, "No model is loaded; start `headscope serve` with --model.")
@@ -159,9 +147,10 @@ class Texts:
             raise BusyError(
                 f"{self.limits.waiting} texts are waiting for the model; try again soon."
             )
-        job = self._enqueue(request)
+        turn = self._turns.submit(self._trace, request)
+        turn.add_done_callback(lambda _: self._places.release())
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(job.answer), self.limits.seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(turn), self.limits.seconds)
         except TimeoutError:
             raise BusyError(
                 f"The model took longer than {self.limits.seconds:g} seconds."
@@ -169,60 +158,36 @@ class Texts:
 
     def close(self) -> None:
         """Forget what is waiting and end the worker."""
-        self._closed.set()
-        self._jobs.put(_Job(-1, next(self._numbers), None))
+        self._closed = True
+        self._turns.shutdown(wait=False, cancel_futures=True)
         if self._worker is not None:
             self._worker.close()
 
-    def _enqueue(self, request: TextRequest) -> _Job:
-        number = next(self._numbers)
-        size = sum(len(text or "") for text in (request.text, request.pair, request.target))
-        job = _Job(number + size // ROOM, number, request)
-        job.answer.add_done_callback(lambda _: self._places.release())
-        self._jobs.put(job)
-        return job
+    def _trace(self, request: TextRequest) -> bytes:
+        worker = self._opened()
+        try:
+            return worker.trace(request).unpack()
+        except LostError as lost:
+            worker.close()
+            self._worker = None
+            if not self._closed:
+                self._turns.submit(self._opened)
+            raise BusyError(
+                f"The process of the model {lost}; it is started again. Try a shorter text."
+            ) from lost
 
-    def _serve(self, load: Load) -> None:
-        """Answer every job, with as many workers one after the other as it takes."""
-        while not self._closed.is_set():
+    def _opened(self) -> Worker:
+        """The worker, started if there is none; a model that failed to load is not tried again."""
+        if self._worker is None and self._load is not None:
             self._facts = ModelFacts(self._name, "loading")
+            self._worker = self._kind(self._load, self.limits)
+            if self._closed:
+                self._worker.close()
             try:
-                self._worker = self._kind(load, self.limits)
                 self._facts = self._worker.open()
             except BaseException as error:  # a tokenizer's panic is no Exception
-                self._refuse_all(sentence(error))
-                return
-            while self._answer_next(self._worker):
-                pass
-            self._worker.close()
-
-    def _answer_next(self, worker: Worker) -> bool:
-        """Answer one job; False when this worker can answer no more."""
-        job = self._jobs.get()
-        if job.request is None:
-            return False
-        if not job.answer.set_running_or_notify_cancel():
-            return True  # the visitor has left
-        try:
-            job.answer.set_result(worker.trace(job.request).unpack())
-        except RefusedError as refusal:
-            job.answer.set_exception(refusal)
-        except LostError as lost:
-            said = f"The process of the model {lost}; it is started again. Try a shorter text."
-            job.answer.set_exception(BusyError(said))
-            return False
-        return True
-
-    def _refuse_all(self, reason: str) -> None:
-        self._facts = ModelFacts(self._name, "failed", reason)
-        while (job := self._jobs.get()).request is not None:
-            if job.answer.set_running_or_notify_cancel():
-                said = f"The model {self._name} could not be loaded: {reason}"
-                job.answer.set_exception(RefusedError(409, said))
-
-
-def check_request(request: TextRequest, limits: Limits) -> None:
-    """Refuse what is empty or too long, before it takes a place in the queue."""
-    if not request.text.strip():
-        raise RefusedError(422, "The text is empty; type at least one word.")
-    check_limits(request, limits)
+                self._facts = ModelFacts(self._name, "failed", sentence(error))
+        if self._worker is None or self._facts.state != "ready":
+            reason = self._facts.reason
+            raise RefusedError(409, f"The model {self._name} could not be loaded: {reason}")
+        return self._worker

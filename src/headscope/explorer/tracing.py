@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import HeadscopeError
-from headscope.explorer.schemas import Limits, ModelFacts, RefusedError, TextRequest
+from headscope.explorer.wire import Limits, ModelFacts, RefusedError, TextRequest
 from headscope.views import window
+from headscope.views.kinds import kind_of
 from headscope.views.payload import Payload
+from headscope.views.view import open_view
 from headscope.wording import counted
 
 if TYPE_CHECKING:
@@ -106,11 +108,9 @@ def parse_chat(text: str) -> list[dict[str, str]]:
 
 
 def _view(trace: "Trace", request: TextRequest) -> "View":
-    if request.kind == "head":
-        heads = None if request.head is None else [request.head]
-        return trace.head_view(layer=request.layer, heads=heads)
-    view = trace.model_view if request.kind == "model" else trace.neuron_view
-    return view(layer=request.layer, head=request.head)
+    one = "head" if "head" in kind_of(request.kind).settings else "heads"
+    shown: dict[str, Any] = {"layer": request.layer, one: request.head}
+    return open_view(trace, request.kind, **shown)
 
 
 def _chosen(blocks: Sequence[bytes], wanted: Sequence[int]) -> tuple[bytes, ...]:
@@ -128,7 +128,8 @@ def check_size(model: "Model", request: TextRequest, limits: Limits) -> bool:
     Those of the whole trace; of a text too long for one window those of one layer.
     """
     source, target = token_counts(model, request)
-    is_long = max(source, target) > window.SPAN * window.TILE and request.kind != "neuron"
+    can_be_long = "tiles" in kind_of(request.kind).parts
+    is_long = can_be_long and max(source, target) > window.SPAN * window.TILE
     weights = count_weights(model, source, target, whole=not is_long)
     if weights > limits.weights:
         read = counted(source, "tokens") + (f" and {target} of the target" if target else "")

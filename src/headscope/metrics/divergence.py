@@ -16,7 +16,7 @@ sum_middles           plain torch on any device, some ten times slower
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from torch.nn import functional
 
 from headscope.head import name_head
 from headscope.metrics.metric import Axis, Grid, Metric, Sums, Variables, label
+from headscope.metrics.scaling import scale_to_plane, stress
 from headscope.observe.batch import AnnotatedBatch
 from headscope.observe.layer import Layer
 from headscope.results.measure import Measure
@@ -39,8 +40,6 @@ BLOCK = 512  # elements: a block of 144 heads takes 288 kB, which a core's secon
 BLOCKS_AT_ONCE = 16  # of plain torch
 TINY = 1e-30  # only so that the logarithm of padding is finite
 NEIGHBOURS = 5
-# How the paper's released notebook lays heads out: starts, tolerance, most steps.
-RELEASED = {"n_init": 5, "eps": 1e-10, "max_iter": 1000}
 SMALLEST_MAP = 3  # fewer heads than this lie on a line whatever they do
 
 HEAD_DIVERGENCE = Measure(
@@ -59,7 +58,8 @@ HEAD_POSITION = Measure(
     "head_position",
     title="Map of heads",
     meaning="Where a head lies on a plane that keeps the divergences as well as it can.",
-    formula="metric multidimensional scaling of head_divergence to two axes",
+    formula="metric multidimensional scaling of head_divergence to two axes, from the "
+    "classical solution",
     reference="Clark et al. 2019, Fig. 6",
     unit="",
     range="any; only the distances mean something",
@@ -95,7 +95,6 @@ class HeadDivergence(Metric):
     """Jensen–Shannon divergences between all heads, summed over all rows of all inputs."""
 
     grid: Grid
-    seed: int = 0  # of the map
     name: str = "head_divergence"
     measures: tuple[Measure, ...] = (HEAD_DIVERGENCE, HEAD_POSITION, HEAD_ORDER, NEAREST_HEAD)
     needs_matrices = True
@@ -147,13 +146,13 @@ class HeadDivergence(Metric):
         return tuple(name_head(layer, head) for layer in layers for head in heads)
 
     def _layout(self, matrix: np.ndarray, unit: Axis) -> dict[str, xr.DataArray]:
-        positions, stress = head_positions(matrix, seed=self.seed)
+        positions, misfit = head_positions(matrix)
         rank = Axis("neighbour", range(min(NEIGHBOURS, len(matrix) - 1)))
         nearest = np.array(self.units)[nearest_heads(matrix, len(rank))]
         head_rank = np.argsort(head_order(matrix))
         return {
             "head_position": label(positions, unit, Axis("axis", ("x", "y"))).assign_attrs(
-                stress=stress
+                stress=misfit
             ),
             "head_order": label(head_rank, unit),
             "nearest_head": label(nearest, unit, rank),
@@ -172,20 +171,16 @@ def why_no_map(divergence: Float[np.ndarray, "unit unit"]) -> str | None:
 
 
 def head_positions(
-    divergence: Float[np.ndarray, "unit unit"], *, seed: int
+    divergence: Float[np.ndarray, "unit unit"],
 ) -> tuple[Float[np.ndarray, "unit axis"], float]:
     """Metric multidimensional scaling to two axes, and its normalised stress (0 is a perfect fit).
 
     Divergences are scaled to a largest value of one, so that the map does not depend on how many
-    rows they were summed over; the best of several seeded random starts is taken, each followed
-    as far as in the paper's released notebook.
+    rows they were summed over.
     """
-    from sklearn.manifold import smacof  # half a second, for a study that draws no map of heads
-
     scaled = divergence / divergence.max()
-    options: dict[str, Any] = {"random_state": seed, "normalized_stress": True, **RELEASED}
-    fit: Any = smacof(scaled, metric=True, n_components=2, **options)
-    return fit[0] - fit[0].mean(0), float(fit[1])
+    positions = scale_to_plane(scaled)
+    return positions, stress(positions, scaled)
 
 
 def head_order(divergence: Float[np.ndarray, "unit unit"]) -> Int[np.ndarray, "unit"]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Reading = Literal["raw", "norm", "both"]  # of attention; both: raw, and the norms beside it
 PROBE_TOKENS = 7
-FIT = 1e-3  # how far a norm may be from its formula, of its largest value
+FIT = 1e-3  # how far a norm may be from its formula, of its largest value, besides rounding
 NO_HEAD = "it has no unembedding, so that nothing says which tokens a vector stands for"
 
 
@@ -247,7 +247,11 @@ def find_readout(model: "Model") -> Readout | str:
         return "the matrix of its unembedding is quantised and cannot be read"
     last = _find_last(model, unembedding)
     if last is None:
-        return "what lies between its last layer and its unembedding is no norm that can be read"
+        dtype = str(model.network.dtype).removeprefix("torch.")
+        return (
+            "what lies between its last layer and its unembedding is no norm that can be read from "
+            f"{dtype} numbers"
+        )
     return Readout(last, unembedding)
 
 
@@ -298,18 +302,26 @@ def _same(left: Tensor, right: Tensor) -> bool:
 
 
 def _as_norm(step: _Step) -> LastNorm | None:
-    """The gain and bias of a module that is a LayerNorm or an RMSNorm, whatever its class."""
+    """The gain and bias of a module that is a LayerNorm or an RMSNorm, whatever its class.
+
+    Where the mean of what it is given is small, rounding of two bytes would let either pass for the
+    other: the one that fits better counts.
+    """
     given, gave = widen(step.given.flatten(0, 1)), widen(step.gave.flatten(0, 1))
     tiny = float(getattr(step.module, "eps", getattr(step.module, "variance_epsilon", 1e-6)))
     with torch.no_grad():
         bias = widen(step.module(torch.zeros_like(step.given[:1, :1])))[0, 0]
+    best, norm = torch.inf, None
+    slack = (FIT + torch.finfo(step.gave.dtype).eps) * gave.abs().max()
     for is_centred in (True, False):
         centred = _centre(given, is_centred)
         unit = centred / (centred.square().mean(-1, keepdim=True) + tiny).sqrt()
         gain = ((gave - bias) * unit).sum(0) / unit.square().sum(0).clamp(min=1e-12)
-        if (gain * unit + bias - gave).abs().max() <= FIT * gave.abs().max():
-            return LastNorm(step.module, gain, bias, is_centred, tiny)
-    return None
+        errors = gain * unit + bias - gave
+        if errors.abs().max() <= slack and float(errors.square().sum()) < best:
+            best = float(errors.square().sum())
+            norm = LastNorm(step.module, gain, bias, is_centred, tiny)
+    return norm
 
 
 def _centre(values: Float[Tensor, "*token width"], is_centred: bool) -> Tensor:

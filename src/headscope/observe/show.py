@@ -25,6 +25,7 @@ from headscope.model.attention import (
     RowsOf,
     TextAttention,
 )
+from headscope.model.capture.dense import Observer
 from headscope.model.capture.modes import AttentionPath, block_rows
 from headscope.model.inputs.batch import Batch
 from headscope.model.model import Model
@@ -110,17 +111,21 @@ def show_layers(
     path: AttentionPath,
     show: Show,
     reading: Reading = "raw",
+    see: Observer | None = None,
 ) -> None:
     """Run the model over a batch and show every layer of its first stack, in order.
 
     Read as "norm", weights are those of `headscope.model.writes`; as "both", whole matrices come
-    with the norms beside them.
+    with the norms beside them. `see` is shown queries, keys and values as well, which the fused
+    path has not.
     """
     places = {layer: index for index, layer in enumerate(model.stacks[0].attending)}
     texts, tokens = batch.ids.shape
     block = block_rows(texts * model.heads, tokens, batch.ids.device)
 
     def show_weights(seen: LayerAttention) -> None:
+        if see is not None:
+            see(seen)
         if not seen.is_last:  # the layer is shown once, when the network has all its rows
             return
         with full_precision():

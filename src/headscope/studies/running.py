@@ -14,7 +14,7 @@ from headscope.engine.forward import default_batch_tokens
 from headscope.engine.measure import shard_sentences
 from headscope.engine.run import THREADS, RunFolder, lock_run, open_run
 from headscope.engine.setup import Setup
-from headscope.engine.stage import run_stage
+from headscope.engine.stage import run_stage, run_stages
 from headscope.errors import CorpusError, RunError
 from headscope.files import find_place
 from headscope.model.inputs.frame import check_bos, find_frame
@@ -113,8 +113,7 @@ def _finish(study: Study, setup: Setup, run: RunFolder, pool: Pool) -> xr.Datase
             "options": json.dumps({"seed": setup.seed, **setup.options}),
         }
     )
-    for stage in study.stages(setup):
-        result = run_stage(stage, setup, run, pool, result)
+    result = run_stages(study.stages(setup), setup, run, pool, result)
     with use_threads(run.threads):
         result = _with_statements(study, setup, study.derive(result))
     if setup.model.is_encoder_decoder:

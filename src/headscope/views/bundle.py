@@ -10,7 +10,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from headscope.views.state import KINDS, Kind, javascript_of_kinds
+from headscope.views.kinds import KINDS, javascript_of_kinds
 
 VIEWS = "kinds/index"  # the module that knows the kinds of views
 
@@ -41,7 +41,7 @@ def style(*more: str) -> str:
 
 
 @cache
-def script(entry: str, kinds: tuple[Kind, ...] = KINDS) -> str:
+def script(entry: str, kinds: tuple[str, ...] = tuple(KINDS)) -> str:
     """The module `entry` and all it imports, as one module, with the views of these kinds."""
     parts: list[str] = []
     for name in in_order(entry, kinds):
@@ -53,7 +53,7 @@ def script(entry: str, kinds: tuple[Kind, ...] = KINDS) -> str:
     return "\n".join(parts)
 
 
-def in_order(entry: str, kinds: tuple[Kind, ...] = KINDS) -> list[str]:
+def in_order(entry: str, kinds: tuple[str, ...] = tuple(KINDS)) -> list[str]:
     """`entry` and what it imports, each after its own imports."""
     order: list[str] = []
 
@@ -125,7 +125,7 @@ def _blank(code: str, before: list[str]) -> str:
     return code.removeprefix("\n") if goes_on else code
 
 
-def _source(name: str, kinds: tuple[Kind, ...]) -> str:
+def _source(name: str, kinds: tuple[str, ...]) -> str:
     """The text of a module; the one that knows the kinds knows these alone."""
     return javascript_of_kinds(kinds) if name == VIEWS else static(f"{name}.js")
 

@@ -6,7 +6,7 @@ The same sentences as in `static/kinds/shared/caveats.js`; a test compares the t
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headscope.views.state import SETTINGS
+from headscope.views.kinds import all_settings
 
 if TYPE_CHECKING:
     from headscope.views.state import ViewState
@@ -27,7 +27,7 @@ def caveats(state: "ViewState", hidden: float, lines: tuple[int, int] | None) ->
     if state.attended is not None:
         sentences.append(f"Only what looks at “{state.attended}”.")
     if state.pair != "all":
-        sentences.append(f"Only {SETTINGS['pair'].choices[state.pair]}.")
+        sentences.append(f"Only {all_settings()['pair'].choices[state.pair]}.")
     if lines is not None and state.mass < 1:
         share = f"{100 * state.mass:.0f} %"
         sentences.append(f"Of every row the strongest lines that hold {share} of it.")
@@ -38,5 +38,6 @@ def caveats(state: "ViewState", hidden: float, lines: tuple[int, int] | None) ->
 
 def hidden_names(hide: Sequence[str]) -> str:
     """First token and special tokens."""
-    names = " and ".join(SETTINGS["hide"].choices[one].removeprefix("Hide ") for one in hide)
+    choices = all_settings()["hide"].choices
+    names = " and ".join(choices[one].removeprefix("Hide ") for one in hide)
     return names[:1].upper() + names[1:]

@@ -27,6 +27,7 @@ from PIL import Image
 from headscope.head import name_layer, name_within_layer
 from headscope.theme import HEAD_MAP, PRINT_FAINT
 from headscope.views.figures import figure, styled
+from headscope.views.head.state import HeadState
 from headscope.views.lines import binned, drawing, opacity
 from headscope.views.page import frame
 from headscope.views.state import ViewState
@@ -114,7 +115,7 @@ def _page_bytes(view: "View") -> float:
 
 def _shown_layer(view: "View") -> "View | None":
     """The view of a trace that has nothing but the shown layer; the model view needs them all."""
-    if view.kind == "model" or view.state.weights == "rollout":
+    if view.declared.shows_all_layers or view.state.weights == "rollout":
         return None
     stack, layer = stack_of(view), view.state.layer
     by_layer = ("weights", "query", "key", "value", "scaling", "bias", "sink", "value_norms")
@@ -142,10 +143,11 @@ def small_picture(view: "View") -> bytes:
 
 def _figure(view: "View") -> Figure:
     stack, state = stack_of(view), view.state
-    if view.kind == "model":
+    if view.declared.shows_all_layers:
         return _mosaic(view)
     long = max(len(stack.queries), len(stack.keys)) > _MOST_TOKENS
-    if long and state.unit != "span" and state.direction != "text":
+    is_text = isinstance(state, HeadState) and state.direction == "text"
+    if long and state.unit != "span" and not is_text:
         return _matrix(view)
     return figure(view.trace, view.kind, replace(state, mass=min(state.mass, _MOST_MASS)))
 
@@ -153,7 +155,7 @@ def _figure(view: "View") -> Figure:
 def _matrix(view: "View") -> Figure:
     """The mean of the shown heads as a matrix: attending tokens down, attended tokens across."""
     stack, state = stack_of(view), view.state
-    heads = state.heads if view.kind == "head" else (state.head,)
+    heads = view.declared.heads_in_sight(state)
     picture = _tile(stack, state, shown_weights(stack, state, heads)[1], _MATRIX)
     drawn = Figure(figsize=(4.2, 4.5))
     axes = drawn.add_axes((0.08, 0.06, 0.86, 0.8))

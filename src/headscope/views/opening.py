@@ -7,21 +7,21 @@ of the attention that goes there. Its strength is that share of what does not re
 (share − chance) / (1 − chance), where chance is attention spread evenly over what the token sees.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from headscope.errors import ViewError
 from headscope.model.inputs.spans import Span, check_spans, ranges, turns
+from headscope.views.kinds import kind_of
 from headscope.views.labels import label
 from headscope.views.state import (
-    SETTINGS,
-    Kind,
+    Setting,
     ViewState,
     chosen_stack,
     parse_pin,
@@ -41,19 +41,21 @@ FEWEST = 2  # tokens that must have something to look at
 MOST_IN_SIGHT = 0.5  # share of attention from which on a token is left out at first
 
 Labels = tuple[str, ...]
+State = TypeVar("State", bound=ViewState)
 
 
-def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
+def initial_state(trace: "Trace", kind: str, **wanted: Any) -> ViewState:
     """The state a view opens with: what the caller said, else what there is most to learn from."""
+    declared = kind_of(kind)
     asked = {name: value for name, value in wanted.items() if value is not None}
-    known = settings_of(kind)
     for name in asked:
-        if name not in known:
-            raise ViewError(f"The {kind} view has no setting {name!r}; it has {', '.join(known)}.")
+        if name not in declared.settings:
+            known = ", ".join(declared.settings)
+            raise ViewError(f"The {kind} view has no setting {name!r}; it has {known}.")
     stack = chosen_stack(trace, asked.pop("stack", None))
-    if stack.keys.turns and "spans" not in asked and kind != "neuron":
+    if stack.keys.turns and "spans" not in asked and "spans" in declared.settings:
         asked["spans"] = turns(stack.keys)
-    start = ViewState(
+    start = declared.state(
         stack=stack.name,
         layer=stack.layers[0],
         layers=tuple(stack.layers),
@@ -63,41 +65,29 @@ def initial_state(trace: "Trace", kind: Kind, **wanted: Any) -> ViewState:
     asked = _normalised(asked)
     if "summary" in asked and "layer" in asked and "layers" not in asked:
         asked["layers"] = (asked["layer"],)
-    start = replace(start, **_head_to_open(kind, asked, stack), **asked)
-    opened = replace(start, **_rest_to_open(kind, asked, start, stack))
-    return checked(replace(opened, **_with_window(asked, stack)), stack)
+    start = checked(replace(start, **asked), stack)
+    opened = resolve_name(declared.open)(stack, asked, start)
+    return replace(opened, window=_window(opened, asked, stack))
 
 
-def _head_to_open(kind: Kind, asked: Mapping[str, Any], stack: "StackTrace") -> dict[str, Any]:
-    """A head worth a look, where the caller names neither layer nor head."""
-    worth = () if asked.keys() & _WHICH else worth_a_look(stack)
-    if asked.get("summary", "each") != "each":
-        return {"enlarged": kind == "model"}
-    if not worth:
-        return {}
-    chosen: dict[str, Any] = {"layer": worth[0].layer, "head": worth[0].head}
-    if kind == "head":
-        return {**chosen, "heads": (worth[0].head,)}
-    return {**chosen, "enlarged": kind == "model" and not asked.keys() - {"stack", "theme"}}
+def head_to_open(stack: "StackTrace", asked: Mapping[str, Any]) -> "Worth | None":
+    """A head worth a look; None where the caller names what to see, or there is none."""
+    if asked.keys() & _WHICH or asked.get("summary", "each") != "each":
+        return None
+    return next(iter(worth_a_look(stack)), None)
 
 
-def _rest_to_open(
-    kind: Kind, asked: Mapping[str, Any], state: ViewState, stack: "StackTrace"
-) -> dict[str, Any]:
-    """What is hidden, and the token that is taken apart, where the caller left it open."""
-    layers = state.layers if kind == "model" or state.summary != "each" else (state.layer,)
-    heads = (state.head,) if kind == "neuron" else state.heads
-    if {*layers, state.layer} - {*stack.layers} or {*heads, state.head} - {*stack.heads}:
-        return {}  # refused later, by name
-    if kind == "neuron":
-        query = telling_query(stack, state.layer, state.head)
-        return {} if "pinned" in asked or query is None else {"pinned": f"q{query}"}
+def what_to_hide(
+    stack: "StackTrace",
+    asked: Mapping[str, Any],
+    state: ViewState,
+    layers: Sequence[int],
+    heads: Sequence[int],
+) -> tuple[str, ...]:
+    """Tokens to leave out at first, where the caller leaves that open."""
     if "hide" in asked or state.weights == "rollout":
-        return {}
-    hidden = hidden_at_first(stack, layers, heads)
-    if state.enlarged and not hidden:
-        hidden = hidden_at_first(stack, (state.layer,), (state.head,))
-    return {"hide": hidden}
+        return state.hide
+    return hidden_at_first(stack, layers, heads)
 
 
 def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
@@ -138,22 +128,21 @@ def _numbers(name: str, wanted: int | Iterable[int]) -> tuple[int, ...]:
     return numbers
 
 
-def _with_window(asked: dict[str, Any], stack: "StackTrace") -> dict[str, Any]:
+def _window(state: ViewState, asked: Mapping[str, Any], stack: "StackTrace") -> tuple[int, int]:
     """A pinned token of a long input is opened in the window that has it."""
-    pinned = asked.get("pinned")
-    found = re.match(r"[qk](\d+)", pinned or "")
-    if "window" in asked or found is None or not is_long(stack):
-        return asked
-    start = window_of(stack, int(found[1]), found[0][0])
-    own = stack.keys is stack.queries or stack.keys == stack.queries
-    both = (start, start) if own else (start, 0) if found[0][0] == "q" else (0, start)
-    return {**asked, "window": both}
+    if "window" in asked or "pinned" not in asked or not is_long(stack):
+        return state.window
+    side, numbers = parse_pin(asked["pinned"])
+    start = window_of(stack, numbers[0], side)
+    if stack.keys is stack.queries or stack.keys == stack.queries:
+        return start, start
+    return (start, 0) if side == "q" else (0, start)
 
 
-def checked(state: ViewState, stack: "StackTrace") -> ViewState:
+def checked(state: State, stack: "StackTrace") -> State:
     """`state`, or an error that names what could have been asked."""
-    for name in SETTINGS:
-        check_setting(name, getattr(state, name), stack)
+    for name, setting in settings_of(type(state)).items():
+        check_setting(name, setting, getattr(state, name), stack)
     names = [Span.parse(one).name for one in state.spans]
     for name in ("attending", "attended"):
         wanted = getattr(state, name)
@@ -163,17 +152,16 @@ def checked(state: ViewState, stack: "StackTrace") -> ViewState:
     return state
 
 
-def check_setting(name: str, value: Any, stack: "StackTrace") -> None:
+def check_setting(name: str, setting: Setting, value: Any, stack: "StackTrace") -> None:
     """Refuse a value that this stack cannot show, naming those it can."""
     if name in ("layer", "layers"):
         _require_numbers("Layer", value, stack.layers)
     elif name in ("head", "heads"):
         _require_numbers("Head", value, stack.heads)
-    elif SETTINGS[name].choices:
-        choices = SETTINGS[name].choices
+    elif setting.choices:
         for one in (value,) if isinstance(value, str) else value:
-            if one not in choices:
-                raise ViewError(f"{name} is {one!r}; choose {', '.join(choices)}.")
+            if one not in setting.choices:
+                raise ViewError(f"{name} is {one!r}; choose {', '.join(setting.choices)}.")
     elif name == "mass":
         if not (isinstance(value, int | float) and 0 < value <= 1):
             raise ViewError(f"mass is {value}; give a share above 0 and up to 1.")
@@ -254,20 +242,6 @@ def hidden_at_first(
     return ("special",) if delimiters > MOST_IN_SIGHT * total else ()
 
 
-def telling_query(stack: "StackTrace", layer: int, head: int) -> int | None:
-    """The word whose attention is sharpest on another word; None where there is no word."""
-    weights = checked_weights(stack, layer)[stack.heads.index(head)].copy()
-    content = np.array([_is_word(token) for token in stack.keys.tokens])
-    weights[:, ~content | np.array(stack.keys.special, bool)] = 0
-    weights[:, 0] = 0
-    if stack.queries.tokens == stack.keys.tokens:
-        np.fill_diagonal(weights, 0)
-    asking = np.array([_is_word(token) for token in stack.queries.tokens])
-    asking &= ~np.array(stack.queries.special, bool)
-    sharpest = np.where(asking, weights.max(1, initial=0.0), 0.0)
-    return int(sharpest.argmax()) if sharpest.any() else None
-
-
 def _best(stack: "StackTrace") -> Iterator[tuple[float, Worth]]:
     """The clearest head of every pattern with its strength, weighted by how much it teaches."""
     labels = tuple(map(label, stack.queries.tokens))
@@ -327,10 +301,6 @@ def _followed_same(labels: Labels) -> np.ndarray:
     after = np.zeros((len(labels),) * 2, bool)
     after[:, 1:] = _same_before(labels)[:, :-1]
     return after & ~np.eye(len(labels), dtype=bool)
-
-
-def _is_word(token: str) -> bool:
-    return len(label(token)) > 2 and label(token).isalpha()
 
 
 _PATTERNS = (

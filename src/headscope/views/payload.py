@@ -21,9 +21,11 @@ import numpy as np
 
 from headscope.errors import ViewError
 from headscope.views import window
+from headscope.views.kind import ViewKind
+from headscope.views.kinds import kind_of
 from headscope.views.labels import gaps, is_right_to_left, label
 from headscope.views.opening import worth_a_look
-from headscope.views.state import Kind, ViewState
+from headscope.views.state import ViewState
 from headscope.views.weights import (
     array_of,
     checked_weights,
@@ -106,11 +108,13 @@ class Blocks(Sequence[bytes]):
         return (make() for make in self.makers)
 
 
-def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None = None) -> Payload:
+def payload(trace: "Trace", kind: str, state: ViewState, scores: Scores | None = None) -> Payload:
     """Everything the view of this kind can show of `trace`."""
-    blocks = Blocks()
-    tiled = kind != "neuron" and any(map(window.is_long, trace.stacks.values()))
-    stacks = [_stack(stack, kind, tiled, blocks, scores or {}) for stack in trace.stacks.values()]
+    blocks, declared = Blocks(), kind_of(kind)
+    tiled = "tiles" in declared.parts and any(map(window.is_long, trace.stacks.values()))
+    stacks = [
+        _stack(stack, declared, tiled, blocks, scores or {}) for stack in trace.stacks.values()
+    ]
     header = {
         "version": VERSION,
         "kind": kind,
@@ -125,13 +129,14 @@ def payload(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None 
 
 
 def _stack(
-    stack: "StackTrace", kind: Kind, tiled: bool, blocks: Blocks, scores: Scores
+    stack: "StackTrace", kind: ViewKind, tiled: bool, blocks: Blocks, scores: Scores
 ) -> dict[str, Any]:
     entries = _tiles(stack, blocks) if tiled else _weights(_checked(stack), blocks)
     sets: dict[str, Any] = {"raw": {"heads": list(stack.heads), "layers": entries}}
     missing: dict[str, str] = {}
-    if kind != "neuron":
+    if "norms" in kind.parts:
         _add_norms(stack, sets, missing, blocks)
+    if "rollout" in kind.parts:
         _add_rollout(stack, sets, missing, blocks)
     same = stack.keys is stack.queries or stack.keys == stack.queries
     return {
@@ -142,8 +147,8 @@ def _stack(
         "keys": None if same else _side(stack.keys),
         "sets": sets,
         "missing": missing,
-        "scores": ordering_scores(stack, scores) if kind == "model" else {},
-        "neurons": _neurons(stack, blocks) if kind == "neuron" else None,
+        "scores": ordering_scores(stack, scores) if "scores" in kind.parts else {},
+        "neurons": _neurons(stack, blocks) if "neurons" in kind.parts else None,
         "worth": [asdict(one) for one in worth_a_look(stack)],
     }
 

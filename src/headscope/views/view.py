@@ -18,14 +18,14 @@ import numpy as np
 from headscope.errors import ViewError
 from headscope.files import find_place, replacing
 from headscope.head import name_head
+from headscope.views.kind import ViewKind
+from headscope.views.kinds import kind_of
 from headscope.views.labels import label, short
 from headscope.views.lines import Lines, drawing, lines
 from headscope.views.opening import initial_state
 from headscope.views.page import Frame, frame, gallery_page, page
 from headscope.views.payload import Payload, Scores, payload
 from headscope.views.state import (
-    KINDS,
-    Kind,
     ViewState,
     chosen_stack,
     parse_pin,
@@ -50,9 +50,14 @@ class View:
     """One view of one trace. The last line of a notebook cell shows it; `save` writes a file."""
 
     trace: "Trace"
-    kind: Kind
+    kind: str
     state: ViewState
     scores: Scores | None = None
+
+    @property
+    def declared(self) -> ViewKind:
+        """What is declared of this kind of view."""
+        return kind_of(self.kind)
 
     def html(self) -> str:
         """A self-contained page: no network, works from a file."""
@@ -108,9 +113,9 @@ class View:
         """The notebook widget: its traits are the view's state, to be set and read back."""
         if find_spec("anywidget") is None:
             raise ViewError("The widget needs anywidget: `pip install 'headscope[notebook]'`.")
-        from headscope.views.widget import ViewWidget
+        from headscope.views.widget import widget_of
 
-        return ViewWidget(self.trace, self.payload, self.state)
+        return widget_of(type(self.state))(self.trace, self.payload, self.state)
 
     def _ipython_display_(self) -> None:
         from headscope.views.cell import show
@@ -125,11 +130,9 @@ class View:
         return f"<{self.kind} view of {self.trace.model}: {len(self.trace.tokens)} tokens>"
 
 
-def open_view(trace: "Trace", kind: Kind, *, scores: Scores | None = None, **settings: Any) -> View:
-    """A view of any kind; `settings` are those that the kind has in `headscope.views.state`."""
-    if kind not in KINDS:
-        raise ViewError(f"There is no view {kind!r}; choose {', '.join(KINDS)}.")
-    if kind == "neuron":
+def open_view(trace: "Trace", kind: str, *, scores: Scores | None = None, **settings: Any) -> View:
+    """A view of any kind; `settings` are those that the kind has."""
+    if "neurons" in kind_of(kind).parts:
         require_neurons(trace)
     return View(trace, kind, initial_state(trace, kind, **settings), scores)
 
@@ -229,7 +232,7 @@ class Gallery:
 def gallery(
     texts: "Iterable[Trace | View] | Mapping[str, Trace | View]",
     *,
-    kind: Kind = "head",
+    kind: str = "head",
     title: str = "Attention",
     **settings: Any,
 ) -> Gallery:
@@ -273,11 +276,15 @@ def stack_of(view: View) -> "StackTrace":
 
 def title(view: View) -> str:
     """What is shown, in one line."""
-    stack, state, kind = stack_of(view), view.state, view.kind
-    shown = {"head": _heads(state), "neuron": name_head(state.layer, state.head)}
-    size = f"{counted(len(stack.layers), 'layers')} × {counted(len(stack.heads), 'heads')}"
+    stack, state = stack_of(view), view.state
+    if view.declared.shows_all_layers:
+        shown = f"{counted(len(stack.layers), 'layers')} × {counted(len(stack.heads), 'heads')}"
+    elif "heads" in view.declared.settings:
+        shown = _heads(state)
+    else:
+        shown = name_head(state.layer, state.head)
     tokens = counted(len(stack.queries), "tokens")
-    return f"{kind.capitalize()} view of {view.trace.model} · {shown.get(kind, size)} · {tokens}"
+    return f"{view.kind.capitalize()} view of {view.trace.model} · {shown} · {tokens}"
 
 
 def describe(view: View) -> str:
@@ -290,21 +297,29 @@ def describe(view: View) -> str:
 def strongest_lines(view: View) -> list[Listed]:
     """The strongest lines of what is drawn; of the model view those of its enlarged head."""
     stack, state = stack_of(view), view.state
-    wanted = state.heads if view.kind == "head" else (state.head,)
-    heads, weights = shown_weights(stack, state, wanted)
+    heads, weights = shown_weights(stack, state, view.declared.heads_in_sight(state))
     picture = drawing(weights, stack, state)
     found, queries = _chosen(lines(picture, 1.0)), _queries(view)
     if queries is not None:
         found = found.take(np.isin(found.query, np.array(queries) - picture.queries.first))
     together = picture_name(state)
     names = [name_head(state.layer, h) if together is None else together for h in heads]
+    strongest = found.take(_first_strongest(found.weight, _LISTED))
+    rows = zip(strongest.head, strongest.query, strongest.key, strongest.weight, strict=True)
     return [
         Listed(names[head], picture.queries.labels[query], picture.keys.labels[key], float(weight))
-        for head, query, key, weight in sorted(
-            zip(found.head, found.query, found.key, found.weight, strict=True),
-            key=lambda line: -line[3],
-        )[:_LISTED]
+        for head, query, key, weight in rows
     ]
+
+
+def _first_strongest(weight: np.ndarray, count: int) -> np.ndarray:
+    """Places of the largest weights, the largest first, of equal ones the first."""
+    if len(weight) > count:  # a long text has a million lines: only a few are put into order
+        least = np.partition(weight, -count)[-count]
+        places = np.flatnonzero(weight >= least)
+    else:
+        places = np.arange(len(weight))
+    return places[np.argsort(-weight[places], kind="stable")[:count]]
 
 
 def without_script(view: View) -> str:
@@ -339,11 +354,10 @@ def _queries(view: View) -> tuple[int, ...] | None:
     side, numbers = ("k", ()) if view.state.pinned is None else parse_pin(view.state.pinned)
     if side == "q":
         return numbers
-    return (len(stack_of(view).queries) - 1,) if view.kind == "neuron" else None
+    return (len(stack_of(view).queries) - 1,) if "neurons" in view.declared.parts else None
 
 
 def _chosen(found: Lines) -> Lines:
     """Lines of rows that had a choice: the first token of a causal model sees only itself."""
-    rows = np.stack([found.head, found.query])
-    _, row, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
-    return found.take(count[row.ravel()] > 1)
+    row = found.head * (1 + found.query.max(initial=0)) + found.query
+    return found.take(np.bincount(row)[row] > 1)

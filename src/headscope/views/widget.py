@@ -1,6 +1,7 @@
 """The notebook widget: a view whose state is traits, set from Python, read back from the page."""
 
 from dataclasses import asdict, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -9,7 +10,7 @@ from anywidget import AnyWidget
 from headscope.views.bundle import script, style
 from headscope.views.opening import check_setting
 from headscope.views.payload import Payload
-from headscope.views.state import SETTINGS, ViewState, chosen_stack
+from headscope.views.state import ViewState, chosen_stack, settings_of
 
 if TYPE_CHECKING:
     from headscope.model.trace import Trace
@@ -42,7 +43,8 @@ class ViewWidget(AnyWidget):
 
     header = traitlets.Dict().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)  # the cell's picture, by how its data end
-    vars().update({setting.name: _trait(setting.type) for setting in fields(ViewState)})
+
+    _state: type[ViewState]
 
     if TYPE_CHECKING:  # the traits of the settings
 
@@ -66,10 +68,17 @@ class ViewWidget(AnyWidget):
     def __repr__(self) -> str:
         return f"<widget: {self.header['kind']} view of {self.header['model']}>"
 
-    @traitlets.validate(*SETTINGS)
     def _check(self, proposal: Any) -> Any:
-        name = proposal["trait"].name
-        chosen = proposal["value"] if name == "stack" else self.stack
-        stack = chosen_stack(self._trace, chosen or None)
-        check_setting(name, proposal["value"], stack)
-        return proposal["value"]
+        name, value = proposal["trait"].name, proposal["value"]
+        stack = chosen_stack(self._trace, (value if name == "stack" else self.stack) or None)
+        check_setting(name, settings_of(self._state)[name], value, stack)
+        return value
+
+
+@cache
+def widget_of(state: type[ViewState]) -> type[ViewWidget]:
+    """The widget whose further traits are the settings of a kind's state, each of them checked."""
+    traits = {setting.name: _trait(setting.type) for setting in fields(state)}
+    check = traitlets.validate(*traits)(ViewWidget._check)
+    members = {**traits, "_state": state, "_check_setting": check}
+    return type(ViewWidget)(ViewWidget.__name__, (ViewWidget,), members)

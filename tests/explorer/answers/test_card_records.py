@@ -9,16 +9,16 @@ from starlette.testclient import TestClient
 
 from headscope.explorer.answers.card import card, head_records, input_text, sparse_rows
 from headscope.explorer.answers.runs import Library
-from headscope.explorer.head_schemas import (
+from headscope.explorer.answers.thin import thinned
+from headscope.explorer.wire import (
     Band,
     Example,
     HeadRecords,
+    RefusedError,
     Samples,
     TokenRow,
     TopTokens,
 )
-from headscope.explorer.schemas import RefusedError
-from headscope.explorer.site import thinned
 from headscope.results.dataset import load, save
 from headscope.results.records import CHECKSUMS, BandExample, Records
 from headscope.results.run import read_run

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headscope.errors import RunError
 from headscope.explorer.answers.runs import Library
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.wire import RefusedError
 from headscope.results.dataset import save
 from headscope.results.examples import exemplars_of
 from headscope.results.measure import heads_of

@@ -3,17 +3,22 @@
 import numpy as np
 import pytest
 import torch
+from scipy.cluster.hierarchy import fcluster, ward
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import silhouette_score
 
 from headscope.studies.luger2026.maps import (
     _affinities,
+    _k_means,
     _slope,
     bring_together,
     find_clusters,
     find_components,
     lay_out,
+    silhouette,
 )
 
 
@@ -99,3 +104,23 @@ def test_the_largest_cluster_is_the_first() -> None:
     points = [torch.randn(n, 3, generator=random) + 40 * k for k, n in enumerate(sizes)]
     labels = find_clusters(torch.cat(points)[None])[0].tolist()
     assert labels == [2] * 10 + [0] * 30 + [1] * 20
+
+
+def test_silhouettes_are_those_of_scikit_learn() -> None:
+    random = np.random.default_rng(7)
+    points, labels = random.normal(size=(40, 3)), random.integers(0, 4, 40)
+    wanted = float(silhouette_score(points, labels))
+    assert silhouette(cdist(points, points), labels) == pytest.approx(wanted)
+
+
+def test_clusters_vary_no_more_than_those_from_random_starts() -> None:
+    """Beside the best of three random starts, in groups that overlap."""
+    random = torch.Generator().manual_seed(8)
+    centres = torch.randn(16, 4, 1, 8, generator=random) * 1.5
+    heads = (centres + torch.randn(16, 4, 25, 8, generator=random)).flatten(1, 2).numpy()
+    own, theirs = 0.0, 0.0
+    for points in heads:
+        labels = _k_means(points, fcluster(ward(points), 4, "maxclust") - 1)
+        own += sum(float(points[labels == k].var(0).sum() * (labels == k).sum()) for k in range(4))
+        theirs += float(KMeans(4, n_init=3, random_state=0).fit(points).inertia_)  # pyright: ignore
+    assert own <= 1.01 * theirs

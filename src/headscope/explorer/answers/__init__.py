@@ -3,20 +3,20 @@
 What the pages draw of a result: measures over heads, two runs side by side, the map of heads.
 """
 
-import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from msgspec import structs
 
 import headscope
 from headscope.errors import HeadscopeError, RunError
-from headscope.explorer import schemas as sent
+from headscope.explorer import wire as sent
 from headscope.explorer.answers.runs import Column as HeadColumn
-from headscope.explorer.answers.runs import Library, OpenRun
-from headscope.explorer.head_schemas import HeadEntry, Heads
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.answers.runs import OpenRun, Sources
+from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.compare import Comparison as Compared
 from headscope.results.compare import Row, clear_and_all, compare_runs, rows_of
@@ -45,34 +45,34 @@ from headscope.results.tables import MEASURE_KINDS, Column
 TELLING = 10  # tokens of a head that the search knows
 
 
-def session(library: Library, model: sent.ModelFacts, limits: sent.TextLimits) -> sent.Session:
+def session(sources: Sources) -> sent.Session:
     """The runs and the model."""
-    runs = [summary(library.run(slug)) for slug in library.slugs]
-    return sent.Session(headscope.__version__, runs, model, limits)
+    runs = [summary(sources.library.run(slug)) for slug in sources.library.slugs]
+    return sent.Session(headscope.__version__, runs, sources.model(), sources.limits)
 
 
 def detail(opened: OpenRun) -> sent.RunDetail:
     """One run and its measures."""
     result = opened.run.result
     return sent.RunDetail(
-        **vars(summary(opened)),
+        **structs.asdict(summary(opened)),
         about=opened.run.about,
         measures=[] if result is None else catalogue(result),
         left_out={} if result is None else left_out(result),
     )
 
 
-def heads(opened: OpenRun) -> Heads:
+def heads(opened: OpenRun) -> sent.Heads:
     """Every head with what it looks at, for the search."""
     looks = _looks(opened)
-    return Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
+    return sent.Heads([_entry(opened, looks, head) for head in heads_of(opened.data)])
 
 
-def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> HeadEntry:
+def _entry(opened: OpenRun, looks: Mapping[str, str], head: Head) -> sent.HeadEntry:
     tokens = opened.run.records.top_tokens(*head)
     telling = [one.token for one in tokens if (one.side, one.by) == ("key", "lift")]
     behaviour = behaviour_of(opened.data, *head)
-    return HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
+    return sent.HeadEntry(str(head), *head, behaviour, looks.get(str(head)), telling[:TELLING])
 
 
 def said(opened: OpenRun) -> sent.Said:
@@ -80,11 +80,6 @@ def said(opened: OpenRun) -> sent.Said:
     statements = opened.statements
     tables = [stored(opened.data, table) for table in statements.tables]
     return sent.Said(tables, list(statements.findings), list(statements.choices))
-
-
-def as_json(value: Any) -> bytes:
-    """A dataclass as JSON."""
-    return json.dumps(value, default=vars, ensure_ascii=False, allow_nan=False).encode()
 
 
 def summary(opened: OpenRun) -> sent.RunSummary:
@@ -160,6 +155,11 @@ def measured(opened: OpenRun, spec: str) -> sent.Picture:
         each for each in opened.columns[chosen.measure.name] if each.chosen.at == chosen.at
     ]
     return picture(opened.data, column)
+
+
+def specs(opened: OpenRun) -> list[str]:
+    """Every slice of every measure, as addresses name it."""
+    return [column.chosen.spec for columns in opened.columns.values() for column in columns]
 
 
 def picture(data: xr.Dataset, column: HeadColumn) -> sent.Picture:
@@ -263,6 +263,16 @@ def difference(a: OpenRun, b: OpenRun, spec: str) -> sent.Difference:
     return differences(a, b, chosen.measure.name)[chosen.spec]
 
 
+def compared_specs(a: OpenRun, b: OpenRun) -> list[str]:
+    """The slices that both runs have, of the measures that are compared head with head."""
+    found = comparison(a, b)
+    if "index" not in found.by:
+        return []
+    common = set(specs(b))
+    return [spec for spec in specs(a) if spec in common and spec.split("~")[0] in found.measures]
+
+
+@lru_cache(maxsize=4)  # whoever asks for one slice asks for the others next
 def differences(a: OpenRun, b: OpenRun, name: str) -> dict[str, sent.Difference]:
     """The same for every slice of a measure that both runs have, by its spec."""
     found = compare_runs(a.run, b.run, names=(a.slug, b.slug), by="index", only=name)

@@ -4,18 +4,18 @@ What a run keeps of a head besides numbers stands beside it: tokens, examples, m
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import xarray as xr
+from msgspec import Struct
 
 from headscope.errors import RunError
-from headscope.explorer import head_schemas as sent
+from headscope.explorer import wire as sent
 from headscope.explorer.answers import axis_title, behaviour_of
 from headscope.explorer.answers.runs import Column, OpenRun
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.wire import RefusedError
 from headscope.head import Head, read_head
 from headscope.results.dataset import left_out
 from headscope.results.examples import Exemplar, exemplars_of, has_bands
@@ -26,7 +26,7 @@ from headscope.results.replicates import margin_of
 from headscope.results.statements import Statements
 from headscope.views.labels import are_word_pieces, bare, is_right_to_left, label, spaces_before
 
-Made = TypeVar("Made")
+Made = TypeVar("Made", bound=Struct)
 ENOUGH = 20  # words of a relation: with fewer some head is right by chance
 FEW = 3  # a measure with up to this many slices is listed, one with more is drawn as bars
 NEAREST = 6
@@ -289,8 +289,7 @@ def _bands(examples: Iterable[BandExample]) -> Iterator[sent.Band]:
 
 def _as(kind: type[Made], row: Any) -> Made:
     """A stored row as it is sent: the fields of these names, several values as a list."""
-    names = [each.name for each in fields(kind)]  # pyright: ignore[reportArgumentType]
-    values = {name: getattr(row, name) for name in names}
+    values = {name: getattr(row, name) for name in kind.__struct_fields__}
     return kind(**{name: [*of] if isinstance(of, tuple) else of for name, of in values.items()})
 
 

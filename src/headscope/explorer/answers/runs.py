@@ -1,14 +1,9 @@
 """The runs named on the command line: found by their short name, never by a path from a request.
 
-A slice of a measure is cut once into plain arrays over heads and read for every head. Answers are
-computed once and kept, up to a number of bytes, the least used going first.
+A slice of a measure is cut once into plain arrays over heads and read for every head.
 """
 
-import asyncio
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.explorer.schemas import RefusedError
+from headscope.explorer.wire import ModelFacts, RefusedError, TextLimits
 from headscope.head import Head
 from headscope.results.measure import (
     GRID,
@@ -39,7 +34,6 @@ from headscope.results.run import RESULT, SETTINGS, Run, find_run, read_run
 from headscope.results.statements import Statements, read_statements
 
 Stamp = tuple[tuple[str, int, int], ...]
-THREADS = 4
 
 
 @dataclass(frozen=True, eq=False)  # known by identity: a run that was read again is another one
@@ -94,10 +88,6 @@ class Library:
         for slug in self.slugs:
             self.run(slug)
 
-    def stamp(self, slug: str) -> Stamp | None:
-        """Changes when the run does; None where there is no run of that name."""
-        return _stamp(self._paths[slug]) if slug in self._paths else None
-
     def run(self, slug: str) -> OpenRun:
         """The run of that name, or a RefusedError."""
         if slug not in self._paths:
@@ -110,6 +100,15 @@ class Library:
             known = (stamp, OpenRun(slug, read_run(path)))
             self._read[slug] = known
         return known[1]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What answers are made of."""
+
+    library: Library
+    model: Callable[[], ModelFacts]  # as it is now
+    limits: TextLimits
 
 
 def _require_run(path: Path) -> None:
@@ -138,49 +137,6 @@ def _stamp(path: Path) -> Stamp:
 def _is_there(file: Path) -> bool:
     """Whether anything is under that name, be it a link to nowhere."""
     return file.is_symlink() or file.exists()
-
-
-class Kept:
-    """Bytes by key; visitors who ask for the same at the same time wait for one computation."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._size = 0
-        self._done: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._running: dict[Hashable, Future[bytes]] = {}
-        self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="headscope-reads")
-
-    async def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """What is kept under the key, or what `make` makes, in a thread; an error is not kept."""
-        with self._lock:
-            if key in self._done:
-                self._done.move_to_end(key)
-                return self._done[key]
-            running = self._running.get(key)
-            if running is None:
-                running = self._running[key] = self._threads.submit(self._make, key, make)
-        return await asyncio.shield(asyncio.wrap_future(running))
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        try:
-            made = make()
-            with self._lock:
-                self._keep(key, made)
-            return made
-        finally:
-            with self._lock:
-                del self._running[key]
-
-    def _keep(self, key: Hashable, made: bytes) -> None:
-        self._done[key] = made
-        self._size += len(made)
-        while self._size > self._most:
-            _, dropped = self._done.popitem(last=False)
-            self._size -= len(dropped)
 
 
 @dataclass(frozen=True)

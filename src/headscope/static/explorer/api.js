@@ -28,7 +28,7 @@ export const askSession = () => ask(["session"]);
 
 /** @returns {Promise<Session>} the session as it is now */
 export function askSessionAgain() {
-  known.delete(addressOf(["session"], {}));
+  known.delete(addressOf(["session"]));
   return askSession();
 }
 
@@ -58,12 +58,11 @@ export const askClusters = (run) => ask(["runs", run, "clusters"]);
 export const askStatements = (run) => ask(["runs", run, "statements"]);
 
 /** @param {string} a @param {string} b @returns {Promise<Comparison>} */
-export const askComparison = (a, b) =>
-  isSite ? ask(["compare", a, b]) : ask(["compare"], { a, b });
+export const askComparison = (a, b) => ask(["compare", a, b]);
 
 /** @param {string} a @param {string} b @param {string} spec @returns {Promise<Difference>} */
 export const askDifference = (a, b, spec) =>
-  isSite ? askSlice(["compare", a, b], spec) : ask(["compare", spec], { a, b });
+  isSite ? askSlice(["compare", a, b], spec) : ask(["compare", a, b, spec]);
 
 /**
  * A file of a site holds all slices of a measure.
@@ -81,48 +80,29 @@ async function askSlice(path, spec) {
 /**
  * @template Answer
  * @param {string[]} path  parts, escaped here
- * @param {Record<string, string>} [query]
  * @returns {Promise<Answer>}
  */
-function ask(path, query = {}) {
-  const address = addressOf(path, query);
+function ask(path) {
+  const address = addressOf(path);
   const answer = known.get(address) ?? fetch(address).then(read);
   known.set(address, answer);
   answer.catch(() => known.delete(address));
   return /** @type {Promise<Answer>} */ (answer);
 }
 
-/** @param {string[]} path @param {Record<string, string>} query @returns {string} */
-function addressOf(path, query) {
+/** @param {string[]} path @returns {string} */
+function addressOf(path) {
   const parts = path.map(encodeURIComponent).join("/");
-  const search = new URLSearchParams(query).toString();
-  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}${search ? `?${search}` : ""}`;
-}
-
-/**
- * A site's files have lists of equal things as tables; see `compact` in site.py.
- * @param {any} value
- * @returns {any}
- */
-function unpacked(value) {
-  if (Array.isArray(value)) return value.map(unpacked);
-  if (value === null || typeof value !== "object") return value;
-  const { $same: same, $names: names, $rows: rows } = value;
-  if (rows)
-    return rows.map((/** @type {unknown[]} */ row) => ({
-      ...unpacked(same),
-      ...Object.fromEntries(row.map((part, i) => [names[i], unpacked(part)])),
-    }));
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
+  return isSite ? fileBeside(`data/${parts}.json`) : `/api/${parts}`;
 }
 
 /** @param {Response} response @returns {Promise<unknown>} */
 async function read(response) {
   if (isSite && response.status === 404)
     throw new Refused(404, "This site has no file for what the address names.");
-  const body = await response.json().then(isSite ? unpacked : (whole) => whole, () => ({
-    error: `The server answered ${response.status}.`,
-  }));
+  const body = await response
+    .json()
+    .catch(() => ({ error: `The server answered ${response.status}.` }));
   // A site's file may hold a refusal.
   if (!response.ok || (isSite && "error" in body)) throw new Refused(response.status, body.error);
   return body;

@@ -1,4 +1,4 @@
-// Printed by `python -m headscope.explorer.api` from the types in schemas.py.
+// Printed by `python -m headscope.explorer.description` from the types in wire.py.
 
 /** The runs and the model. */
 export interface Session {
@@ -8,11 +8,45 @@ export interface Session {
   limits: TextLimits;
 }
 
+/** One run in the menus; layers and heads are their numbers, not how many there are. */
+export interface RunSummary {
+  slug: string;
+  study: string;
+  state: "complete" | "damaged" | "unfinished";
+  notes: string[];
+  model: string | null;
+  corpus: string | null;
+  layers: number[];
+  heads: number[];
+  records: boolean;
+  closed: Record<string, string>;
+}
+
+/** What the pages need to know about the model. */
+export interface ModelFacts {
+  name: string;
+  state: "failed" | "loading" | "none" | "ready";
+  reason: string | null;
+  layers: number | null;
+  heads: number | null;
+  causal: boolean | null;
+  encoder_decoder: boolean | null;
+  max_length: number | null;
+  chat: boolean | null;
+}
+
+/** What may be asked of the model. */
+export interface TextLimits {
+  text: number;
+  generate: number;
+  weights: number;
+}
+
 /** One run: its summary, what run.json says, and its measures. */
 export interface RunDetail {
   slug: string;
   study: string;
-  state: "complete" | "unfinished" | "damaged";
+  state: "complete" | "damaged" | "unfinished";
   notes: string[];
   model: string | null;
   corpus: string | null;
@@ -23,6 +57,23 @@ export interface RunDetail {
   about: Record<string, unknown>;
   measures: MeasureEntry[];
   left_out: Record<string, string>;
+}
+
+/** One measure in the menus. */
+export interface MeasureEntry {
+  name: string;
+  title: string;
+  meaning: string;
+  unit: string;
+  errors: boolean;
+  axes: Axis[];
+}
+
+/** A dimension of a measure beside layer and head. */
+export interface Axis {
+  name: string;
+  title: string;
+  labels: string[];
 }
 
 /** One slice of a measure over layers and heads. */
@@ -43,9 +94,40 @@ export interface Picture {
   published: Published | null;
 }
 
+/** One value for each layer: pooled over heads where the study pooled, else their mean. */
+export interface Profile {
+  values: (number | null)[];
+  errors: (number | null)[] | null;
+  pooled: boolean;
+}
+
+/** The number that a slice is held against, and what it is in words. */
+export interface BaselineValue {
+  value: number;
+  means: string;
+}
+
+/** What a paper reports for a slice of the measure, in its own model. */
+export interface Published {
+  says: string;
+  source: string;
+  value: number | null;
+  at: Record<string, string>;
+}
+
 /** Every head of a run. */
 export interface Heads {
   heads: HeadEntry[];
+}
+
+/** A head in the search. */
+export interface HeadEntry {
+  name: string;
+  layer: number;
+  head: number;
+  behaviour: string | null;
+  looks: string | null;
+  tokens: string[];
 }
 
 /** Everything the run knows about one head. */
@@ -64,172 +146,6 @@ export interface Card {
   exemplars: Exemplar[];
 }
 
-/** What a run keeps of one head besides numbers. */
-export interface HeadRecords {
-  name: string;
-  tops: TopTokens[];
-  bands: Band[];
-  samples: Samples;
-  spaces: Space[];
-  raises: WrittenToken[];
-  lowers: WrittenToken[];
-  no_writes: string | null;
-}
-
-/** The tokens of an input, to be shown, and where they are from. */
-export interface InputText {
-  input: number;
-  document: string;
-  start: number;
-  tokens: string[];
-  rtl: boolean;
-  pieces: boolean;
-}
-
-/** The map of heads. */
-export interface Clusters {
-  heads: MappedHead[];
-  behaviours: Behaviour[];
-  stress: number | null;
-}
-
-/** The tables, judged claims and chosen heads that are stored with a run. */
-export interface Said {
-  tables: StoredTable[];
-  findings: JudgedClaim[];
-  choices: Choice[];
-}
-
-/** How two runs relate, matched heads, and the largest differences of heads and of layers. */
-export interface Comparison {
-  confidence: number;
-  by: ("auto" | "index" | "matched" | "depth")[];
-  notes: string[];
-  measures: string[];
-  clear: number;
-  intervals: number;
-  rows: DifferenceRow[];
-  layers: DifferenceRow[];
-  matches: MatchedHeads[];
-  alone: string[];
-}
-
-/** One slice of a measure in two runs, head with head. */
-export interface Difference {
-  spec: string;
-  title: string;
-  confidence: number;
-  layers: number[];
-  heads: number[];
-  first: ((number | null)[])[];
-  second: ((number | null)[])[];
-  difference: ((number | null)[])[];
-  low: ((number | null)[])[];
-  high: ((number | null)[])[];
-  effect: ((number | null)[])[];
-}
-
-/** A text to trace and how it is to be shown. */
-export interface TextRequest {
-  text: string;
-  pair?: string | null;
-  target?: string | null;
-  generate?: number;
-  kind?: "head" | "model" | "neuron";
-  layer?: number | null;
-  head?: number | null;
-  blocks?: number[] | null;
-  chat?: boolean;
-}
-
-/** What the pages need to know about the model. */
-export interface ModelFacts {
-  name: string;
-  state: "none" | "loading" | "ready" | "failed";
-  reason: string | null;
-  layers: number | null;
-  heads: number | null;
-  causal: boolean | null;
-  encoder_decoder: boolean | null;
-  max_length: number | null;
-  chat: boolean | null;
-}
-
-/** What may be asked of the model. */
-export interface TextLimits {
-  text: number;
-  generate: number;
-  weights: number;
-}
-
-/** One value for each layer: pooled over heads where the study pooled, else their mean. */
-export interface Profile {
-  values: (number | null)[];
-  errors: (number | null)[] | null;
-  pooled: boolean;
-}
-
-/** The nearest heads, and what the distance is. */
-export interface Neighbours {
-  basis: string;
-  heads: Neighbour[];
-}
-
-/** Tokens in context, each list in one order. */
-export interface Samples {
-  input: number[];
-  position: number[];
-  token: string[];
-}
-
-/** One run in the menus; layers and heads are their numbers, not how many there are. */
-export interface RunSummary {
-  slug: string;
-  study: string;
-  state: "complete" | "unfinished" | "damaged";
-  notes: string[];
-  model: string | null;
-  corpus: string | null;
-  layers: number[];
-  heads: number[];
-  records: boolean;
-  closed: Record<string, string>;
-}
-
-/** One measure in the menus. */
-export interface MeasureEntry {
-  name: string;
-  title: string;
-  meaning: string;
-  unit: string;
-  errors: boolean;
-  axes: Axis[];
-}
-
-/** The number that a slice is held against, and what it is in words. */
-export interface BaselineValue {
-  value: number;
-  means: string;
-}
-
-/** What a paper reports for a slice of the measure, in its own model. */
-export interface Published {
-  says: string;
-  source: string;
-  value: number | null;
-  at: Record<string, string>;
-}
-
-/** A head in the search. */
-export interface HeadEntry {
-  name: string;
-  layer: number;
-  head: number;
-  behaviour: string | null;
-  looks: string | null;
-  tokens: string[];
-}
-
 /** What one head looks at: its roles, strongest first. */
 export interface HeadRoles {
   name: string;
@@ -238,6 +154,20 @@ export interface HeadRoles {
   roles: HeadRole[];
   share: number | null;
   sentence: string;
+}
+
+/** One thing that a head does, with the numbers that say so. */
+export interface HeadRole {
+  kind: "coreference" | "detector" | "null" | "position" | "relation" | "special" | "spread" | "tag";
+  words: string;
+  spec: string;
+  value: number;
+  low: number;
+  high: number;
+  baseline: number;
+  against: string;
+  strength: number;
+  q: number | null;
 }
 
 /** A slice of a measure at one head; rank 1 is the largest of all heads. */
@@ -262,6 +192,17 @@ export interface Group {
   bars: LabelBar[];
 }
 
+/** One label of a measure that has many, at one head that has a value there. */
+export interface LabelBar {
+  label: string;
+  value: number;
+  error: number | null;
+  rank: number;
+  of: number;
+  baseline: BaselineValue | null;
+  rare: boolean;
+}
+
 /** How something of one head is distributed. */
 export interface Histogram {
   name: string;
@@ -269,6 +210,14 @@ export interface Histogram {
   meaning: string;
   axis: string;
   bins: Bin[];
+}
+
+/** A bar of a histogram: from `low`, which is included, to below `high`. */
+export interface Bin {
+  low: number;
+  high: number;
+  value: number;
+  error: number | null;
 }
 
 /** A row of a stored table that names the head. */
@@ -287,6 +236,18 @@ export interface Choice {
   kind: string;
 }
 
+/** The nearest heads, and what the distance is. */
+export interface Neighbours {
+  basis: string;
+  heads: Neighbour[];
+}
+
+/** Another head and how far it is. */
+export interface Neighbour {
+  name: string;
+  distance: number;
+}
+
 /** A stored sentence: `labels` are its tokens to be shown, `spaces` join `pieces` to a text. */
 export interface Exemplar {
   rank: number;
@@ -301,11 +262,31 @@ export interface Exemplar {
   rtl: boolean;
 }
 
+/** What a run keeps of one head besides numbers. */
+export interface HeadRecords {
+  name: string;
+  tops: TopTokens[];
+  bands: Band[];
+  samples: Samples;
+  spaces: Space[];
+  raises: WrittenToken[];
+  lowers: WrittenToken[];
+  no_writes: string | null;
+}
+
 /** The first tokens of one side in one order. */
 export interface TopTokens {
-  side: "query" | "key";
-  by: "mass" | "lift";
+  side: "key" | "query";
+  by: "lift" | "mass";
   tokens: TokenRow[];
+}
+
+/** A token that a head looks from or at; lift: its share beside what even attention gives. */
+export interface TokenRow {
+  token: string;
+  share: number;
+  lift: number;
+  count: number;
 }
 
 /** Examples whose largest weight lies in one part of all inputs, low to high; last the top. */
@@ -314,9 +295,23 @@ export interface Band {
   examples: Example[];
 }
 
+/** An input with the largest weights of its rows. */
+export interface Example {
+  peak: number;
+  input: number;
+  rows: number[][];
+}
+
+/** Tokens in context, each list in one order. */
+export interface Samples {
+  input: number[];
+  position: number[];
+  token: string[];
+}
+
 /** Where one of the head's spaces puts sampled tokens, each list in one order. */
 export interface Space {
-  name: "query" | "key" | "value" | "output";
+  name: "key" | "output" | "query" | "value";
   sample: number[];
   component1: number[];
   component2: number[];
@@ -329,6 +324,23 @@ export interface Space {
 export interface WrittenToken {
   token: string;
   logit: number;
+}
+
+/** The tokens of an input, to be shown, and where they are from. */
+export interface InputText {
+  input: number;
+  document: string;
+  start: number;
+  tokens: string[];
+  rtl: boolean;
+  pieces: boolean;
+}
+
+/** The map of heads. */
+export interface Clusters {
+  heads: MappedHead[];
+  behaviours: Behaviour[];
+  stress: number | null;
 }
 
 /** A head's place on the map. */
@@ -344,8 +356,15 @@ export interface MappedHead {
 /** A name that a study gives to heads: its group, and its number within the group. */
 export interface Behaviour {
   name: string;
-  group: "position" | "marks" | "repetition" | "token" | "word class" | "syntax" | "sink" | "even" | "unnamed";
+  group: "even" | "marks" | "position" | "repetition" | "sink" | "syntax" | "token" | "unnamed" | "word class";
   number: number;
+}
+
+/** The tables, judged claims and chosen heads that are stored with a run. */
+export interface Said {
+  tables: StoredTable[];
+  findings: JudgedClaim[];
+  choices: Choice[];
 }
 
 /** A table as the run holds it. */
@@ -357,17 +376,39 @@ export interface StoredTable {
   rows: ((string | number | boolean | null)[])[];
 }
 
+/** What a column of a table holds; a margin of error is of the column that it stands behind. */
+export interface TableColumn {
+  name: string;
+  title: string;
+  kind: "by layer" | "head" | "head mean" | "high" | "low" | "margin" | "note" | "number" | "text" | "value";
+  of: string;
+}
+
 /** A claim of the paper held against the result by a stated rule. */
 export interface JudgedClaim {
   claim: string;
   published: string;
   measured: string;
-  holds: "yes" | "no" | "unclear" | "not measured" | "for comparison";
+  holds: "for comparison" | "no" | "not measured" | "unclear" | "yes";
   rule: string;
   value: number | null;
   low: number | null;
   high: number | null;
   threshold: number | null;
+}
+
+/** How two runs relate, matched heads, and the largest differences of heads and of layers. */
+export interface Comparison {
+  confidence: number;
+  by: ("auto" | "depth" | "index" | "matched")[];
+  notes: string[];
+  measures: string[];
+  clear: number;
+  intervals: number;
+  rows: DifferenceRow[];
+  layers: DifferenceRow[];
+  matches: MatchedHeads[];
+  alone: string[];
 }
 
 /** One slice at a head, a pair of heads or a pair of layers in two runs. */
@@ -396,71 +437,30 @@ export interface MatchedHeads {
   good: boolean;
 }
 
-/** Another head and how far it is. */
-export interface Neighbour {
-  name: string;
-  distance: number;
-}
-
-/** A dimension of a measure beside layer and head. */
-export interface Axis {
-  name: string;
-  title: string;
-  labels: string[];
-}
-
-/** One thing that a head does, with the numbers that say so. */
-export interface HeadRole {
-  kind: "position" | "special" | "tag" | "relation" | "coreference" | "detector" | "spread" | "null";
-  words: string;
+/** One slice of a measure in two runs, head with head. */
+export interface Difference {
   spec: string;
-  value: number;
-  low: number;
-  high: number;
-  baseline: number;
-  against: string;
-  strength: number;
-  q: number | null;
-}
-
-/** One label of a measure that has many, at one head that has a value there. */
-export interface LabelBar {
-  label: string;
-  value: number;
-  error: number | null;
-  rank: number;
-  of: number;
-  baseline: BaselineValue | null;
-  rare: boolean;
-}
-
-/** A bar of a histogram: from `low`, which is included, to below `high`. */
-export interface Bin {
-  low: number;
-  high: number;
-  value: number;
-  error: number | null;
-}
-
-/** A token that a head looks from or at; lift: its share beside what even attention gives. */
-export interface TokenRow {
-  token: string;
-  share: number;
-  lift: number;
-  count: number;
-}
-
-/** An input with the largest weights of its rows. */
-export interface Example {
-  peak: number;
-  input: number;
-  rows: number[][];
-}
-
-/** What a column of a table holds; a margin of error is of the column that it stands behind. */
-export interface TableColumn {
-  name: string;
   title: string;
-  kind: "text" | "head" | "note" | "number" | "value" | "by layer" | "head mean" | "margin" | "low" | "high";
-  of: string;
+  confidence: number;
+  layers: number[];
+  heads: number[];
+  first: ((number | null)[])[];
+  second: ((number | null)[])[];
+  difference: ((number | null)[])[];
+  low: ((number | null)[])[];
+  high: ((number | null)[])[];
+  effect: ((number | null)[])[];
+}
+
+/** A text to trace and how it is to be shown. */
+export interface TextRequest {
+  text: string;
+  pair?: string | null;
+  target?: string | null;
+  generate?: number;
+  kind?: "head" | "model" | "neuron";
+  layer?: number | null;
+  head?: number | null;
+  blocks?: number[] | null;
+  chat?: boolean;
 }

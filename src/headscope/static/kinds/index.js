@@ -1,4 +1,4 @@
-/** The view of every kind, generated from views/state.py: declare a new kind there. */
+/** The view of every kind, generated from views/kinds.py: declare a new kind there. */
 
 import { headView } from "./head/view.js";
 import { modelView } from "./model/view.js";

@@ -2,7 +2,7 @@
 
 ```
 top_tokens.parquet   from the numbers alone
-maps.parquet         queries, keys, values and outputs of sampled tokens, seen once more
+maps.parquet         queries, keys, values and outputs of sampled tokens
 writes.parquet       what the outputs of sampled tokens add to the logits
 ```
 
@@ -13,9 +13,9 @@ the width of a head) numbers, however long the corpus is.
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,14 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.engine.forward import Allowance
-from headscope.engine.look_again import TOKENS, TOKENS_CUDA, Block, InputsAgain, blocks_of
-from headscope.engine.part import Inputs
-from headscope.engine.setup import Setup, WithModel
-from headscope.engine.stage import Stage
-from headscope.files import pack_arrays, unpack_arrays
+from headscope.engine.setup import Setup
 from headscope.metrics.metric import Axis
 from headscope.model.attention import LayerAttention, widen
-from headscope.model.capture.modes import block_rows
+from headscope.model.capture.dense import Observer
 from headscope.model.inputs.tokens import display
 from headscope.model.model import Model
 from headscope.model.writes import Readout, find_readout, output_part
-from headscope.observe.inputs import Cut
-from headscope.observe.show import DENSE_TOKENS
+from headscope.observe.inputs import Cut, Example
 from headscope.results.records import (
     DIRECTIONS,
     MAPS,
@@ -47,9 +41,6 @@ from headscope.results.records import (
     TOP_TOKENS,
     WRITES,
     FileRows,
-    check_files,
-    with_checksums,
-    write_records,
 )
 from headscope.studies.luger2026.maps import (
     COMPONENTS,
@@ -59,117 +50,85 @@ from headscope.studies.luger2026.maps import (
     find_components,
     lay_out,
 )
-from headscope.workers.threads import use_threads
 
 WRITTEN_TOKENS = 20
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Vectors(Stage[Block]):
-    """Looks at the sampled tokens once more, and writes the files."""
+class Vectors:
+    """The vectors of the sampled tokens, kept while the chosen inputs are looked at again."""
 
-    inputs: InputsAgain  # of some numbers, made once more in their order
-    name: str = "vectors"
+    variables: tuple[str, ...] = ("sample_input",)
+    files: tuple[str, ...] = (TOP_TOKENS, MAPS, WRITES)
 
-    def pieces(self, setup: Setup, result: xr.Dataset) -> Sequence[Block]:
-        """Blocks of the inputs that the sampled tokens are from."""
-        return blocks_of(result, ("sample_input",))
-
-    def work(self, setup: Setup, result: xr.Dataset, threads: int, folder: Path) -> "Look":
-        """The work to be done on every block."""
-        sample = np.stack([result[f"sample_{name}"].values for name in ("input", "position")], -1)
-        return Look(setup, self.inputs, sample, threads, setup.model.fingerprint)
+    def collector(self, setup: Setup, result: xr.Dataset) -> "partial[VectorTable]":
+        """Makes the empty table of a block."""
+        sample = [result[f"sample_{name}"].values for name in ("input", "position")]
+        return partial(VectorTable, setup.model, np.stack(sample, axis=-1))
 
     def finish(
-        self, setup: Setup, result: xr.Dataset, outcomes: Mapping[Block, bytes], folder: Path
-    ) -> xr.Dataset:
-        """The result with the checksums of the files, and what is said of the vectors."""
-        if "top_token" not in result:
-            return result
+        self, setup: Setup, result: xr.Dataset, blocks: Sequence[Mapping[str, np.ndarray]]
+    ) -> tuple[xr.Dataset, dict[str, Iterator[FileRows]]]:
+        """The result with what is said of the vectors, and the rows of the files."""
         files: dict[str, Iterator[FileRows]] = {TOP_TOKENS: top_token_rows(result, setup.model)}
-        seen = Seen([unpack_arrays(content) for content in outcomes.values()])
-        if seen.has_vectors:
-            layout = lay_out_all(setup, seen)
-            result = result.assign(layout.variables(setup))
-            files[MAPS] = layout.rows(setup, seen)
+        seen = Seen([block for block in blocks if "vectors/query/0" in block])
+        if not seen.blocks:
+            return result, files
+        layout = lay_out_all(setup, seen)
+        files[MAPS] = layout.rows(setup, seen)
         readout = find_readout(setup.model)
-        if isinstance(readout, Readout) and seen.has_vectors:
+        if isinstance(readout, Readout):
             files[WRITES] = written_rows(setup, seen, readout)
-        checksums = {name: write_records(folder / name, groups) for name, groups in files.items()}
-        return with_checksums(result, checksums)
-
-    def check_files(self, result: xr.Dataset, folder: Path) -> None:
-        """Refuse files that are missing or damaged."""
-        check_files(result, folder, (TOP_TOKENS, MAPS, WRITES))
-
-
-@dataclass(frozen=True)
-class Look(WithModel):
-    """Takes the vectors of the sampled tokens of a block of inputs."""
-
-    setup: Setup
-    inputs: InputsAgain
-    sample: Int[np.ndarray, "point 2"]  # input and place
-    threads: int
-    fingerprint: str  # of the model that the run is of
-
-    def describe(self, block: Block, /) -> str:
-        """Name the block by its first and last input."""
-        return f"The second look at tokens of inputs {block[0]} to {block[-1]}"
-
-    def __call__(self, block: Block, /) -> bytes:
-        """The vectors, as the content of a file."""
-        inputs, model = self.inputs(self.setup, block), self.setup.model
-        tokens = TOKENS_CUDA if self.needs_gpu else TOKENS
-        with use_threads(self.threads), torch.inference_mode():
-            table = Allowance(model.name, tokens).use(lambda most: self._look(inputs, most))
-        shown = {example.number: example.encoded.tokens for example in inputs.examples}
-        words = [shown[number][position] for number, position in table.tokens]
-        return pack_arrays(table.arrays() | {"words": np.array(json.dumps(words))})
-
-    def _look(self, inputs: Inputs, tokens: int) -> "VectorTable":
-        columns, model, table = inputs.columns, self.setup.model, VectorTable()
-        for rows in model.buckets(columns.lengths.tolist(), tokens):
-            cut = columns.cut(rows, pad=model.pad, is_causal=model.is_causal)
-            self._look_at(cut.to(model.device), table)
-        return table
-
-    def _look_at(self, cut: Cut, table: "VectorTable") -> None:
-        numbers, device = cut.annotated.numbers.tolist(), cut.batch.ids.device
-        points: list[tuple[int, int]] = []
-        for row, number in enumerate(numbers):
-            places = self.sample[self.sample[:, 0] == number, 1]
-            points += [(row, position) for position in sorted(places.tolist())]
-        table.tokens += [(numbers[row], position) for row, position in points]
-        rows, places = torch.tensor(points, dtype=torch.long, device=device).reshape(-1, 2).T
-        seen = SeenPoints(self.setup.model, rows, places)
-        if isinstance(self._readout, Readout):
-            with self._readout.watching() as residuals:
-                seen.run(cut)
-            residual = widen(residuals[-1][rows, places])
-            table.vectors["residual"].append(residual.cpu().numpy())
-        else:
-            seen.run(cut)
-        for name, values in seen.vectors.items():
-            table.vectors[name].append(values.cpu().numpy())
-
-    @cached_property
-    def _readout(self) -> Readout | str:
-        return find_readout(self.setup.model)
+        return result.assign(layout.variables(setup)), files
 
 
 @dataclass
 class VectorTable:
-    """Tokens seen so far, and their vectors by space and layer."""
+    """Sampled tokens of a block seen so far, and their vectors by space and layer."""
 
+    model: Model
+    sample: Int[np.ndarray, "point 2"]  # input and place
     tokens: list[tuple[int, int]] = field(default_factory=list)  # input, place
     vectors: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Everything as arrays."""
+    @contextmanager
+    def watching(self, cut: Cut) -> Iterator[Observer | None]:
+        """Take the vectors of the sampled tokens of a batch while it runs, if it has any."""
+        numbers, device = cut.annotated.numbers.tolist(), self.model.device
+        points: list[tuple[int, int]] = []
+        for row, number in enumerate(numbers):
+            places = self.sample[self.sample[:, 0] == number, 1]
+            points += [(row, position) for position in sorted(places.tolist())]
+        if not points:
+            yield None
+            return
+        self.tokens += [(numbers[row], position) for row, position in points]
+        rows, places = torch.tensor(points, dtype=torch.long, device=device).T
+        seen = SeenPoints(self.model, rows, places)
+        if isinstance(self._readout, Readout):
+            with self._readout.watching() as residuals:
+                yield seen.see
+            residual = widen(residuals[-1][rows, places])
+            self.vectors["residual"].append(residual.cpu().numpy())
+        else:
+            yield seen.see
+        for name, values in seen.vectors.items():
+            self.vectors[name].append(values.cpu().numpy())
+
+    @cached_property
+    def _readout(self) -> Readout | str:
+        return find_readout(self.model)
+
+    def arrays(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
+        """Everything as arrays; nothing where no token of the block was sampled."""
+        if not self.tokens:
+            return {}
+        shown = {example.number: example.encoded.tokens for example in examples}
+        words = [shown[number][position] for number, position in self.tokens]
         return {
-            "tokens": np.array(self.tokens, dtype=np.int64).reshape(-1, 2),
+            "tokens": np.array(self.tokens, dtype=np.int64),
+            "words": np.array(json.dumps(words)),
             **{f"vectors/{name}": np.concatenate(parts) for name, parts in self.vectors.items()},
         }
 
@@ -183,16 +142,8 @@ class SeenPoints:
     places: Int[Tensor, "point"]
     vectors: dict[str, Tensor] = field(default_factory=dict)
 
-    def run(self, cut: Cut) -> None:
-        """Run the batch: whole matrices, or blocks of rows where those would be large."""
-        tokens = cut.batch.ids.shape[1]
-        if tokens <= DENSE_TOKENS or "rows" not in self.model.modes:
-            self.model.forward(cut.batch, self._see, logits=False)
-            return
-        block = block_rows(len(cut.batch.ids) * self.model.heads, tokens, cut.batch.ids.device)
-        self.model.forward(cut.batch, self._see, block=block, logits=False)
-
-    def _see(self, seen: LayerAttention) -> None:
+    def see(self, seen: LayerAttention) -> None:
+        """Take what a layer, or some rows of it, shows of the tokens."""
         stack = self.model.stacks[0]
         if seen.stack != stack.name or seen.query is None:
             return
@@ -227,14 +178,9 @@ def take_vectors(
 
 @dataclass(frozen=True)
 class Seen:
-    """The outcomes of all blocks."""
+    """What was kept of all blocks with sampled tokens."""
 
     blocks: Sequence[Mapping[str, np.ndarray]]
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether any token was sampled, and the model shows its vectors."""
-        return any("vectors/query/0" in block for block in self.blocks)
 
     def tokens(self) -> list[tuple[int, int, str]]:
         """Input, position and text of every sampled token."""
@@ -322,7 +268,7 @@ def lay_out_all(setup: Setup, seen: Seen) -> Layout:
         places = torch.stack([places for places, _ in reduced.values()])
         components.append(places[..., :COMPONENTS].cpu().numpy())
         shares.append(torch.stack([share[:, :COMPONENTS] for _, share in reduced.values()]).cpu())
-        clusters.append(torch.stack([find_clusters(of_space, setup.seed) for of_space in places]))
+        clusters.append(torch.stack([find_clusters(of_space) for of_space in places]))
         together = torch.cat(bring_together(points["query"], points["key"]), dim=1)
         planes.append(torch.stack(lay_out(together).chunk(2, dim=1)).cpu().numpy())
     return Layout(np.stack(components), np.stack(shares), np.stack(planes), np.stack(clusters))

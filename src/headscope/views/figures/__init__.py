@@ -14,14 +14,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
 from importlib.resources import as_file, files
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import ViewError
+from headscope.views.kinds import kind_of
 from headscope.views.labels import label
 from headscope.views.payload import Scores
-from headscope.views.state import Kind, ViewState
+from headscope.views.state import ViewState
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,10 +43,9 @@ _GENERIC = ("serif", "sans-serif", "monospace", "cursive", "fantasy")
 _UNFIT = ("Serif", "Mono", "DejaVu", "Last Resort", "STIX", "cm")
 
 
-def figure(trace: "Trace", kind: Kind, state: ViewState, scores: Scores | None = None) -> "Figure":
-    """One view as a matplotlib figure; a kind's drawing is `figures/KIND.py`."""
-    drawing = import_module(f"headscope.views.figures.{kind}")
-    return drawing.draw(trace, state, scores)
+def figure(trace: "Trace", kind: str, state: ViewState, scores: Scores | None = None) -> "Figure":
+    """One view as a matplotlib figure."""
+    return resolve_name(kind_of(kind).figure)(trace, state, scores)
 
 
 def rendered(

@@ -1,5 +1,5 @@
 /**
- * Kinds and settings of the views, generated from views/state.py: change them there.
+ * Kinds and settings of the views, generated from views/kinds.py: change them there.
  *
  * @typedef {"head" | "model" | "neuron"} Kind
  *
@@ -20,8 +20,8 @@
  * @property {number} mass  of every attending token, the strongest lines that together hold this share
  * @property {string[]} hide  tokens left out
  * @property {string} pair  which sentence of a pair looks at which
- * @property {string} direction  tokens in columns, in rows, or as a text that is shaded by the attention it gets
  * @property {string} theme  auto is what the system has
+ * @property {string} direction  tokens in columns, in rows, or as a text that is shaded by the attention it gets
  * @property {string} thumbnail  how a head is drawn small
  * @property {string} order  number, or the score that heads are ordered by
  * @property {boolean} ascending  lowest score first
@@ -49,8 +49,8 @@ export const SETTINGS = {
   mass: {"title": "Strongest lines", "meaning": "of every attending token, the strongest lines that together hold this share", "kinds": ["head", "model", "neuron"], "choices": {}},
   hide: {"title": "Hide", "meaning": "tokens left out", "kinds": ["head", "model"], "choices": {"first": "Hide first token", "special": "Hide special tokens"}},
   pair: {"title": "Sentences", "meaning": "which sentence of a pair looks at which", "kinds": ["head", "model"], "choices": {"all": "All", "aa": "A → A", "ab": "A → B", "ba": "B → A", "bb": "B → B"}},
-  direction: {"title": "Layout", "meaning": "tokens in columns, in rows, or as a text that is shaded by the attention it gets", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"}},
   theme: {"title": "Theme", "meaning": "auto is what the system has", "kinds": ["head", "model", "neuron"], "choices": {"auto": "Auto", "light": "Light", "dark": "Dark"}},
+  direction: {"title": "Layout", "meaning": "tokens in columns, in rows, or as a text that is shaded by the attention it gets", "kinds": ["head"], "choices": {"vertical": "Vertical", "horizontal": "Horizontal", "text": "Text"}},
   thumbnail: {"title": "Draw heads as", "meaning": "how a head is drawn small", "kinds": ["model"], "choices": {"lines": "Lines", "matrix": "Matrix"}},
   order: {"title": "Order by", "meaning": "number, or the score that heads are ordered by", "kinds": ["model"], "choices": {}},
   ascending: {"title": "Ascending", "meaning": "lowest score first", "kinds": ["model"], "choices": {}},

@@ -75,11 +75,13 @@ export function valid(next, before, header) {
   state.heads = kept(next.heads, stack.heads);
   for (const [key, { choices }] of Object.entries(SETTINGS)) {
     const field = /** @type {"unit"} */ (key);
+    if (!(field in before)) continue; // a setting of another kind of view
     const isFree = Object.keys(choices).length === 0 || Array.isArray(before[field]);
     if (!isFree && !(state[field] in choices)) state[field] = before[field];
   }
   if (!(state.weights in stack.sets)) state.weights = "raw";
-  if (state.order !== "number" && !(state.order in stack.scores)) state.order = "number";
+  if ("order" in state && state.order !== "number" && !(state.order in stack.scores))
+    state.order = "number";
   if (!(state.mass > 0 && state.mass <= 1)) state.mass = before.mass;
   state.hide = Object.keys(SETTINGS.hide.choices).filter((name) => next.hide.includes(name));
   state.window = validWindow(

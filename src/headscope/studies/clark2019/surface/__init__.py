@@ -224,7 +224,7 @@ def _of_surface(setup: Setup) -> list[Metric]:
 def _of_heads(setup: Setup) -> list[Metric]:
     tokens = partial(display_text, setup.model.tokenizer)
     metrics: list[Metric] = [
-        HeadDivergence(setup.grid, setup.seed),
+        HeadDivergence(setup.grid),
         ExampleMap(setup.grid, tokens, setup.options["example_tokens"]),
     ]
     if why_no_gradients(setup) is None:

@@ -18,23 +18,28 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
+from headscope.explorer.addresses import ANSWERS
 from headscope.explorer.answers.runs import Library
-from headscope.explorer.api import create_app, declarations, description
+from headscope.explorer.api import create_app
+from headscope.explorer.description import describe, typescript
 from headscope.explorer.texts import Texts
 from tests.explorer.live import live
 from tests.references.explorer_models import tiny_model
 
-KNOWN = {"run": "vig", "head": "L1H2", "spec": "pos_to~NOUN", "input": "0"}
-ASKED = {"a": "vig", "b": "vig-later"}
+KNOWN = {
+    "run": "vig", "head": "L1H2", "spec": "pos_to~NOUN", "input": "0", "a": "vig",
+    "b": "vig-later",
+}  # fmt: skip
 ONLY_OF = {"clusters": "clark", "records": "luger", "inputs": "luger"}
-PATHS = list(description()["paths"])
+DESCRIPTION = describe(ANSWERS)
+PATHS = list(DESCRIPTION["paths"])
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_schema_conformance,
 ]
-SCHEMA = schemathesis.openapi.from_dict(description())
+SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,7 @@ def place(library: Library) -> Iterator[str]:
 
 
 def attack(path: str, place: str, mode: GenerationMode, checks: list[Any] = CHECKS) -> None:
-    method = next(iter(description()["paths"][path])).upper()
+    method = next(iter(DESCRIPTION["paths"][path])).upper()
 
     @given(case=SCHEMA[path][method].as_strategy(mode))
     @settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much])
@@ -64,28 +69,21 @@ def test_known_runs_and_measures_are_answered_as_described(path: str, place: str
     run = next((run for part, run in ONLY_OF.items() if part in path), "vig")
     wanted = KNOWN | {"run": run}
     operation = SCHEMA[path]["GET"]
-    case = operation.Case(
-        path_parameters={name: wanted[name] for name in _names(path, "path")},
-        query={name: ASKED[name] for name in _names(path, "query")},
-    )
+    parts = [part["name"] for part in DESCRIPTION["paths"][path]["get"]["parameters"]]
+    case = operation.Case(path_parameters={name: wanted[name] for name in parts})
     answer = case.call_and_validate(base_url=place, checks=CHECKS)
     assert answer.status_code == 200
 
 
-def _names(path: str, place: str) -> list[str]:
-    parameters = description()["paths"][path]["get"]["parameters"]
-    return [one["name"] for one in parameters if one["in"] == place]
-
-
 def test_the_pages_types_are_those_of_the_api() -> None:
-    kept = (
-        files("headscope").joinpath("static", "explorer", "types.d.ts").read_text(encoding="utf-8")
+    place = files("headscope").joinpath("static", "explorer", "types.d.ts")
+    assert place.read_text(encoding="utf-8") == typescript(ANSWERS), (
+        "python -m headscope.explorer.description > …/static/explorer/types.d.ts"
     )
-    assert kept == declarations(), "python -m headscope.explorer.api > …/static/types.d.ts"
 
 
 def test_a_field_may_be_left_out_only_where_it_has_a_default() -> None:
-    schemas = description()["components"]["schemas"]
+    schemas = DESCRIPTION["components"]["schemas"]
     assert schemas["TextRequest"]["required"] == ["text"]
     assert schemas["TextRequest"]["properties"]["text"]["maxLength"] == 20_000
     assert schemas["Session"]["required"] == ["version", "runs", "model", "limits"]
@@ -145,11 +143,11 @@ def test_the_longest_texts_fit_into_the_largest_body(place: str) -> None:
 def test_an_overlong_text_is_413_as_described(place: str) -> None:
     answer = httpx.post(f"{place}/api/trace", json={"text": "a" * 20_001})
     assert answer.status_code == 413
-    assert "413" in description()["paths"]["/api/trace"]["post"]["responses"]
+    assert "413" in DESCRIPTION["paths"]["/api/trace"]["post"]["responses"]
 
 
 def test_every_address_says_how_the_guard_refuses(place: str) -> None:
-    for path, methods in description()["paths"].items():
+    for path, methods in DESCRIPTION["paths"].items():
         for operation in methods.values():
             assert {"401", "403", "421"} <= set(operation["responses"]), path
 

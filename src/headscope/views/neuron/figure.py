@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from headscope.model.trace import Trace
+    from headscope.views.neuron.state import NeuronState
     from headscope.views.payload import Scores
-    from headscope.views.state import ViewState
 
 _PITCH = 0.19  # inches from row to row
 _QUERY, _OWN, _LINK = 1.0, 0.7, 0.75  # the tokens that look, their queries, the lines
@@ -40,7 +40,7 @@ _STEPS = _BODY + 2 * (_STRIP + _GAP) + _GAP + _SUM  # where the numbers begin
 _COLORS = LinearSegmentedColormap.from_list("sign", SIGN_MAP)
 
 
-def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
+def draw(trace: "Trace", state: "NeuronState", _: "Scores | None") -> Figure:
     """From the query of one token to its weights, a row per key token."""
     require_neurons(trace)
     stack = chosen_stack(trace, state.stack)

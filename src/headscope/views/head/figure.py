@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from headscope.model.trace import StackTrace, Trace
+    from headscope.views.head.state import HeadState
     from headscope.views.payload import Scores
-    from headscope.views.state import ViewState
 
 _PITCH = 0.17  # inches from token to token
 _SPAN = 2.2  # inches between the two columns of tokens
@@ -50,7 +50,7 @@ _WIDE, _MARGIN, _LINE, _TOP = 6.2, 0.15, 0.2, 0.55  # inches
 _STRONGEST = 0.75  # opacity of the shade of the largest weight: the word on it must stay readable
 
 
-def draw(trace: "Trace", state: "ViewState", _: "Scores | None") -> Figure:
+def draw(trace: "Trace", state: "HeadState", _: "Scores | None") -> Figure:
     """Lines from the attending to the attended tokens of one layer."""
     stack = chosen_stack(trace, state.stack)
     heads, weights = shown_weights(stack, state, state.heads)
@@ -173,7 +173,7 @@ def _draw_boundary(
     axes.plot(*ends, color=PRINT_RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
 
 
-def _draw_title(figure: Figure, model: str, heads: list[int], state: "ViewState") -> None:
+def _draw_title(figure: Figure, model: str, heads: list[int], state: "HeadState") -> None:
     """What is shown, and the heads in their colours."""
     wide, tall = figure.get_size_inches()
     line = 0.13 / tall
@@ -192,7 +192,7 @@ def _draw_title(figure: Figure, model: str, heads: list[int], state: "ViewState"
         figure.text(across, 1 - 2.2 * line, name, style, ha="center", va="center")
 
 
-def draw_text(trace: "Trace", stack: "StackTrace", state: "ViewState", picture: Drawing) -> Figure:
+def draw_text(trace: "Trace", stack: "StackTrace", state: "HeadState", picture: Drawing) -> Figure:
     """The text in lines; the darker a token, the more of the attention it gets."""
     prompt = None if stack.name == "encoder" else trace.prompt_length
     values = attention_on_text(picture, state.pinned, prompt)
@@ -240,7 +240,7 @@ def _placed(labels: list[str], before: list[int]) -> tuple[list[tuple[float, int
     return places, row + 1
 
 
-def _title(figure: Figure, trace: "Trace", state: "ViewState", most: float) -> None:
+def _title(figure: Figure, trace: "Trace", state: "HeadState", most: float) -> None:
     tall = figure.get_size_inches()[1]
     heads = picture_name(state) or f"mean of heads {span(state.heads)}"
     said = f"{short(trace.model, 40)} · {shown_layers(state)} · {heads}"
@@ -251,7 +251,7 @@ def _title(figure: Figure, trace: "Trace", state: "ViewState", most: float) -> N
     )  # fmt: skip
 
 
-def _whose(trace: "Trace", state: "ViewState") -> str:
+def _whose(trace: "Trace", state: "HeadState") -> str:
     if state.pinned is None:
         return f"what {'generated' if trace.prompt_length else 'all'} tokens look at, on average"
     side, numbers = parse_pin(state.pinned)

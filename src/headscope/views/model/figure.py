@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from headscope.model.trace import StackTrace, Trace
-    from headscope.views.state import ViewState
+    from headscope.views.model.state import ModelState
 
 _SIZE = 0.62  # inches of one thumbnail
 _MOST_BINS = {"lines": 28, "matrix": 64}  # as on screen
@@ -31,7 +31,7 @@ _SEEN = 0.15  # opacity: fainter lines are hardly seen
 _MOSTLY = 0.5  # of the attention: what is hidden is the reason that nothing is seen
 
 
-def draw(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
+def draw(trace: "Trace", state: "ModelState", scores: Scores | None) -> Figure:
     """Every chosen layer (rows) and head (columns), in the order of the state."""
     stack = chosen_stack(trace, state.stack)
     rows = _ordered_rows(stack, state, scores)
@@ -57,7 +57,7 @@ def draw(trace: "Trace", state: "ViewState", scores: Scores | None) -> Figure:
 
 
 def _ordered_rows(
-    stack: "StackTrace", state: "ViewState", extra: Scores | None
+    stack: "StackTrace", state: "ModelState", extra: Scores | None
 ) -> list[list[tuple[int, int]]]:
     heads = [0] if state.weights == "rollout" else list(state.heads)
     rows = [[(layer, head) for head in heads] for layer in state.layers]
@@ -85,7 +85,7 @@ def _by_score(
 
 
 def _thumbnail(
-    axes: "Axes", stack: "StackTrace", state: "ViewState", layer: int, head: int
+    axes: "Axes", stack: "StackTrace", state: "ModelState", layer: int, head: int
 ) -> float:
     """Draw one head; returns the share of its attention that goes to hidden tokens."""
     _, weights = chosen_weights(stack, state.weights, layer, [head])

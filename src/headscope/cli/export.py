@@ -1,0 +1,23 @@
+"""headscope export: a finished run as files of other tools."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run, or its result.nc.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new or empty directory.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            metavar="csv|parquet|headvis",
+            help="csv, parquet: everything in long form; headvis: a run of luger2026.",
+        ),
+    ] = "csv",
+) -> None:
+    """Write everything in a run as files of other tools."""
+    from headscope.exports import export as write_export
+
+    typer.echo(str(write_export(run, out, format)))  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,23 @@
+"""headscope site: the explorer of finished runs as plain files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def site(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Directories made by `study`, or their result.nc."),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="A new or empty directory, or an earlier site.")
+    ],
+) -> None:
+    """Write the explorer of finished runs as plain files: no server, any web host."""
+    from headscope.explorer.site import site as write_site
+
+    folder = write_site(runs, out)
+    typer.echo(f"{folder}: open index.html behind any web server,")
+    typer.echo(f"as `python -m http.server --directory {folder}` is one.")
