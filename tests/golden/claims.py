@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.results.findings import judge
+from headscope.results.claims import Claim, Replicates, judge
+from headscope.results.findings import judge as judge_finding
 from headscope.results.replicates import replicated
 from headscope.results.statements import read_statements
 from headscope.studies import find_study
@@ -42,12 +43,16 @@ def judge_all(study: str, result: xr.Dataset) -> Claims:
 def judge_findings(study: str, result: xr.Dataset) -> dict[str, Answer]:
     """Every claim judged on a result; where a statistic fails, the name of its error."""
     findings = find_study(study).findings
-    needed = {name.removesuffix("_by_layer") for finding in findings for name in finding.needs}
-    data = replicated(result, needed)
+    data, replicates = replicated(result), Replicates(result)
     answers: dict[str, Answer] = {}
     for finding in findings:
+        if isinstance(finding, Claim):
+            judged = judge(finding, replicates)
+            numbers = judged.value, judged.low, judged.high
+            answers[judged.claim] = _answer(judged.holds, *numbers)
+            continue
         try:
-            found = judge(finding, data)
+            found = judge_finding(finding, data)
         except Exception as error:  # whatever it is, it should stay the same
             answers[finding.claim] = [type(error).__name__]
         else:

@@ -16,7 +16,9 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import RunError
-from headscope.results.findings import Finding, Verdict, judge
+from headscope.results.claims import Claim, JudgedClaim, Replicates, judge
+from headscope.results.findings import Finding
+from headscope.results.findings import judge as judge_finding
 from headscope.results.inspection import INTEGER, read_json
 from headscope.results.measure import MARK
 from headscope.results.replicates import replicated
@@ -42,25 +44,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]  # plain cells under the names of the columns
     file: str  # of the CSV file, without ending
-
-
-@dataclass(frozen=True)
-class JudgedClaim:
-    """A claim of the paper held against the result by a stated rule.
-
-    The verdict follows from the threshold and the 95 % interval, `low` to `high`; None where there
-    is no such number.
-    """
-
-    claim: str
-    published: str
-    measured: str  # in words, with value and interval
-    holds: Verdict
-    rule: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +87,7 @@ class Tabulation:
 
 def make_statements(
     tables: Iterable[Tabulation],
-    findings: Iterable[Finding],
+    findings: Iterable[Finding | Claim],
     choices: Callable[[xr.Dataset], Sequence[Choice]],
     result: xr.Dataset,
 ) -> Statements:
@@ -112,11 +95,20 @@ def make_statements(
     known = (table for table in tables if all(name in result for name in table.needs))
     made = (_tabulate(table, result) for table in known)
     findings = tuple(findings)
-    needed = {name.removesuffix("_by_layer") for each in findings for name in each.needs}
+    needed = {
+        name.removesuffix("_by_layer")
+        for each in findings
+        if isinstance(each, Finding)
+        for name in each.needs
+    }
     data = replicated(result, needed)
+    replicates = Replicates(result)
     return Statements(
         tuple(table for table in made if table.rows),
-        tuple(_judge(finding, data) for finding in findings),
+        tuple(
+            judge(one, replicates) if isinstance(one, Claim) else _judge(one, data)
+            for one in findings
+        ),
         tuple(choices(result)),
         describe_heads(result),
     )
@@ -168,7 +160,7 @@ def _tabulate(table: Tabulation, result: xr.Dataset) -> Table:
 
 
 def _judge(finding: Finding, data: xr.Dataset) -> JudgedClaim:
-    found = judge(finding, data)
+    found = judge_finding(finding, data)
     said = finding.claim, finding.published, found.words, found.verdict, finding.rule
     numbers = (_plain(each) for each in (found.value, found.low, found.high, finding.threshold))
     return JudgedClaim(*said, *numbers)

@@ -16,9 +16,11 @@ from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
-from headscope.results.findings import CORRELATION, Finding, Found, find_interval, whole
+from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
+from headscope.results.findings import Finding, Found, whole
+from headscope.results.intervals import CORRELATION, Quantity, find_interval
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
-from headscope.results.replicates import groups_of, replicated
+from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
@@ -76,6 +78,24 @@ def _layer_cells(place: xr.Dataset, columns: Mapping[str, Sliced]) -> dict[str, 
             column = MeasureColumn(variable, at=at)
             (row[f"{title}{end}"],) = measured_cells(place, column, BY_LAYER, ())
     return row
+
+
+def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
+    """Whether less than half is left of what raw attention pays."""
+
+    @claim(
+        f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
+        "Kobayashi et al. 2020: values of special tokens are small",
+        below=HALF,
+        of=Quantity("×", least=0.0),
+    )
+    def sink_shrinks(data: Replicates) -> Evidence:
+        """Mean over heads with norms / mean over heads without; needs weights=both."""
+        raw, norm = (data.at(read, **at).mean(("layer", "head")) for read in (name, f"{name}_norm"))
+        given, attended = float(on_all(norm)), float(on_all(raw))
+        return Evidence(norm / raw, f"{given:.3f} of what is given, {attended:.3f} of attention")
+
+    return sink_shrinks
 
 
 def sink_finding(what: str, name: str, at: Mapping[str, str]) -> Finding:
@@ -155,7 +175,7 @@ def _of_documents(setup: Setup) -> Iterator[Shard]:
 
 def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """For every measure of heads, how it goes together with importance over all heads."""
-    data, groups = replicated(result), groups_of(result)
+    data, groups = Replicates(result), groups_of(result)
     return [
         _correlation_row(data, groups, each.title, each.measure.name, each.at)
         for name in measure_names(result)
@@ -165,7 +185,7 @@ def correlation_rows(result: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _correlation_row(
-    data: xr.Dataset, groups: int, title: str, name: str, at: Mapping[str, str]
+    data: Replicates, groups: int, title: str, name: str, at: Mapping[str, str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"measure": title}
     for other in NAMES:

@@ -15,6 +15,7 @@ from headscope.errors import RunError
 from headscope.metrics.metric import Metric
 from headscope.model.inputs.frame import Bos
 from headscope.model.model import Model
+from headscope.results.claims import Claim
 from headscope.results.findings import Finding
 from headscope.results.measure import Measure
 from headscope.results.statements import Choice, Tabulation
@@ -54,7 +55,7 @@ class Study:
     derive: Callable[[xr.Dataset], xr.Dataset]
     figures: tuple[Figure, ...]
     tables: tuple[Tabulation, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding | Claim, ...]
     choices: Callable[[xr.Dataset], list[Choice]]
     # What is read of a corpus: how many sentences (None: all), with which seed and options.
     draw: Callable[[Corpus, int | None, int, Mapping[str, Any]], Corpus] = draw_sentences

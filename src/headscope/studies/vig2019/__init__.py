@@ -28,9 +28,8 @@ from headscope.studies.option import (
     say_words,
 )
 from headscope.studies.study import Study
-from headscope.studies.vig2019 import depth
+from headscope.studies.vig2019.claims import CLAIMS
 from headscope.studies.vig2019.exhibits import FIGURES, TABLES
-from headscope.studies.vig2019.findings import FINDINGS, SYNTAX_FINDINGS, SYNTAX_TABLE
 from headscope.studies.vig2019.inputs import (
     document_inputs,
     draw_corpus,
@@ -41,7 +40,8 @@ from headscope.studies.vig2019.inputs import (
     sentence_inputs,
     sentences_of_numbers,
 )
-from headscope.studies.vig2019.specialised import choose_heads
+from headscope.studies.vig2019.specialists import choose_heads
+from headscope.studies.vig2019.tables import SYNTAX_TABLE
 
 NO_TAGS = (
     "the corpus has no part-of-speech tags; "
@@ -176,7 +176,6 @@ def _name_bos(result: xr.Dataset) -> str:
     return f", the BOS token {bos}" if bos else ""
 
 
-SINK = additions.sink_finding("the null token", "null_share", {})
 READINGS = additions.layer_table(
     {"null share": ("null_share", {}), "alignment": ("dependency_alignment", {"form": "either"})}
 )
@@ -215,7 +214,7 @@ STUDY = Study(
     derive=derive,
     figures=FIGURES,
     tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
-    findings=(*FINDINGS, *depth.FINDINGS, *SYNTAX_FINDINGS, SINK),
+    findings=CLAIMS,
     choices=choose_heads,
     draw=draw_corpus,
     notes=notes,

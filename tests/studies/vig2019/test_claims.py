@@ -4,22 +4,24 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.results.findings import Judgement, judge, majority_gap
+from headscope.results.claims import JudgedClaim, Replicates, judge
+from headscope.results.ranks import majority_gap
 from headscope.results.replicates import replicated
-from headscope.studies.vig2019.findings import FINDINGS
-from headscope.studies.vig2019.specialised import count_twice, label_factors
+from headscope.studies.vig2019.claims import CLAIMS
+from headscope.studies.vig2019.specialists import count_twice, label_factors
+from tests.references.numbers import interval_of
 from tests.references.results import make_result, put, with_sums
 
-BY_CLAIM = {finding.claim: finding for finding in FINDINGS}
+BY_SENTENCE = {claim.sentence: claim for claim in CLAIMS}
 ALL_HEADS = [{"head": head} for head in range(12)]
 
 
-def measured(claim: str, result: xr.Dataset) -> Judgement:
-    return judge(BY_CLAIM[claim], replicated(result))
+def measured(claim: str, result: xr.Dataset) -> JudgedClaim:
+    return judge(BY_SENTENCE[claim], Replicates(result))
 
 
 def verdict(claim: str, result: xr.Dataset) -> str:
-    return measured(claim, result).verdict
+    return measured(claim, result).holds
 
 
 def put_layer(
@@ -53,9 +55,10 @@ def test_the_head_with_the_largest_null_share_is_chosen_elsewhere(
     result = set_all(make_result(), "null_share", 0.2, 0.001)
     result = put(result, "null_share", share, noise, layer=3, head=1)
     found = measured(claim, result)
-    assert found.verdict == wanted
+    assert found.holds == wanted
     assert found.value == pytest.approx(share, rel=0.02)
-    assert 0 <= found.low < found.value < found.high <= 1
+    value, low, high = interval_of(found)
+    assert 0 <= low < value < high <= 1
 
 
 def test_a_head_that_is_best_by_chance_scores_less_where_it_was_not_chosen() -> None:
@@ -66,7 +69,7 @@ def test_a_head_that_is_best_by_chance_scores_less_where_it_was_not_chosen() -> 
     assert best == pytest.approx(0.5)
     in_halves = noise["null_share_numerator"][0::2].mean("group").max()
     assert float(in_halves) > 0.6
-    assert found.value < float(in_halves) - 0.05
+    assert interval_of(found)[0] < float(in_halves) - 0.05
 
 
 @pytest.mark.parametrize(
@@ -79,8 +82,8 @@ def test_a_noun_head_needs_twice_the_mean_on_documents_that_did_not_choose_it(
     result = set_all(make_result(), "pos_to", 0.2, 0.001)
     result = put(result, "pos_to", best, noise, layer=9, head=0, tag="NOUN")
     found = measured(claim, result)
-    assert found.verdict == wanted
-    assert "L9H0" in found.words
+    assert found.holds == wanted
+    assert "L9H0" in found.measured
 
 
 def peaked(tags: tuple[str, ...], name: str = "pos_to", noise: float = 0.001) -> xr.Dataset:
@@ -91,10 +94,10 @@ def peaked(tags: tuple[str, ...], name: str = "pos_to", noise: float = 0.001) ->
 
 
 def test_tags_above_twice_the_mean_are_counted_with_those_beyond_doubt() -> None:
-    data = replicated(peaked(("DET", "NOUN")))
-    assert count_twice(label_factors(data, "pos_to", "tag")) == "2 of 5 (2 … 2)"
+    certain = peaked(("DET", "NOUN"))
+    assert count_twice(label_factors(certain, "pos_to", "tag")) == "2 of 5 (2 … 2)"
     doubtful = put(peaked(("DET",)), "pos_to", 0.42, 0.4, layer=2, head=2, tag="ADJ")
-    counted = count_twice(label_factors(replicated(doubtful), "pos_to", "tag"))
+    counted = count_twice(label_factors(doubtful, "pos_to", "tag"))
     assert counted in ("1 of 5 (1 … 2)", "2 of 5 (1 … 2)")
 
 
@@ -161,7 +164,7 @@ def test_punctuation_heads_are_named_by_how_many_are_deep() -> None:
     for head in range(10):
         result = put(result, "pos_from", 0.9, layer=11, head=head, tag="PUNCT")
     assert verdict(claim, result) == "yes"
-    assert "10 of the top 10 in layers 6–11" in measured(claim, result).words
+    assert "10 of the top 10 in layers 6–11" in measured(claim, result).measured
 
 
 def test_the_deepest_layers_win_only_if_the_lead_is_more_than_noise() -> None:
@@ -213,8 +216,8 @@ def aligned() -> xr.Dataset:
 def test_the_best_aligned_head_is_compared_with_the_least_variable_ones() -> None:
     claim = "The best aligned head is the least variable one."
     found = measured(claim, put(aligned(), "variability", 0.001, layer=4, head=11))
-    assert found.verdict == "yes"
-    assert found.words.endswith(
+    assert found.holds == "yes"
+    assert found.measured.endswith(
         "L4H11: alignment 0.90, variability 0.001 (rank 1 of 144, lowest first)"
     )
     assert verdict(claim, put(aligned(), "variability", 0.95, layer=4, head=11)) == "no"
@@ -232,8 +235,8 @@ def test_a_head_that_looks_back_one_token_is_within_half_a_token_of_it(
     claim = "The best aligned head looks at the previous token."
     result = put(aligned(), "distance", distance, noise, layer=4, head=11)
     found = measured(claim, result)
-    assert found.verdict == wanted
-    assert found.low >= 0
+    assert found.holds == wanted
+    assert interval_of(found)[1] >= 0
 
 
 @pytest.mark.parametrize(
@@ -254,8 +257,9 @@ def test_a_correlation_is_judged_by_its_interval(slope: float, wanted: str) -> N
     result = make_result()
     entropy = 1 + slope * (result["distance"] - 0.3)
     found = measured(claim, with_sums(result.assign(entropy=entropy), ("entropy",)))
-    assert found.verdict == wanted
-    assert -1 <= found.low < found.value < found.high <= 1
+    assert found.holds == wanted
+    value, low, high = interval_of(found)
+    assert -1 <= low < value < high <= 1
 
 
 def test_a_correlation_of_noise_is_unclear() -> None:
@@ -286,28 +290,30 @@ def test_relations_become_rare_if_both_steps_go_down(far: float, noise: float, w
 
 
 def test_what_a_result_lacks_is_not_measured() -> None:
-    result = replicated(make_result()).drop_vars(["pos_to", "dependency_alignment"])
-    found = {finding.claim: judge(finding, result).verdict for finding in FINDINGS}
+    lacking = ("pos_to", "dependency_alignment")
+    ends = ("", "_by_layer", "_numerator", "_denominator")
+    data = Replicates(make_result().drop_vars([f"{name}{end}" for name in lacking for end in ends]))
+    found = {claim.sentence: judge(claim, data).holds for claim in CLAIMS}
     assert found["For most tags some head pays them more than twice the mean."] == "not measured"
     assert found["The best aligned head looks at the previous token."] == "not measured"
     unknown = make_result().assign_coords(tag=["a", "b", "c", "d", "e"])
     shallow = measured("Heads that attend to determiners are low.", unknown)
-    assert (shallow.words, shallow.verdict) == ("the tag set has no DET", "not measured")
+    assert (shallow.measured, shallow.holds) == ("the tag set has no DET", "not measured")
 
 
 def test_every_claim_can_be_judged_for_a_model_of_one_layer_and_one_head() -> None:
-    data = replicated(make_result(1, 1))
-    found = {finding.claim: judge(finding, data) for finding in FINDINGS}
-    assert all(each.words for each in found.values())
-    assert found["The deepest layers look the furthest."].verdict == "not measured"
-    assert found["Heads that look further follow arcs less."].verdict == "not measured"
+    data = Replicates(make_result(1, 1))
+    found = {claim.sentence: judge(claim, data) for claim in CLAIMS}
+    assert all(judged.measured for judged in found.values())
+    assert found["The deepest layers look the furthest."].holds == "not measured"
+    assert found["Heads that look further follow arcs less."].holds == "not measured"
 
 
 def test_no_interval_has_width_zero_or_leaves_its_range() -> None:
     for seed in range(3):
-        data = replicated(make_result(seed=seed))
-        for finding in FINDINGS:
-            found = judge(finding, data)
-            if np.isfinite(found.low):
-                least, most = finding.range
-                assert least <= found.low < found.high <= most, finding.claim
+        data = Replicates(make_result(seed=seed))
+        for claim in CLAIMS:
+            found = judge(claim, data)
+            if found.low is not None and found.high is not None:
+                least, most = claim.quantity.least, claim.quantity.most
+                assert least <= found.low < found.high <= most, claim.sentence

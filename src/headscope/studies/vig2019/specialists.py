@@ -1,31 +1,19 @@
-"""Specialised heads: what the paper says of them, and those whose exemplars are shown.
+"""Specialised heads, and those whose exemplars are shown.
 
 How much more of its attention the best head pays to a tag or relation than heads do on average.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.head import name_head
 from headscope.results.examples import ANY, distance_kind, relation_kind, tag_kind
-from headscope.results.findings import (
-    SHARE,
-    Finding,
-    Found,
-    NotMeasured,
-    find_intervals,
-    known,
-    layers_between,
-    majority_gap,
-    top_heads,
-    whole,
-)
 from headscope.results.held_out import hold_out, hold_out_each
+from headscope.results.intervals import SHARE, SIZE, Interval, find_intervals
+from headscope.results.ranks import top_heads
 from headscope.results.replicates import informed, ratio_replicates, replicates_of
 from headscope.results.statements import Choice
 
@@ -33,7 +21,6 @@ TWICE = 2.0
 MOST_NULL = 0.9  # heads that pay more than this to null tokens leave little to describe
 HALF_NULL = 0.5  # a content head that is drawn should have more than its sink to show
 MOST = 8  # labels per table, the most specialised first
-ONE_LAYER = "the model has too few layers to compare"
 RARE = 0.005  # labels on fewer tokens than this say more about the sample than about the head
 
 
@@ -46,8 +33,8 @@ class Specialist:
     head: int
     share: float
     mean: float  # over heads
-    held_out: Found  # the share of a head that was chosen on other documents
-    factor: Found  # that share / the mean share
+    held_out: Interval  # the share of a head that was chosen on other documents
+    factor: Interval  # that share / the mean share
     replicates: Float[np.ndarray, "replicate"]  # of the factor
     groups: int  # that have the label
 
@@ -71,7 +58,7 @@ def find_specialists(result: xr.Dataset, name: str, axis: str) -> list[Specialis
         _best_heads(result, shares[:, 0]),
         means[0].tolist(),
         find_intervals(held_out, groups, SHARE, weight),
-        find_intervals(times, groups, (0.0, np.inf)),
+        find_intervals(times, groups, SIZE),
         times.T,
         groups.tolist(),
         strict=True,
@@ -181,41 +168,10 @@ def _by_shape(data: xr.Dataset) -> list[Choice]:
     return found
 
 
-def _ends(found: Found, form: str) -> str:
+def _ends(found: Interval, form: str) -> str:
     if not np.isfinite(found.low):
         return ""
     return f", {form.format(found.low)} … {form.format(found.high)}"
-
-
-def _name_most_null(data: xr.Dataset, found: Found) -> str:
-    layer, head, share = top_heads(whole(data["null_share"]), 1)[0]
-    return f"a head chosen on other documents; {share:.3f} in {name_head(layer, head)}"
-
-
-def _noun(data: xr.Dataset) -> xr.DataArray:
-    _check_tag(data, "pos_to", "NOUN")
-    (noun,) = [each for each in find_specialists(data, "pos_to", "tag") if each.label == "NOUN"]
-    return xr.DataArray(noun.replicates, dims="replicate", attrs={"groups": noun.groups})
-
-
-def _name_noun(data: xr.Dataset, found: Found) -> str:
-    shares = whole(data["pos_to"].sel(tag="NOUN"))
-    layer, head, best = top_heads(shares, 1)[0]
-    return (
-        "a head chosen on other documents; "
-        f"{best:.2f} in {name_head(layer, head)}, {float(shares.mean()):.2f} on average"
-    )
-
-
-def _specialised_from(data: xr.Dataset) -> xr.DataArray:
-    to = _median(label_factors(data, "pos_to", "tag"))
-    return _median(label_factors(data, "pos_from", "tag")) - to
-
-
-def _median(found: list[Specialist]) -> xr.DataArray:
-    if not found:
-        raise NotMeasured("no tag occurs in both halves of the documents")
-    return xr.DataArray(np.median([each.replicates for each in found], 0), dims="replicate")
 
 
 def count_twice(found: list[Specialist]) -> str:
@@ -225,130 +181,3 @@ def count_twice(found: list[Specialist]) -> str:
     surely = sum(each.low > TWICE for each in factors)
     maybe = sum(not each.high < TWICE for each in factors)
     return f"{above} of {len(factors)} ({surely} … {maybe})"
-
-
-def _count_twice(data: xr.Dataset, found: Found, form: str, names: tuple[str, ...]) -> str:
-    return form.format(*(count_twice(label_factors(data, name, "tag")) for name in names))
-
-
-def _check_tag(data: xr.Dataset, variable: str, tag: str) -> None:
-    if tag not in data[variable]["tag"]:
-        raise NotMeasured(f"the tag set has no {tag}")
-
-
-def _of_depth(
-    claim: str,
-    published: str,
-    rule: str,
-    variable: str,
-    tag: str,
-    count: int,
-    depths: tuple[float, float],
-) -> Finding:
-    """Whether most of the top heads for a tag lie between two depths (0 first layer, 1 end)."""
-
-    def find(data: xr.Dataset) -> xr.DataArray:
-        _check_tag(data, variable, tag)
-        wanted = layers_between(data, *depths)
-        return known(majority_gap(data[variable].sel(tag=tag), count, wanted), ONE_LAYER)
-
-    def say(data: xr.Dataset, found: Found) -> str:
-        wanted = layers_between(data, *depths)
-        layers = [layer for layer, _, _ in top_heads(whole(data[variable].sel(tag=tag)), count)]
-        inside = sum(layer in wanted for layer in layers)
-        return f"{inside} of the top {len(layers)} in layers {wanted[0]}–{wanted[-1]}"
-
-    return Finding(
-        claim,
-        published,
-        f"{rule}: the value of the head that makes a majority inside, less that of its rival "
-        "outside, is above 0",
-        (variable,),
-        find,
-        is_signed=True,
-        words=say,
-    )
-
-
-FINDINGS = (
-    Finding(
-        "More than half of the attention goes to the null token.",
-        "0.57 on average",
-        "mean null share of the heads above 0.5",
-        ("null_share",),
-        lambda data: data["null_share"].mean(("layer", "head")),
-        threshold=0.5,
-        range=SHARE,
-    ),
-    Finding(
-        "Some heads look at hardly anything else.",
-        "> 0.97",
-        "largest null share above 0.97, the head chosen on other documents",
-        ("null_share",),
-        lambda data: hold_out(data, "null_share").replicates,
-        threshold=0.97,
-        range=SHARE,
-        words=_name_most_null,
-    ),
-    Finding(
-        "Some head gives nouns twice the usual share.",
-        "0.43 in L9H0, 0.21 on average",
-        "best head, chosen on other documents, above 2 × the mean over heads",
-        ("pos_to",),
-        _noun,
-        threshold=TWICE,
-        unit="×",
-        words=_name_noun,
-    ),
-    Finding(
-        "For most tags some head pays them more than twice the mean.",
-        "13 of 16",
-        "median over tags of best head / mean over heads above 2, the head chosen on other "
-        "documents",
-        ("pos_to",),
-        lambda data: _median(label_factors(data, "pos_to", "tag")),
-        threshold=TWICE,
-        unit="×",
-        words=partial(_count_twice, form="above 2 for {} tags", names=("pos_to",)),
-    ),
-    Finding(
-        "Fewer tags have a head that attends from them in this way.",
-        "7 of 16",
-        "the same median for attention from tags is below that for attention to tags",
-        ("pos_from", "pos_to"),
-        _specialised_from,
-        more="below",
-        unit="×",
-        is_signed=True,
-        words=partial(
-            _count_twice, form="above 2 for {} tags from, {} to", names=("pos_from", "pos_to")
-        ),
-    ),
-    _of_depth(
-        "Heads that attend to proper nouns are deep.",
-        "top five in the last three layers",
-        "most of the top five in the last quarter of the layers",
-        "pos_to",
-        "PROPN",
-        5,
-        (3 / 4, 1),
-    ),
-    _of_depth(
-        "Heads that attend to determiners are low.",
-        "top five in the first four layers",
-        "most of the top five in the first third of the layers",
-        "pos_to",
-        "DET",
-        5,
-        (0, 1 / 3),
-    ),
-    _of_depth(
-        "Heads that attend from punctuation are deep.",
-        "top ten in the last six layers",
-        "most of the top ten in the last half of the layers",
-        "pos_from",
-        "PUNCT",
-        10,
-        (1 / 2, 1),
-    ),
-)

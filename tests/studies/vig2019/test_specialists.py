@@ -6,9 +6,9 @@ import pytest
 
 from headscope.errors import RunError
 from headscope.head import name_head, read_head
-from headscope.results.findings import check_heads, top_heads
+from headscope.results.ranks import check_heads, top_heads
 from headscope.studies import STUDIES, find_study
-from headscope.studies.vig2019.specialised import choose_heads, telling_heads
+from headscope.studies.vig2019.specialists import choose_heads, telling_heads
 from tests.references.results import make_result, put
 
 
