@@ -44,6 +44,7 @@ from headscope.results.ranks import (
     top_heads,
 )
 from headscope.studies.additions import sink_claim
+from headscope.studies.shared.published import DISTANCE_ENTROPY
 from headscope.studies.vig2019 import published
 from headscope.studies.vig2019.specialists import (
     Specialist,
@@ -321,7 +322,7 @@ def furthest_head_is_focused(data: Replicates) -> Evidence:
 
 @claim(
     "Heads that look further spread their attention more.",
-    f"r = {published.DISTANCE_ENTROPY}",
+    f"r = {DISTANCE_ENTROPY}",
     above=0.0,
     of=CORRELATION,
 )

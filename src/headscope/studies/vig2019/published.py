@@ -1,6 +1,7 @@
 """What Vig & Belinkov (2019) report of GPT-2 small."""
 
 from headscope.results.measure import Published
+from headscope.studies.shared.published import DISTANCE_ENTROPY
 
 SOURCE = "GPT-2 small, Vig & Belinkov 2019"
 
@@ -12,7 +13,7 @@ ALIGNED_LAYERS = "layers 2–4"
 ALIGNED_HEAD, ALIGNMENT, VARIABILITY = "L4H11", 0.42, 0.004
 FARTHEST_HEAD, DISTANCE, ENTROPY = "L5H1", 14.2, 0.41
 DISTANCE_DEVIATION = 3.6  # over heads
-DISTANCE_ENTROPY, DISTANCE_ALIGNMENT = 0.61, -0.73  # correlations over heads
+DISTANCE_ALIGNMENT = -0.73  # correlation over heads
 PROBABILITY = {1: 0.42, 5: 0.07, 10: 0.02}  # of a relation, by distance in tokens
 MEAN_SPAN = 3.89
 FAR, WITHIN_FAR = 18, 0.998  # share of the relations that span at most so many tokens
