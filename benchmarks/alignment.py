@@ -17,7 +17,7 @@ import headscope as hs
 from headscope.head import name_head
 from headscope.model.model import Model
 from headscope.results import dataset as results
-from headscope.results.findings import top_heads
+from headscope.results.ranks import top_heads
 from headscope.studies.clark2019 import STUDY
 from headscope.studies.clark2019.words import parts
 from headscope.studies.study import Study
@@ -33,7 +33,7 @@ WORDS_ALONE = replace(
     later_stages=(),
     derive=lambda result: result,
     tables=(),
-    findings=(),
+    claims=(),
 )
 RELATIONS = ("all", "det", "obj")
 

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.results.claims import Claim, Replicates, judge
-from headscope.results.findings import judge as judge_finding
-from headscope.results.replicates import replicated
+from headscope.results.claims import Replicates, judge
 from headscope.results.statements import read_statements
 from headscope.studies import find_study
 
@@ -35,28 +33,23 @@ def judge_all(study: str, result: xr.Dataset) -> Claims:
     for claim in read_statements(result).findings:
         claims[claim.claim] = {WHOLE: _answer(claim.holds, claim.value, claim.low, claim.high)}
     for name, degrade in DEGRADED.items():
-        for claim, answer in judge_findings(study, degrade(result)).items():
+        for claim, answer in judge_claims(study, degrade(result)).items():
             claims[claim][name] = answer
     return claims
 
 
-def judge_findings(study: str, result: xr.Dataset) -> dict[str, Answer]:
+def judge_claims(study: str, result: xr.Dataset) -> dict[str, Answer]:
     """Every claim judged on a result; where a statistic fails, the name of its error."""
-    findings = find_study(study).findings
-    data, replicates = replicated(result), Replicates(result)
+    data = Replicates(result)
     answers: dict[str, Answer] = {}
-    for finding in findings:
-        if isinstance(finding, Claim):
-            judged = judge(finding, replicates)
-            numbers = judged.value, judged.low, judged.high
-            answers[judged.claim] = _answer(judged.holds, *numbers)
-            continue
+    for claim in find_study(study).claims:
         try:
-            found = judge_finding(finding, data)
+            judged = judge(claim, data)
         except Exception as error:  # whatever it is, it should stay the same
-            answers[finding.claim] = [type(error).__name__]
+            answers[claim.sentence] = [type(error).__name__]
         else:
-            answers[finding.claim] = _answer(found.verdict, found.value, found.low, found.high)
+            numbers = judged.value, judged.low, judged.high
+            answers[claim.sentence] = _answer(judged.holds, *numbers)
     return answers
 
 

@@ -31,6 +31,8 @@ MOVED: dict[str, str] = {
     "top_token*": "tokens whose share is the same to four digits are in the order of their ids",
     "exemplar_*, kind_exemplar_*": "example_* in all studies; pairs of a kind are sought in "
     "examples.parquet",
+    "claims": "a claim whose measure has no sums, no such label or no values is not measured; it "
+    "was a KeyError, or the sum of no values: 0, unclear",
 }
 
 BATCH_TOKENS = 512  # small, so that every run has several batches

@@ -88,7 +88,7 @@ STUDY = Study(
     derive=lambda result: result,
     figures=(),
     tables=(),
-    findings=(),
+    claims=(),
     choices=lambda result: [],
     later_stages=(Sums(),),
 )

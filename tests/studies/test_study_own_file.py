@@ -81,7 +81,7 @@ MINE = replace(
     derive=lambda result: result,
     figures=(),
     tables=(),
-    findings=(),
+    claims=(),
     choices=lambda result: [],
 )
 '''

@@ -55,7 +55,7 @@ STUDY = replace(
     derive=lambda result: result,
     figures=(),
     tables=(),
-    findings=(),
+    claims=(),
     choices=lambda result: [],
 )
 """

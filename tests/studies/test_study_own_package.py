@@ -117,7 +117,7 @@ STUDY = replace(
     derive=lambda result: result,
     figures=(),
     tables=(),
-    findings=(),
+    claims=(),
     choices=lambda result: [],
 )
 '''

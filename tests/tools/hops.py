@@ -74,7 +74,7 @@ def with_one_metric(study: Study) -> Study:
         later_stages=(),
         derive=lambda result: result,
         tables=(),
-        findings=(),
+        claims=(),
         choices=lambda result: [],
     )
 

@@ -17,7 +17,6 @@ from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
 from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
-from headscope.results.findings import Finding, Found, whole
 from headscope.results.intervals import CORRELATION, Quantity, find_interval
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
 from headscope.results.replicates import groups_of
@@ -96,30 +95,6 @@ def sink_claim(what: str, name: str, at: Mapping[str, str]) -> Claim:
         return Evidence(norm / raw, f"{given:.3f} of what is given, {attended:.3f} of attention")
 
     return sink_shrinks
-
-
-def sink_finding(what: str, name: str, at: Mapping[str, str]) -> Finding:
-    """Whether less than half is left of what raw attention pays."""
-
-    def mean(data: xr.Dataset, variable: str) -> xr.DataArray:
-        return select(data[variable], at).mean(("layer", "head"))
-
-    def say(data: xr.Dataset, found: Found) -> str:
-        raw, norm = (float(whole(mean(data, each))) for each in (name, f"{name}_norm"))
-        return f"{norm:.3f} of what is given, {raw:.3f} of attention"
-
-    return Finding(
-        f"Weighted by what it gives, {what} gets less than half of what it gets in attention.",
-        "Kobayashi et al. 2020: values of special tokens are small",
-        "mean over heads with norms / mean over heads without, below 0.5; needs weights=both",
-        (name, f"{name}_norm"),
-        lambda data: mean(data, f"{name}_norm") / mean(data, name),
-        threshold=HALF,
-        more="below",
-        unit="×",
-        range=(0.0, float("inf")),
-        words=say,
-    )
 
 
 NAMES = tuple(measure.name for measure in MEASURES)

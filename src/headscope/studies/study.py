@@ -1,7 +1,7 @@
 """What a study is: its inputs, metrics, figures, tables and published values, declared together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,7 @@ from headscope.metrics.metric import Metric
 from headscope.model.inputs.frame import Bos
 from headscope.model.model import Model
 from headscope.results.claims import Claim
-from headscope.results.findings import Finding
-from headscope.results.measure import Measure
+from headscope.results.measure import Measure, Published
 from headscope.results.statements import Choice, Tabulation
 from headscope.studies.draw import draw_sentences
 from headscope.studies.option import Option
@@ -55,7 +54,7 @@ class Study:
     derive: Callable[[xr.Dataset], xr.Dataset]
     figures: tuple[Figure, ...]
     tables: tuple[Tabulation, ...]
-    findings: tuple[Finding | Claim, ...]
+    claims: tuple[Claim, ...]
     choices: Callable[[xr.Dataset], list[Choice]]
     # What is read of a corpus: how many sentences (None: all), with which seed and options.
     draw: Callable[[Corpus, int | None, int, Mapping[str, Any]], Corpus] = draw_sentences
@@ -72,6 +71,7 @@ class Study:
     remedy: str = REMEDY
     later_stages: tuple[Stage[Any], ...] = ()  # after the corpus is measured, before `derive`
     measures: tuple[Measure, ...] = ()  # of the variables that no metric makes
+    published: Mapping[str, tuple[Published, ...]] = field(default_factory=dict)  # of measures
 
     def with_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options of a run: the defaults, and what was given instead, checked."""

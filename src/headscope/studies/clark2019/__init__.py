@@ -19,13 +19,15 @@ from headscope.metrics.surface import SINK_RATE, SINK_THRESHOLD, sink_rate
 from headscope.results.measure import Measure
 from headscope.studies import additions
 from headscope.studies.clark2019 import surface, words
+from headscope.studies.clark2019.best_heads import COREFERENCE, name_linguistic
+from headscope.studies.clark2019.claims import CLAIMS
+from headscope.studies.clark2019.published import OF_MEASURES
 from headscope.studies.clark2019.surface import (
     ALWAYS,
     OTHER,
     draw_segments,
     exhibits,
     find_delimiters,
-    findings,
     why_no_gradients,
 )
 from headscope.studies.clark2019.words import (
@@ -36,8 +38,6 @@ from headscope.studies.clark2019.words import (
     why_no_probes,
 )
 from headscope.studies.clark2019.words import exhibits as word_exhibits
-from headscope.studies.clark2019.words import findings as word_findings
-from headscope.studies.clark2019.words.choices import COREFERENCE, name_linguistic
 from headscope.studies.option import ALIGNMENT, BOS, DOCUMENTS, NO_TREES, Option, say_words
 from headscope.studies.study import Study
 from headscope.text.segments import Segments
@@ -194,10 +194,6 @@ NOTES = (
     "“.” and “,”. Layers and heads count from 0; in brackets as the paper counts, from 1."
 )
 
-SINKS = tuple(
-    additions.sink_finding(name, "special_share", {"special": label})
-    for name, label in (("[SEP]", "sep"), ("[CLS]", "cls"))
-)
 READINGS = additions.layer_table(
     {name: ("special_share", {"special": label}) for label, name in
      (("sep", "[SEP]"), ("cls", "[CLS]"), ("punct", "punctuation"))}
@@ -262,7 +258,8 @@ STUDY = Study(
         additions.IMPORTANCE_TABLE,
         *exhibits.TABLES,
     ),
-    findings=(*findings.FINDINGS, *SINKS, *word_findings.FINDINGS, *word_findings.NOOP_FINDINGS),
+    claims=CLAIMS,
+    published=OF_MEASURES,
     check=words.check_files,
     bos=words.bos_of_inputs,
     choices=lambda result: [],

@@ -40,6 +40,7 @@ from headscope.studies.vig2019.inputs import (
     sentence_inputs,
     sentences_of_numbers,
 )
+from headscope.studies.vig2019.published import OF_MEASURES
 from headscope.studies.vig2019.specialists import choose_heads
 from headscope.studies.vig2019.tables import SYNTAX_TABLE
 
@@ -214,7 +215,8 @@ STUDY = Study(
     derive=derive,
     figures=FIGURES,
     tables=(*TABLES[:2], SYNTAX_TABLE, READINGS, additions.IMPORTANCE_TABLE, *TABLES[2:]),
-    findings=CLAIMS,
+    claims=CLAIMS,
+    published=OF_MEASURES,
     choices=choose_heads,
     draw=draw_corpus,
     notes=notes,

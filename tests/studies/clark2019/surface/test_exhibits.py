@@ -3,14 +3,13 @@
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 
 import headscope as hs
 from headscope.head import name_in_paper
 from headscope.plots import style, to_svg
-from headscope.results.findings import layers_between
+from headscope.results.ranks import layers_between
 from headscope.results.statements import read_statements
 from headscope.results.tables import tabulate
 from headscope.studies.clark2019.surface.exhibits import FIGURES, TABLES, clearest_heads
@@ -28,9 +27,8 @@ def test_heads_are_named_as_we_count_and_as_the_paper_does() -> None:
 
 
 def test_depths_are_those_of_the_paper_in_a_model_of_its_size() -> None:
-    twelve = xr.Dataset(coords={"layer": np.arange(12)})
-    assert layers_between(twelve, 5 / 12, 10 / 12) == [5, 6, 7, 8, 9]
-    assert layers_between(xr.Dataset(coords={"layer": [0]}), 5 / 12, 10 / 12) == [0]
+    assert layers_between(range(12), 5 / 12, 10 / 12) == [5, 6, 7, 8, 9]
+    assert layers_between([0], 5 / 12, 10 / 12) == [0]
 
 
 def test_the_clearest_heads_are_those_with_the_largest_values() -> None:

@@ -14,8 +14,8 @@ from headscope.plots.charts import Plot, Series, draw_plots
 from headscope.plots.headmap import draw_head_map, draw_matrix
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import draw_ribbons, read_ribbon
-from headscope.results.findings import names_where, top_heads
 from headscope.results.measure import behaviours_of
+from headscope.results.ranks import names_where, top_heads
 from headscope.results.statements import Tabulation
 from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
 from headscope.studies.clark2019.surface import OTHER

@@ -15,15 +15,15 @@ from headscope.files import pack_arrays, unpack_arrays
 from headscope.head import name_in_paper
 from headscope.metrics.metric import Axis, Variables, label
 from headscope.results.measure import Measure
-from headscope.studies.clark2019.probes.coreference import make_queries
-from headscope.studies.clark2019.probes.trees import tree_fault
-from headscope.studies.clark2019.words import bos_of_words
-from headscope.studies.clark2019.words.choices import (
+from headscope.studies.clark2019.best_heads import (
     BestHead,
     best_resolver,
     clear_relations,
     layer_number,
 )
+from headscope.studies.clark2019.probes.coreference import make_queries
+from headscope.studies.clark2019.probes.trees import tree_fault
+from headscope.studies.clark2019.words import bos_of_words
 from headscope.studies.shared.words import (
     END,
     START,

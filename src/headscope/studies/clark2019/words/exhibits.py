@@ -14,15 +14,14 @@ from headscope.head import name_head, name_in_paper
 from headscope.plots import add_axes, add_bar
 from headscope.plots.heatmap import Panel, draw_panels
 from headscope.plots.ribbons import Ribbon, draw_ribbons
-from headscope.results.findings import DIFFERENCE, Found, find_interval, top_heads, whole
+from headscope.results.claims import Replicates, on_all
 from headscope.results.held_out import hold_out
-from headscope.results.replicates import groups_of, replicated
+from headscope.results.intervals import DIFFERENCE, find_interval
+from headscope.results.ranks import top_heads
+from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import HeadName, Interval, Note
-from headscope.studies.clark2019.probes.coreference import BEST_HEAD, CANDIDATES, KINDS, TABLE2
-from headscope.studies.clark2019.probes.relations import DIRECTIONS, published_relation
-from headscope.studies.clark2019.probes.trees import PUNCTUATION
-from headscope.studies.clark2019.words.choices import (
+from headscope.studies.clark2019.best_heads import (
     ENOUGH,
     GRADIENT,
     NO_RELATION,
@@ -35,7 +34,15 @@ from headscope.studies.clark2019.words.choices import (
     pair_of,
     relation_rows,
 )
-from headscope.studies.clark2019.words.probing import TABLE3
+from headscope.studies.clark2019.probes.coreference import CANDIDATES, KINDS
+from headscope.studies.clark2019.probes.relations import DIRECTIONS
+from headscope.studies.clark2019.probes.trees import PUNCTUATION
+from headscope.studies.clark2019.published import (
+    BEST_HEAD,
+    TABLE2,
+    TABLE3,
+    published_relation,
+)
 from headscope.studies.study import Figure
 from headscope.theme import ACCENT, FAINT, SECOND, SIGNED
 
@@ -165,15 +172,15 @@ def tree_rows(result: xr.Dataset) -> list[Row]:
     """The heads whose spanning trees have the most arcs, and the best of other documents."""
     baseline = result.attrs["tree_baseline"]
     named = {
-        "neighbours joined": Found(baseline),
-        "best head, held out": hold_out(result, "tree_accuracy").find(),
+        "neighbours joined": Interval(baseline, NO_NUMBER, NO_NUMBER),
+        "best head, held out": hold_out(result, "tree_accuracy").find().cell,
     }
     for layer, head, value in top_heads(result["tree_accuracy"], 10):
-        named[name_in_paper(layer, head)] = Found(value)
+        named[name_in_paper(layer, head)] = Interval(value, NO_NUMBER, NO_NUMBER)
     return [
         {
             "head": HeadName(name),
-            "UUAS": found.cell,
+            "UUAS": found,
             "margin": found.value - baseline,
         }
         for name, found in named.items()
@@ -182,29 +189,27 @@ def tree_rows(result: xr.Dataset) -> list[Row]:
 
 def noop_rows(result: xr.Dataset) -> list[Row]:
     """For the best head of every relation with enough words: both shares, and both gradients."""
-    data = replicated(result, (*noop_names(NOOP), *noop_names(GRADIENT)))
-    ends = ("numerator", "denominator")
-    groups = groups_of(result[[f"{name}_{end}" for name in noop_names(NOOP) for end in ends]])
+    data, groups = Replicates(result), groups_of(result, noop_names(NOOP))
     rows = (row for row in relation_rows(result) if row.relation not in NO_RELATION)
     return [_noop_row(data, groups, row) for row in rows if row.words >= ENOUGH]
 
 
-def _noop_row(data: xr.Dataset, groups: int, row: BestHead) -> Row:
+def _noop_row(data: Replicates, groups: int, row: BestHead) -> Row:
     applies, other = pair_of(data, row)
-    found = find_interval(other - applies, groups, DIFFERENCE)
+    difference = find_interval(other - applies, groups, DIFFERENCE)
     cells: Row = {
         "relation": row.relation,
         "words": row.words,
-        "head": HeadName(name_head(layer_number(data, row.layer), row.head)),
+        "head": HeadName(name_head(data.layers[row.layer], row.head)),
         "attending": "dependent" if row.direction == DIRECTIONS[0] else "head",
         "accuracy": row.accuracy.value,
-        "applies": float(whole(applies)),
-        "does not": float(whole(other)),
-        "difference": found.cell,
+        "applies": float(on_all(applies)),
+        "does not": float(on_all(other)),
+        "difference": difference.cell,
     }
     if f"{GRADIENT}_applies" not in data:
         return cells
-    gradients = (float(whole(each)) for each in pair_of(data, row, GRADIENT))
+    gradients = (float(on_all(each)) for each in pair_of(data, row, GRADIENT))
     return cells | dict(zip(("gradient applies", "gradient does not"), gradients, strict=True))
 
 

@@ -15,8 +15,8 @@ from headscope.engine.stage import Stage
 from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
-from headscope.results.measure import Measure, Published
-from headscope.studies.clark2019.probes.relations import CLARK, DIRECTION, SUMS
+from headscope.results.measure import Measure
+from headscope.studies.clark2019.probes.relations import DIRECTION, SUMS
 from headscope.studies.clark2019.probes.trained_probes import Seeds
 from headscope.studies.clark2019.probes.training import (
     CONTROL,
@@ -43,14 +43,6 @@ from headscope.workers.threads import use_threads
 
 STREAM_TOKENS = 512  # per batch: all layers' word maps of a batch are held at once
 NOTHING_LEFT = "no sentence is left to train or to test probes on; give a larger corpus"
-# In the paper, in percent.
-TABLE3 = {
-    "right_branching": 26,
-    "distances_words": 58,
-    "random_attention_words": 30,
-    "attention": 61,
-    "attention_words": 77,
-}
 
 PARSING_UAS = Measure(
     name="parsing_uas",
@@ -61,10 +53,6 @@ PARSING_UAS = Measure(
     reference="Clark et al. 2019, §5, Table 3",
     cost="a training pass and a test pass over the corpus, for the network and for a random one",
     axes={"probe": "Probe"},
-    published=tuple(
-        Published("mean attachment", CLARK, percent / 100, {"probe": probe})
-        for probe, percent in TABLE3.items()
-    ),
     with_errors=False,
     also=(
         "parsing_uas_sd",

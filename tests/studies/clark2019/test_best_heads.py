@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from headscope.studies.clark2019.best_heads import RelationCounts, best_heads, choose
 from headscope.studies.clark2019.probes.trees import accuracy
-from headscope.studies.clark2019.words.choices import RelationCounts, best_heads, choose
 
 
 def test_nothing_counted_is_not_a_number() -> None:

@@ -12,8 +12,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headscope.results.findings import DIFFERENCE, SHARE, Found, find_interval
+from headscope.results.claims import Replicates
 from headscope.results.held_out import hold_out, ratio_over_groups, sums_at
+from headscope.results.intervals import DIFFERENCE, SHARE, Interval, find_interval
 from headscope.studies.clark2019.probes.noop import SIDES
 from headscope.studies.clark2019.probes.relations import DIRECTIONS, OFFSETS
 from headscope.studies.clark2019.probes.trees import ALL, CONTENT, PUNCTUATION, accuracy
@@ -40,14 +41,14 @@ class BestHead:
     direction: str
     layer: int  # place among the captured layers
     head: int
-    accuracy: Found  # with a 95 % interval, as all that follow
+    accuracy: Interval  # with a 95 % interval, as all that follow
     coverage: float  # share of the words that the head could be asked for
     offset: int  # the best fixed offset on the same words
     baseline: float
     margin: float  # accuracy − baseline
-    held_out: Found  # accuracy of heads chosen on the other half
-    held_out_margin: Found  # over the best offset in the same direction
-    held_out_of_all: Found  # words found by heads chosen on the other half / all words
+    held_out: Interval  # accuracy of heads chosen on the other half
+    held_out_margin: Interval  # over the best offset in the same direction
+    held_out_of_all: Interval  # words found by heads chosen on the other half / all words
     margin_replicates: xr.DataArray
     of_all_replicates: xr.DataArray
     same_choice: bool  # whether both halves choose this head
@@ -126,7 +127,7 @@ def _best(counts: RelationCounts, place: int, name: str) -> BestHead:
     )
 
 
-def _share(right: np.ndarray, total: np.ndarray) -> Found:
+def _share(right: np.ndarray, total: np.ndarray) -> Interval:
     return find_interval(ratio_over_groups(right, total, is_counted=True), 0, SHARE)
 
 
@@ -170,8 +171,8 @@ class BestResolver:
     candidates: str
     layer: int  # its number
     head: int
-    accuracy: Found  # on all mentions, with a 95 % interval
-    held_out: Found  # of heads chosen on the other half of the groups of documents
+    accuracy: Interval  # on all mentions, with a 95 % interval
+    held_out: Interval  # of heads chosen on the other half of the groups of documents
 
 
 def relation_rows(result: xr.Dataset) -> list[BestHead]:
@@ -289,10 +290,10 @@ def name_linguistic(result: xr.Dataset, few: int) -> xr.Dataset:
     return result.assign(behaviour=(("layer", "head"), labels))
 
 
-def pair_of(data: xr.Dataset, row: BestHead, prefix: str = NOOP) -> Pair:
+def pair_of(data: Replicates, row: BestHead, prefix: str = NOOP) -> Pair:
     """What the best head of a relation pays to delimiters, in the direction that it is best in."""
     side = SIDES[DIRECTIONS.index(row.direction)]
-    place = {"relation": row.relation, "head": row.head, "layer": layer_number(data, row.layer)}
+    place = {"relation": row.relation, "head": row.head, "layer": data.layers[row.layer]}
     applies, other = (data[f"{prefix}_{name}{side}"].sel(place) for name in ("applies", "not"))
     return applies, other
 

@@ -5,38 +5,44 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headscope.results.findings import (
+from headscope.results.claims import Claim, Evidence, NotMeasured, Replicates, claim, judge
+from headscope.results.held_out import HeldOut, choose, hold_out, hold_out_each, sums_at
+from headscope.results.intervals import (
     ANY,
     NO_SPREAD,
     ONE_GROUP,
     PERCENT,
     SHARE,
-    Finding,
-    Found,
-    NotMeasured,
+    SIZE,
+    TIMES,
+    Interval,
+    Quantity,
     find_interval,
     find_intervals,
-    judge,
-    write_number,
+    write_interval,
 )
-from headscope.results.held_out import HeldOut, choose, hold_out, hold_out_each, sums_at
-from headscope.results.replicates import informed, ratio_replicates, replicated
+from headscope.results.replicates import informed, ratio_replicates
+from tests.references.numbers import interval_of
 
 GROUPS = 8
 
 
-def result(values: list[float]) -> xr.Dataset:
+def result(values: list[float]) -> Replicates:
     """A measure x whose groups weigh the same and have these values."""
     sums = {
         "x_numerator": ("group", np.array(values)),
         "x_denominator": ("group", np.ones(len(values))),
     }
-    return replicated(xr.Dataset({"x": ((), float(np.mean(values))), **sums}))
+    return Replicates(xr.Dataset({"x": ((), float(np.mean(values))), **sums}))
 
 
-def finding(threshold: float | None = 0.5, **more: object) -> Finding:
-    settings = {"threshold": threshold, **more}
-    return Finding("claim", "–", "rule", ("x",), lambda data: data["x"], **settings)  # type: ignore[arg-type]
+def claimed(above: float | None = 0.5, below: float | None = None, of: Quantity = ANY) -> Claim:
+    @claim("claim", "–", above=above, below=below, of=of)
+    def value(data: Replicates) -> Evidence:
+        """The value of x."""
+        return Evidence(data["x"])
+
+    return value
 
 
 AROUND = [0.48, 0.52] * 4
@@ -44,7 +50,7 @@ ABOVE = [0.58, 0.62] * 4
 
 
 @pytest.mark.parametrize(
-    ("values", "more", "wanted"),
+    ("values", "side", "wanted"),
     [
         (ABOVE, "above", "yes"),
         (ABOVE, "below", "no"),
@@ -55,72 +61,113 @@ ABOVE = [0.58, 0.62] * 4
     ],
 )
 def test_the_whole_interval_must_lie_on_the_claimed_side(
-    values: list[float], more: str, wanted: str
+    values: list[float], side: str, wanted: str
 ) -> None:
-    assert judge(finding(more=more), result(values)).verdict == wanted
+    stated = claimed() if side == "above" else claimed(None, 0.5)
+    judged = judge(stated, result(values))
+    assert (judged.holds, judged.rule) == (wanted, f"The value of x: {side} 0.5")
 
 
 def test_the_interval_is_students_with_one_degree_less_than_groups() -> None:
-    found = judge(finding(), result(ABOVE))
+    judged = judge(claimed(), result(ABOVE))
     error = np.std(ABOVE, ddof=1) / np.sqrt(GROUPS)
     reach = stats.t.ppf(0.975, GROUPS - 1) * error
-    assert (found.value, found.low, found.high) == pytest.approx((0.6, 0.6 - reach, 0.6 + reach))
+    assert interval_of(judged) == pytest.approx((0.6, 0.6 - reach, 0.6 + reach))
 
 
 def test_nothing_is_judged_without_a_threshold() -> None:
-    found = judge(finding(None), result(ABOVE))
-    assert (found.verdict, found.value) == ("for comparison", pytest.approx(0.6))
+    judged = judge(claimed(None), result(ABOVE))
+    assert (judged.holds, judged.value) == ("for comparison", pytest.approx(0.6))
+    assert judged.rule == "The value of x; no rule"
 
 
 def test_what_cannot_be_measured_says_why() -> None:
-    def refuse(data: xr.Dataset) -> xr.DataArray:
+    @claim("claim", "–", above=0.5)
+    def refuses(data: Replicates) -> Evidence:
         raise NotMeasured("the model has no separator")
 
-    said = judge(Finding("claim", "–", "rule", ("x",), refuse), result(ABOVE))
-    assert (said.words, said.verdict) == ("the model has no separator", "not measured")
-    absent = judge(Finding("claim", "–", "rule", ("y",), refuse), result(ABOVE))
-    assert (absent.words, absent.verdict) == ("the result has no y", "not measured")
-    empty = judge(finding(), result([np.nan] * GROUPS))
-    assert empty.verdict == "not measured"
+    @claim("claim", "–", above=0.5)
+    def reads_what_is_missing(data: Replicates) -> Evidence:
+        return Evidence(data["y"])
+
+    refused = judge(refuses, result(ABOVE))
+    assert (refused.measured, refused.holds) == ("the model has no separator", "not measured")
+    absent = judge(reads_what_is_missing, result(ABOVE))
+    assert (absent.measured, absent.holds) == ("the result has no y", "not measured")
+    empty = judge(claimed(), result([np.nan] * GROUPS))
+    assert (empty.holds, empty.measured) == ("not measured", "nothing to compute it from")
+
+
+def test_a_label_and_sums_that_a_result_lacks_are_not_measured() -> None:
+    data = Replicates(xr.Dataset({"x": ("form", [0.5])}, {"form": ["either"]}))
+    with pytest.raises(NotMeasured, match="x has no form both"):
+        data.at("x", form="both")
+    with pytest.raises(NotMeasured, match="the result has no sums of x by group of documents"):
+        data.with_sums("x")
+    assert data.at("x", form="either").item() == 0.5
+
+
+def test_groups_are_those_of_what_was_read_and_a_refused_claim_is_forgotten() -> None:
+    sums = {"y_numerator": ("group", [1.0, 2, 0, 0]), "y_denominator": ("group", [1.0, 1, 0, 0])}
+    both = result([0.5, 0.6, 0.7, 0.6]).result.assign(sums)
+    data = Replicates(both)
+
+    @claim("claim", "–", above=0.5)
+    def refused(data: Replicates) -> Evidence:
+        raise NotMeasured(f"{data['x'].sizes['replicate']} replicates are no help")
+
+    @claim("claim", "–", above=0.5)
+    def of_two_groups(data: Replicates) -> Evidence:
+        return Evidence(data["y"])
+
+    assert judge(refused, data).measured == "5 replicates are no help"
+    assert data.groups == 4
+    judge(of_two_groups, data)
+    assert data.groups == 2
 
 
 def test_one_document_shows_a_value_but_no_verdict() -> None:
-    said = judge(finding(), result([0.9]))
-    assert said.verdict == "not measured"
-    assert said.words == f"0.90; {ONE_GROUP}"
-    assert np.isnan(said.low)
+    judged = judge(claimed(), result([0.9]))
+    assert judged.holds == "not measured"
+    assert judged.measured == f"0.90; {ONE_GROUP}"
+    assert judged.low is None
 
 
 def test_a_value_that_never_varies_is_unclear_unless_it_is_a_share() -> None:
-    said = judge(finding(), result([0.75] * GROUPS))
-    assert (said.verdict, said.words) == ("unclear", f"0.75; {NO_SPREAD}")
-    share = judge(finding(range=SHARE), result([1.0] * GROUPS))
-    assert 0.5 < share.low < share.high == 1
-    assert share.verdict == "yes"
+    judged = judge(claimed(), result([0.75] * GROUPS))
+    assert (judged.holds, judged.measured) == ("unclear", f"0.75; {NO_SPREAD}")
+    share = judge(claimed(of=SHARE), result([1.0] * GROUPS))
+    _, low, high = interval_of(share)
+    assert 0.5 < low < high == 1
+    assert share.holds == "yes"
 
 
 def test_intervals_keep_within_the_range_of_the_statistic() -> None:
     values = xr.DataArray(np.r_[0.02, np.linspace(0, 0.04, GROUPS)], dims="replicate")
     assert find_interval(values, GROUPS, ANY).low < 0
-    for limits in (SHARE, (0.0, np.inf)):
+    for limits in (SHARE, SIZE):
         found = find_interval(values, GROUPS, limits)
         assert 0 <= found.low < found.value < found.high
 
 
 @pytest.mark.parametrize(
-    ("found", "unit", "is_signed", "wanted"),
+    ("estimate", "quantity", "wanted"),
     [
-        (Found(2.069, 2.021, 2.117), "×", False, "2.07 × (2.02 … 2.12)"),
-        (Found(-0.03, -0.05, -0.01), "nats", True, "−0.03 nats (−0.05 … −0.01)"),
-        (Found(0.248, 0.235, 0.263), PERCENT, False, "24.8 % (23.5 … 26.3)"),
-        (Found(21.85), "", False, "21.85"),
-        (Found(0.0712, 0.0711, 0.0713), "", False, "0.0712 (0.0711 … 0.0713)"),
+        (Interval(2.069, 2.021, 2.117), TIMES, "2.07 × (2.02 … 2.12)"),
+        (
+            Interval(-0.03, -0.05, -0.01),
+            Quantity("nats", is_signed=True),
+            "−0.03 nats (−0.05 … −0.01)",
+        ),
+        (Interval(0.248, 0.235, 0.263), PERCENT, "24.8 % (23.5 … 26.3)"),
+        (Interval(21.85), ANY, "21.85"),
+        (Interval(0.0712, 0.0711, 0.0713), ANY, "0.0712 (0.0711 … 0.0713)"),
     ],
 )
 def test_numbers_have_as_many_digits_as_their_interval_leaves(
-    found: Found, unit: str, is_signed: bool, wanted: str
+    estimate: Interval, quantity: Quantity, wanted: str
 ) -> None:
-    assert write_number(found, unit, is_signed=is_signed) == wanted
+    assert write_interval(estimate, quantity) == wanted
 
 
 def heads(values: np.ndarray) -> xr.Dataset:
@@ -201,8 +248,8 @@ def test_every_label_is_held_out_as_it_would_be_alone(seed: int) -> None:
         assert np.array_equal(found.denominator[:, place], alone.denominator, equal_nan=True)
 
 
-@pytest.mark.parametrize("limits", [ANY, SHARE, (0.0, np.inf)])
-def test_intervals_of_several_statistics_are_those_of_each(limits: tuple[float, float]) -> None:
+@pytest.mark.parametrize("limits", [ANY, SHARE, SIZE])
+def test_intervals_of_several_statistics_are_those_of_each(limits: Quantity) -> None:
     sums = hold_out_each(labelled(0), "x", "label")
     y = sums.denominator * [1.0, 1.0, 0.5, 2.0]
     y[1:, 3] = 0  # one group alone has data
