@@ -5,7 +5,6 @@ importance    how much each head matters to the loss, beside what heads measure
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from headscope.engine.part import Part
 from headscope.engine.setup import Setup
 from headscope.metrics.gradient import MASKED_SHARE
 from headscope.metrics.importance import MEASURES, HeadImportance, mean_outputs, why_no_importance
+from headscope.metrics.metric import Metric
 from headscope.results.claims import Claim, Evidence, Replicates, claim, on_all
 from headscope.results.intervals import CORRELATION, Quantity, find_interval
 from headscope.results.measure import BY_LAYER, further_axes, measure_names, select, slices
@@ -23,6 +23,7 @@ from headscope.results.replicates import groups_of
 from headscope.results.statements import Tabulation
 from headscope.results.tables import MeasureColumn, Measured, measured_cells
 from headscope.studies.option import Option
+from headscope.studies.question import MakeInputs, Question, Reach
 from headscope.text.corpus import Shard
 from headscope.text.segments import documents_of
 
@@ -105,26 +106,27 @@ FEW = 3  # a measure with more slices than this has no row of its own for each
 SHARD = 256  # sentences read at a time
 
 
-def left_out(setup: Setup) -> dict[str, str]:
-    """The measures of importance and why they are missing, where they were asked for."""
-    if not setup.options["importance"]:
-        return {}
-    reason = why_no_importance(setup.model)
-    return {} if reason is None else dict.fromkeys(NAMES, reason)
+def importance(inputs: MakeInputs, reach: Reach | None = None) -> Question:
+    """What the loss says of every head on these inputs, where it was asked for."""
+
+    def make(setup: Setup) -> tuple[Metric, ...]:
+        if not setup.options["importance"]:
+            return ()
+        share = setup.options.get("masked_share", MASKED_SHARE)
+        part = Part(inputs, (), reach=reach)
+
+        @cache
+        def means() -> "Means":
+            return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
+
+        return (HeadImportance(setup.grid, means, setup.seed, share),)
+
+    return Question(NAMES, make, why_importance_is_missing)
 
 
-def with_importance(setup: Setup, part: Part) -> Part:
-    """The part with the metric of importance on its inputs, where it was asked for."""
-    if not setup.options["importance"] or why_no_importance(setup.model) is not None:
-        return part
-    share = setup.options.get("masked_share", MASKED_SHARE)
-
-    @cache
-    def means() -> "Means":
-        return mean_outputs(setup.model, _batches(setup, part), setup.seed, share)
-
-    metric = HeadImportance(setup.grid, means, setup.seed, share)
-    return replace(part, metrics=(*part.metrics, metric))
+def why_importance_is_missing(setup: Setup) -> str | None:
+    """Why importance is missing, where it was asked for."""
+    return why_no_importance(setup.model) if setup.options["importance"] else None
 
 
 def _batches(setup: Setup, part: Part) -> "Iterator[tuple[Batch, AnnotatedBatch]]":

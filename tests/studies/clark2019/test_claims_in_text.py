@@ -7,7 +7,7 @@ import xarray as xr
 from headscope.results.claims import JudgedClaim, Replicates, judge
 from headscope.results.replicates import GROUPS
 from headscope.studies import additions
-from headscope.studies.clark2019.words import exhibits
+from headscope.studies.clark2019.probes import exhibits
 from tests.references.clark2019_results import claim, put_layers, surface, words
 from tests.references.numbers import interval_of
 from tests.references.results import with_sums

@@ -24,7 +24,7 @@ from headscope.studies.luger2026.inputs import (
     start_of,
 )
 from headscope.studies.luger2026.kinds import BEHAVIOUR, behaviour
-from headscope.studies.luger2026.parts import RECORD_OPTIONS, left_out, parts
+from headscope.studies.luger2026.metrics import KINDS_OF_INPUT, RECORD_OPTIONS
 from headscope.studies.luger2026.tables import KINDS_TABLE
 from headscope.studies.luger2026.vectors import Vectors
 from headscope.studies.option import ATTENTION, BOS, DOCUMENTS, Option
@@ -201,9 +201,7 @@ STUDY = Study(
         IMPORTANCE,
         *RECORD_OPTIONS,
     ),
-    labels=lambda corpus: {},
-    left_out=left_out,
-    parts=parts,
+    inputs=KINDS_OF_INPUT,
     later_stages=(
         LookAgain(
             inputs_again,
@@ -218,7 +216,6 @@ STUDY = Study(
     figures=FIGURES,
     tables=(TABLES[0], IMPORTANCE_TABLE, *TABLES[1:]),
     claims=CLAIMS,
-    choices=lambda result: [],
     notes=notes,
     unit="inputs",
     check=check_room,

@@ -12,7 +12,7 @@ from headscope.plots import style, to_svg
 from headscope.results.ranks import layers_between
 from headscope.results.statements import read_statements
 from headscope.results.tables import tabulate
-from headscope.studies.clark2019.surface.exhibits import FIGURES, TABLES, clearest_heads
+from headscope.studies.clark2019.exhibits import FIGURES, TABLES, clearest_heads
 from tests.references.float64_models import tiny_bert, tiny_gpt2
 from tests.studies.clark2019.corpora import paragraphs
 

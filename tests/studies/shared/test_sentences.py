@@ -12,7 +12,7 @@ from headscope.engine import Setup
 from headscope.model.model import Model
 from headscope.observe import NO_LABEL, Example
 from headscope.studies import find_study
-from headscope.studies.vig2019.inputs import sentence_inputs
+from headscope.studies.shared.sentences import sentence_inputs
 from headscope.text.alignment import BARE, SEVERAL, SPLIT, WORDS
 from headscope.text.corpus import Corpus
 from headscope.text.sentence import ROOT, Sentence, Word

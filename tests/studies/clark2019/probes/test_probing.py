@@ -13,11 +13,11 @@ from headscope.engine import Setup
 from headscope.results import replicates
 from headscope.studies import find_study
 from headscope.studies.clark2019.probes import training
+from headscope.studies.clark2019.probes.examples import ExampleStage, Shown, Watching, _unpack
+from headscope.studies.clark2019.probes.probing import NOTHING_LEFT, ProbeStage, corpora_of
 from headscope.studies.clark2019.probes.trained_probes import Learner
 from headscope.studies.clark2019.probes.training import GROUPS, PROBES, Outcome
 from headscope.studies.clark2019.probes.trees import ParseBatch
-from headscope.studies.clark2019.words.examples import ExampleStage, Shown, Watching, _unpack
-from headscope.studies.clark2019.words.probing import NOTHING_LEFT, ProbeStage, corpora_of
 from headscope.text.corpus import Corpus
 from tests.references.tiny_models import MODELS, annotated
 from tests.studies.clark2019.corpora import CHEAP, make_setup

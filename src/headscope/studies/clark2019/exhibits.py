@@ -18,12 +18,12 @@ from headscope.results.measure import behaviours_of
 from headscope.results.ranks import names_where, top_heads
 from headscope.results.statements import Tabulation
 from headscope.results.tables import HeadName, MeasureColumn, head_rows, layer_rows, measure_columns
-from headscope.studies.clark2019.surface import OTHER
 from headscope.studies.study import Figure
 
 SPECIAL_NAMES = {"cls": "[CLS]", "sep": "[SEP]", "punct": "periods and commas"}
 TARGET_NAMES = {**SPECIAL_NAMES, "unmasked": "all unmasked tokens"}
 BEHAVIOUR_NAMES = {"next": "next token", "previous": "previous token", **SPECIAL_NAMES}
+OTHER = "other"  # the behaviour of a head without a clear one
 CLEAR = 0.3  # share of a head's attention from which on a pattern is one
 BROAD = "attends broadly"
 EVEN = "special_share_even"

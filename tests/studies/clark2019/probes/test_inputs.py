@@ -18,12 +18,12 @@ from headscope.reports.parts import show_table
 from headscope.results.examples import Exemplar, exemplars_of
 from headscope.results.run import read_run
 from headscope.results.tables import tabulate
+from headscope.studies.clark2019.probes.exhibits import TABLES, table1_rows
+from headscope.studies.clark2019.probes.inputs import tree_inputs, window_inputs, window_reach
 from headscope.studies.clark2019.probes.mentions import phrases
 from headscope.studies.clark2019.probes.trained_probes import Learner
 from headscope.studies.clark2019.probes.training import PROBES
 from headscope.studies.clark2019.probes.trees import ALL
-from headscope.studies.clark2019.words import tree_inputs, window_inputs, window_reach
-from headscope.studies.clark2019.words.exhibits import TABLES, table1_rows
 from headscope.studies.shared.words import WordTokens, encode_words
 from headscope.text.corpus import Corpus
 from headscope.text.segments import Excerpt, join

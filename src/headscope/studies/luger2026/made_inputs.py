@@ -1,39 +1,22 @@
-"""The parts of luger2026: texts and made inputs, what is measured on each, and what is left out.
-
-Made inputs are texts with a needle in them, and members of series, each alone.
-
-Texts can be made again, so that top tokens, examples and maps of every head are kept, too.
-"""
+"""Inputs that are made for a detector: texts with a needle in them, members of series alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
 
-from headscope.engine.look_again import why_no_examples
-from headscope.engine.part import Inputs, Part
+from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
-from headscope.metrics import positions, repeats
-from headscope.metrics.examples import EACH, POINTS, HeadExamples, TokenSample
-from headscope.metrics.metric import Metric
-from headscope.metrics.repeats import DEPTH, NEEDLE, WANTED, retrieval
-from headscope.metrics.successor import ITEM, Series, Successor
-from headscope.metrics.top_tokens import TopTokens
-from headscope.model.inputs.batch import vocabulary_size
+from headscope.metrics.repeats import DEPTH, NEEDLE, WANTED
+from headscope.metrics.successor import ITEM, Series
 from headscope.model.inputs.encode import encode_all
 from headscope.model.inputs.frame import find_frame
 from headscope.model.model import Model
-from headscope.model.writes import why_no_writes
 from headscope.observe.inputs import NO_LABEL, Columns, Example, Examples
-from headscope.results.records import EXAMPLES, INPUTS, MAPS, TOP_TOKENS, WRITES
 from headscope.results.replicates import group_of
-from headscope.studies import additions
-from headscope.studies.additions import with_importance
 from headscope.studies.luger2026.inputs import text_inputs, text_room
-from headscope.studies.option import NO_NEXT, Option
-from headscope.studies.shared.delimiters import find_delimiters
-from headscope.studies.shared.repeated import longest_period, ordinary_tokens, repeated_inputs
+from headscope.studies.shared.repeated import ordinary_tokens
 from headscope.studies.shared.words import settle_bos
 from headscope.text.sentence import Sentence
 
@@ -50,12 +33,6 @@ SERIES = (
 SHORTEST = 3  # members of a series
 NEEDLE_TOKENS = 8
 FEWEST = 4  # tokens of text around a needle
-NO_COPY = "a bidirectional model generates nothing, so no position copies"
-NO_DEPTHS = "left out as asked (depths=[])"
-NO_ROOM = "the context is too short for a needle and a text around it"
-NO_SUCCESSOR = "a bidirectional model predicts tokens in their own place, not the next one"
-NO_SERIES = "the tokenizer writes no numbers, weekdays, months or letters as one token each"
-NO_TARGET = "the study reads texts, so only the encoder has input"
 
 
 @dataclass(frozen=True)
@@ -204,102 +181,3 @@ def series_inputs(setup: Setup, sentences: Sequence[Sentence], first: int) -> In
     labels = [np.array([*before, item, *after]) for item in range(len(items))]
     groups = [f"item {item}" for item in range(len(items))]
     return _made_inputs(ids, groups, {ITEM: labels})
-
-
-def left_out(setup: Setup) -> dict[str, str]:
-    """Variables (or stacks) that this model cannot have, with the reason."""
-    missing: dict[str, str] = {}
-    if setup.model.is_causal:
-        missing["next_share"] = NO_NEXT
-    if (reason := why_no_retrieval(setup)) is not None:
-        missing |= dict.fromkeys(("retrieval", "retrieval_at"), reason)
-    if (reason := why_no_successor(setup)) is not None:
-        missing["successor"] = reason
-    if setup.model.is_encoder_decoder:
-        missing |= dict.fromkeys(("stack decoder", "stack cross"), NO_TARGET)
-    return missing | additions.left_out(setup) | records_left_out(setup)
-
-
-def parts(setup: Setup) -> tuple[Part, ...]:
-    """Texts for everything but the detectors, which have inputs that are made for them."""
-    start = int(find_delimiters(setup.model).cls is not None)
-    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
-    made = [Part(repeated_inputs, scores, of_corpus=False)]
-    if why_no_retrieval(setup) is None:
-        metrics = tuple(retrieval(setup.grid, depths_of(setup)))
-        made.append(Part(needle_inputs, metrics, of_corpus=False))
-    if why_no_successor(setup) is None:
-        metric = Successor(setup.grid, find_series(setup.model))
-        made.append(Part(series_inputs, (metric,), of_corpus=False))
-    texts = Part(text_inputs, tuple(_of_texts(setup)))
-    return with_importance(setup, with_records(setup, texts)), *made
-
-
-def why_no_successor(setup: Setup) -> str | None:
-    """Why it is not measured what heads make of series; None if it is."""
-    if not setup.model.is_causal:
-        return NO_SUCCESSOR
-    if not find_series(setup.model):
-        return NO_SERIES
-    return why_no_writes(setup.model)
-
-
-def why_no_retrieval(setup: Setup) -> str | None:
-    """Why no needle is sought; None if it is."""
-    if not setup.model.is_causal:
-        return NO_COPY
-    if not setup.options["depths"]:
-        return NO_DEPTHS
-    return NO_ROOM if needle_room(setup) < FEWEST else None
-
-
-def _of_texts(setup: Setup) -> list[Metric]:
-    grid, is_causal = setup.grid, setup.model.is_causal
-    return [
-        *positions.shares(grid, is_causal=is_causal),
-        positions.entropy(grid),
-        positions.distance(grid),
-        positions.DistanceSpread(grid),
-        positions.distance_histogram(grid, setup.options["context"]),
-        *repeats.repeats(grid),
-        positions.peak_histogram(grid),
-    ]
-
-
-RECORD_OPTIONS = (
-    Option("records", bool, True, "whether top tokens, examples and maps are kept"),
-    Option(
-        "points", int, POINTS, "tokens whose queries, keys, values and outputs are kept", least=0
-    ),
-)
-FILES = (TOP_TOKENS, EXAMPLES, INPUTS, MAPS, WRITES)
-AS_ASKED = "left out as asked"
-NO_VECTORS = "this family computes attention outside the attention interface"
-
-
-def records_left_out(setup: Setup) -> dict[str, str]:
-    """The files that a run will lack, and why."""
-    if not setup.options["records"]:
-        return dict.fromkeys(FILES, AS_ASKED)
-    if (reason := why_no_examples(setup)) is not None:
-        return dict.fromkeys(FILES, reason)
-    missing: dict[str, str] = {}
-    if setup.model.plan.backend.name != "interface":
-        missing[MAPS] = NO_VECTORS
-    if (reason := why_no_writes(setup.model)) is not None:
-        missing[WRITES] = reason
-    if setup.options["points"] == 0:
-        missing |= dict.fromkeys((MAPS, WRITES), AS_ASKED)
-    return missing
-
-
-def with_records(setup: Setup, part: Part) -> Part:
-    """The part with the metrics that choose what is kept, unless they were not asked for."""
-    if not setup.options["records"] or why_no_examples(setup) is not None:
-        return part
-    recorders = (
-        TopTokens(setup.grid, vocabulary_size(setup.model.network)),
-        HeadExamples(setup.grid, setup.seed, per_band=EACH, is_rounded=True),
-        TokenSample(setup.seed, setup.options["points"]),
-    )
-    return replace(part, metrics=(*part.metrics, *recorders))

@@ -1,29 +1,22 @@
-"""The second part of clark2019: heads as parsers, coreference, attention probes (§4 and §5).
-
-The second part of clark2019 (§4): sentences with trees and windows of documents, and what is
-measured on them: heads as parsers and resolvers.
-"""
+"""The inputs of heads as parsers and resolvers (§4): sentences with trees, windows of documents."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from headscope.engine.part import Inputs, Part
+from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import CorpusError
-from headscope.metrics.examples import HeadExamples
-from headscope.metrics.metric import Metric
 from headscope.model.inputs.frame import Bos, Frame, find_frame
 from headscope.observe.inputs import Example
-from headscope.studies.clark2019.probes.coreference import CorefAccuracy, make_queries
-from headscope.studies.clark2019.probes.noop import Noop, NoopGradient
-from headscope.studies.clark2019.probes.relations import RelationAccuracy
+from headscope.studies.clark2019.probes.coreference import make_queries
 from headscope.studies.clark2019.probes.trained_probes import LEARNING_RATE
-from headscope.studies.clark2019.probes.trees import Classes, tree_fault
+from headscope.studies.clark2019.probes.trees import tree_fault
 from headscope.studies.clark2019.probes.vectors import check_vectors
-from headscope.studies.clark2019.surface import why_no_gradients
 from headscope.studies.option import NO_TREES, Option
+from headscope.studies.shared.sentences import inputs_again as sentences_again
+from headscope.studies.shared.sentences import sentence_inputs
 from headscope.studies.shared.words import (
     SkipError,
     WordTokens,
@@ -32,8 +25,6 @@ from headscope.studies.shared.words import (
     settle_bos,
     word_example,
 )
-from headscope.studies.vig2019.inputs import inputs_again as sentences_again
-from headscope.studies.vig2019.inputs import sentence_inputs
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, cut, cut_text, documents_around, indented, join
 from headscope.text.sentence import Sentence
@@ -217,23 +208,6 @@ def find_relations(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     return {"relation": tuple(sorted(found))}
 
 
-def parts(setup: Setup) -> tuple[Part, ...]:
-    """Sentences for relations and exemplars, windows for coreference where there are mentions."""
-    grid, is_causal, row = setup.grid, setup.model.is_causal, setup.options["row"]
-    examples = HeadExamples(grid, setup.seed, setup.options["exemplars"], with_self=False)
-    if has_trees(setup):
-        classes = Classes.of(setup.labels["relation"], clitics=setup.options["clitics"])
-        relations = RelationAccuracy(grid, classes, is_causal, row)
-        metrics = (relations, *_of_noop(setup, classes), examples)
-        of_sentences = Part(tree_inputs, metrics, of_corpus=False)
-    else:
-        of_sentences = Part(plain_inputs, (examples,), of_corpus=False)
-    if not setup.corpus.has("mentions"):
-        return (of_sentences,)
-    coreference = CorefAccuracy(grid, is_causal, row)
-    return of_sentences, Part(window_inputs, (coreference,), of_corpus=False, reach=window_reach)
-
-
 def has_trees(setup: Setup) -> bool:
     """Whether the corpus has governors and relations."""
     return setup.corpus.has("head") and bool(setup.labels.get("relation"))
@@ -244,15 +218,6 @@ def why_no_probes(setup: Setup) -> str | None:
     if not has_trees(setup):
         return NO_TREES
     return None if setup.options["probes"] else NO_PROBES
-
-
-def _of_noop(setup: Setup, classes: Classes) -> list[Metric]:
-    """What words pay to delimiters, and where there is a loss how it depends on that."""
-    about = (setup.grid, classes, setup.model.is_causal, setup.options["row"])
-    metrics: list[Metric] = [Noop(*about)]
-    if why_no_gradients(setup) is None:
-        metrics.append(NoopGradient(*about, setup.seed, setup.options["masked_share"]))
-    return metrics
 
 
 def check_files(setup: Setup) -> None:

@@ -22,8 +22,8 @@ from headscope.studies.clark2019.best_heads import (
     layer_number,
 )
 from headscope.studies.clark2019.probes.coreference import make_queries
+from headscope.studies.clark2019.probes.inputs import bos_of_words
 from headscope.studies.clark2019.probes.trees import tree_fault
-from headscope.studies.clark2019.words import bos_of_words
 from headscope.studies.shared.words import (
     END,
     START,

@@ -1,6 +1,4 @@
-"""Surface patterns: positions, special tokens, entropy, gradients, clusters (§3, §6).
-
-The first part of clark2019 (§3): segments and repeated random sequences, and what is measured.
+"""The inputs of clark2019: segments of two halves, for what heads do on the surface (§3).
 
 A segment is put between the delimiters of the model (`headscope.studies.shared.delimiters`).
 
@@ -14,36 +12,25 @@ T5            A EOS B EOS                 what does not exist is left away, and 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from random import Random
 from typing import Any
 
-from headscope.engine.part import Inputs, Part
+from headscope.engine.part import Inputs
 from headscope.engine.setup import Setup
 from headscope.errors import ModelError
-from headscope.metrics import repeats, surface
-from headscope.metrics.divergence import HeadDivergence
-from headscope.metrics.example_map import ExampleMap
-from headscope.metrics.gradient import HeadGradient, why_no_gradient
-from headscope.metrics.metric import Metric
 from headscope.metrics.surface import CLS, PUNCT, SEP
 from headscope.model.inputs.encode import Encoded, encode, select
-from headscope.model.inputs.tokens import display_text
 from headscope.model.model import Model
 from headscope.observe.batch import PUNCTUATION
 from headscope.observe.inputs import NO_LABEL, Example
-from headscope.studies.additions import with_importance
 from headscope.studies.shared.delimiters import Delimiters, encode_bare, find_delimiters
-from headscope.studies.shared.repeated import longest_period, repeated_inputs
 from headscope.text.corpus import Corpus, Shard
 from headscope.text.segments import Excerpt, Segment, Segments, segment_of
 
 SHORTEST = 2  # tokens: a single one can only look at itself
 EMPTY = "segments without text"
 TOO_SHORT = "segments of fewer than two tokens"
-ALWAYS = (-1, 0, 1)  # offsets of the paper
-OTHER = "other"  # the behaviour of a head without a clear one
-NO_GRADIENTS = "left out as asked (gradients=False)"
 
 
 def encode_segment(model: Model, segment: Segment, *, segment_ids: bool) -> Encoded:
@@ -187,52 +174,3 @@ def _surface(encoded: Encoded, place: int) -> str:
     start, end = encoded.offsets[place]
     text = encoded.pair if encoded.sequence[place] == 1 else encoded.text
     return (text or "")[start:end].strip()
-
-
-def parts(setup: Setup) -> tuple[Part, ...]:
-    """Segments for everything but the scores on repeated sequences."""
-    metrics = (*_of_surface(setup), *_of_heads(setup))
-    of_segments = with_importance(setup, Part(segment_inputs, metrics, reach=segment_reach))
-    start = int(find_delimiters(setup.model).cls is not None)
-    scores = repeats.repetitions(setup.grid, longest_period(setup), start)
-    return of_segments, Part(repeated_inputs, scores, of_corpus=False)
-
-
-def offsets(setup: Setup) -> tuple[int, ...]:
-    """The offsets asked for, with the paper's among them."""
-    return tuple(sorted({*ALWAYS, *setup.options["offsets"]}))
-
-
-def _of_surface(setup: Setup) -> list[Metric]:
-    grid = setup.grid
-    metrics: list[Metric] = [
-        surface.offset_shares(grid, offsets(setup)),
-        surface.special_shares(grid, find_delimiters(setup.model).absent),
-        surface.sep_to_sep(grid),
-        surface.other_to_sep(grid),
-        surface.entropies(grid),
-        surface.entropies_from_cls(grid),
-        surface.confidences(grid),
-        surface.first_token_shares(grid),
-        surface.uniform_entropy(),
-    ]
-    if setup.reading == "both":
-        metrics.append(surface.special_shares_norm(grid, find_delimiters(setup.model).absent))
-    return metrics
-
-
-def _of_heads(setup: Setup) -> list[Metric]:
-    tokens = partial(display_text, setup.model.tokenizer)
-    metrics: list[Metric] = [
-        HeadDivergence(setup.grid, setup.seed),
-        ExampleMap(setup.grid, tokens, setup.options["example_tokens"]),
-    ]
-    if why_no_gradients(setup) is None:
-        share = setup.options["masked_share"]
-        metrics.append(HeadGradient(setup.grid, setup.seed, share))
-    return metrics
-
-
-def why_no_gradients(setup: Setup) -> str | None:
-    """Why no gradients are measured; None if they are."""
-    return why_no_gradient(setup.model) if setup.options["gradients"] else NO_GRADIENTS

@@ -16,6 +16,7 @@ from headscope.files import names_in
 from headscope.metrics.metric import GROUP, Axis, Variables, label
 from headscope.metrics.ratio import ratio_variables
 from headscope.results.measure import Measure
+from headscope.studies.clark2019.probes.inputs import bos_of_words, frame_of_words, why_no_probes
 from headscope.studies.clark2019.probes.relations import DIRECTION, SUMS
 from headscope.studies.clark2019.probes.trained_probes import Seeds
 from headscope.studies.clark2019.probes.training import (
@@ -35,7 +36,6 @@ from headscope.studies.clark2019.probes.training import (
 )
 from headscope.studies.clark2019.probes.trees import accuracy, interval_variable
 from headscope.studies.clark2019.probes.vectors import InputEmbeddings, VectorSource, read_vectors
-from headscope.studies.clark2019.words import bos_of_words, frame_of_words, why_no_probes
 from headscope.text.corpus import Corpus
 from headscope.text.read import demo_corpus, read_corpus
 from headscope.wording import counted
