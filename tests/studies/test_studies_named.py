@@ -7,7 +7,8 @@ from headscope.studies import STUDIES
 SOURCE = Path(__file__).parents[2] / "src" / "headscope"
 TO_USERS = {
     "cli/study.py": "help of options that one study has",
-    "cli/runs.py": "which study has what the command shows",
+    "cli/heads.py": "which study has what the command shows",
+    "cli/export.py": "which study has what HeadVis reads",
     "demo.py": "the studies that the demo runs, and how small",
     "explorer/answers/__init__.py": "which study has the map of heads",
     "explorer/answers/card.py": "which study keeps examples",
